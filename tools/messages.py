@@ -4,8 +4,8 @@
     tools/messages.py            what is missing, unused or does not fit; exits with 1 where something is
     tools/messages.py --update   adds new messages without a translation, takes unused ones out, sorts by file
 
-A message is a text that the sources hand to translate(), say() or word(), or that stands in a file which speaks to
-people (SPOKEN) and has at least two words. What such files keep for machines stands in NOT_SPOKEN.
+A message is a text of the folders and files in SPOKEN that is handed to translate(), say() or word(), or has at
+least two words. What they say to machines stands in ENGLISH and NOT_SPOKEN.
 """
 
 import argparse
@@ -31,7 +31,20 @@ ENGLISH = {
 }
 
 # Calls whose texts stay English: errors and the log do, and the others hand no text to a person.
-NOT_SPOKEN = {"Error", "fail", "warn", "log", "starts_with", "ends_with", "find", "contains", "query", "prepare", "metric", "static_assert"}
+NOT_SPOKEN = {
+    "Error",
+    "fail",
+    "warn",
+    "log",
+    "starts_with",
+    "ends_with",
+    "find",
+    "contains",
+    "query",
+    "prepare",
+    "metric",
+    "static_assert",
+}
 
 HEADER = """msgid ""
 msgstr ""
@@ -153,7 +166,9 @@ def add(entries, entry):
 
 
 def quoted(text):
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t") + '"'
+    return (
+        '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t") + '"'
+    )
 
 
 def write_catalogue(path, entries, places):
@@ -161,10 +176,14 @@ def write_catalogue(path, entries, places):
     blocks = [HEADER]
     order = {message: number for number, message in enumerate(places)}
     for message in sorted(entries, key=order.get):
-        files = sorted({place[0] for place in places[message] if place[0].startswith(SPOKEN)}) or [places[message][0][0]]
+        files = sorted({place[0] for place in places[message] if place[0].startswith(SPOKEN)}) or [
+            places[message][0][0]
+        ]
         entry = entries[message]
         lines = [*entry.notes, *(f"#: src/unidle/{file}" for file in files)]
-        blocks.append("\n".join([*lines, f"msgid {quoted(message)}", f"msgstr {quoted(entry.translation)}\n"]))
+        blocks.append(
+            "\n".join([*lines, f"msgid {quoted(message)}", f"msgstr {quoted(entry.translation)}\n"])
+        )
     path.write_text("\n".join(blocks), encoding="utf-8")
 
 
@@ -193,11 +212,15 @@ def problems(catalogue, entries, places, messages):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--update", action="store_true", help="rewrite the catalogues")
     arguments = parser.parse_args()
     texts = [text for name, source in sources() for text in texts_of(source, name)]
-    texts.sort(key=lambda text: not text.path.startswith(SPOKEN))  # stable: where a message is spoken comes first
+    texts.sort(
+        key=lambda text: not text.path.startswith(SPOKEN)
+    )  # stable: where a message is spoken comes first
     messages = {text.text: None for text in texts if is_message(text)}  # in the order of the sources
     places = {}
     for text in texts:
@@ -207,7 +230,9 @@ def main():
         entries = read_catalogue(path)
         if arguments.update:
             entries = {message: entry for message, entry in entries.items() if message in places}
-            entries.update({message: Entry(message, "", []) for message in messages if message not in entries})
+            entries.update(
+                {message: Entry(message, "", []) for message in messages if message not in entries}
+            )
             write_catalogue(path, entries, places)
         for problem in problems(path.relative_to(ROOT), entries, places, messages):
             failed = True

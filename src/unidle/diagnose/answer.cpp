@@ -1,12 +1,12 @@
 // The answer in one sentence.
 #include <algorithm>
-#include <array>
 #include <string_view>
 #include <utility>
 
 #include "unidle/base/json.h"
 #include "unidle/base/units.h"
 #include "unidle/diagnose/diagnosis.h"
+#include "unidle/diagnose/rule.h"
 
 namespace unidle::diagnose {
 
@@ -24,24 +24,12 @@ const Finding* strongest(const Diagnosis& diagnosis) {
   return has ? &diagnosis.findings.front() : nullptr;
 }
 
+const Rule* rule_of(const Finding* finding) { return finding == nullptr ? nullptr : find_rule(finding->id); }
+
 /// What an input-bound run waits for, by the finding that leads.
 std::string_view waited_for(const Finding* finding) {
-  static constexpr std::array<std::pair<std::string_view, std::string_view>, 11> kCauses = {{
-      {"loader-no-workers", "for data that one thread makes"},
-      {"loader-too-few-workers", "for data from too few workers"},
-      {"loader-oversubscribed", "for workers that take turns on too few CPUs"},
-      {"loader-respawn", "for workers that are started anew for every epoch"},
-      {"loader-shallow-prefetch", "for batches that come in bursts"},
-      {"loader-per-row", "for rows that are fetched from memory one by one"},
-      {"dataset-slow-sample", "for samples that cost more than its CPUs can make"},
-      {"dataset-heavy-tail", "for a few slow samples"},
-      {"storage-bound", "for storage"},
-      {"recomputed-features", "for sample work that is done again in every epoch"},
-      {"cpu-restricted", "for a loader that may use too few CPUs"},
-  }};
-  const auto found = std::find_if(kCauses.begin(), kCauses.end(),
-                                  [&](const auto& cause) { return finding != nullptr && cause.first == finding->id; });
-  return found == kCauses.end() ? "for data" : found->second;
+  const Rule* rule = rule_of(finding);
+  return rule == nullptr || rule->waits.empty() ? "for data" : std::string_view(rule->waits);
 }
 
 std::string wall_share(const Diagnosis& diagnosis, double seconds) {
@@ -72,42 +60,16 @@ std::string healthy_sentence(const Diagnosis& diagnosis, Language language) {
                          device_name(diagnosis, language), busy);
 }
 
-/// What the device's idle time is for, where a finding of its timeline leads; empty otherwise.
-std::string idle_sentence(const Diagnosis& diagnosis, const Finding* finding, Language language) {
-  if (finding == nullptr || !finding->share) {
+/// What the leading finding's own rule says of the run; empty where that is the verdict's sentence.
+std::string sentence_of_rule(const Diagnosis& diagnosis, const Finding* finding, Language language) {
+  const Rule* rule = rule_of(finding);
+  if (rule == nullptr || rule->sentence.empty() || !finding->share) {
     return "";
   }
-  const std::string_view device = device_name(diagnosis, language);
-  const std::string share = format_share(*finding->share);
-  if (finding->id == "idle-for-input") {
-    return translate(language, "Your {} idles {} of the time while the loop waits for a batch", device, share);
-  }
-  if (finding->id == "host-elsewhere") {
-    return translate(language, "Your {} idles {} of the time while the host does other work than launching kernels",
-                     device, share);
-  }
-  if (finding->id == "compiles-while-idle") {
-    return translate(language, "Your {} idles {} of the time while the host compiles or loads kernels", device, share);
-  }
-  if (finding->id == "allocates-while-idle") {
-    return translate(language, "Your {} idles {} of the time while the host allocates memory", device, share);
-  }
-  if (finding->id == "queued-work-waits") {
-    return translate(language, "Your {} idles {} of the time although work is queued", device, share);
-  }
-  return "";
-}
-
-std::string overhead_sentence(const Diagnosis& diagnosis, const Finding* finding, Language language) {
-  if (finding != nullptr && finding->id == "logging-dominates") {
-    return translate(language, "Your run spends {} of its time on logging", format_share(finding->share.value_or(0)));
-  }
-  if (finding != nullptr && finding->id == "empty-cache-each-step") {
-    return translate(language, "Your run spends {} of its time on clearing memory",
-                     format_share(finding->share.value_or(0)));
-  }
-  return translate(language, "Your run spends {} of its time on start-up and checkpoints",
-                   wall_share(diagnosis, diagnosis.time.startup + diagnosis.time.checkpoint));
+  const auto device = fmt::arg("device", device_name(diagnosis, language));
+  const std::string share_text = format_share(*finding->share);
+  const auto share = fmt::arg("share", share_text);
+  return format_message(translate(language, rule->sentence), rule->sentence, fmt::make_format_args(device, share));
 }
 
 /// No rule found a cause: what is known of the run all the same.
@@ -144,8 +106,8 @@ std::string compute_sentence(const Diagnosis& diagnosis, const Finding* finding,
 }
 
 std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding, Language language) {
-  if (std::string idle = idle_sentence(diagnosis, finding, language); !idle.empty()) {
-    return idle;
+  if (std::string sentence = sentence_of_rule(diagnosis, finding, language); !sentence.empty()) {
+    return sentence;
   }
   const StepShares step = diagnosis.step.value_or(StepShares{});
   const std::string_view device = device_name(diagnosis, language);
@@ -156,10 +118,6 @@ std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding,
                                         translate(language, waited_for(finding)))
                             : translate(language, "Your {} waits {}", device, translate(language, waited_for(finding)));
     case Verdict::kTransferBound:
-      if (finding != nullptr && finding->id == "transfer-not-overlapped") {
-        return translate(language, "Your {} copies instead of computing for {} of the run", device,
-                         format_share(finding->share.value_or(0)));
-      }
       return translate(language, "Your {} waits {} of each step for copies", device, format_share(step.transfer));
     case Verdict::kSyncBound:
       return translate(language, "Your host and {} wait for each other {} of each step", device,
@@ -173,7 +131,9 @@ std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding,
     case Verdict::kValidationBound:
       return translate(language, "Your run spends {} of its time on validation",
                        wall_share(diagnosis, diagnosis.time.validate));
-    case Verdict::kOverheadBound: return overhead_sentence(diagnosis, finding, language);
+    case Verdict::kOverheadBound:
+      return translate(language, "Your run spends {} of its time on start-up and checkpoints",
+                       wall_share(diagnosis, diagnosis.time.startup + diagnosis.time.checkpoint));
     case Verdict::kDeviceUnused:
       return std::string(translate(language, "A GPU is there or was asked for, and your model runs on the CPU"));
     case Verdict::kFailed:

@@ -132,8 +132,7 @@ void add_device_facts(Context& context, const Policy& policy) {
   if (context.keeps_up) {
     context.computing.reset();
     context.no_computing = context.say(
-        "how long kernels run (the device keeps up with the host: NVML and events count "
-        "the gaps between kernels too)");
+        "how long kernels run (the device keeps up with the host: NVML and events count the gaps between kernels too)");
   } else {
     // NVML counts copies as well, and while the training's own stream copies it computes nothing.
     const double copying = detail::copying_in_line(context, policy).value_or(0);

@@ -23,13 +23,12 @@ namespace {
 /// Its loss is that of a host which waits for input or copies, not of a device that does one after the other.
 bool is_hidden(const Rule& rule) {
   const bool waits = rule.verdict == Verdict::kInputBound || rule.verdict == Verdict::kTransferBound;
-  return waits && rule.id != std::string_view("transfer-not-overlapped");
+  return waits && rule.counts == Counts::kHostTime;
 }
 
-/// It is about how samples are made and brought to the step.
 bool is_about_samples(const Finding& finding) {
-  return finding.id.starts_with("loader-") ||
-         (finding.id.starts_with("dataset-") && finding.id != "dataset-fits-device");
+  const Rule* rule = find_rule(finding.id);
+  return rule != nullptr && rule->about_samples;
 }
 
 }  // namespace
@@ -72,16 +71,17 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
             context.say("the device computes meanwhile: only what it idles, {} of the wall time, can be won back",
                         format_share(*context.idle_between)));
       }
-      if (const auto more = signals.evidence.find(rule->id); more != signals.evidence.end()) {
-        finding->evidence.insert(finding->evidence.end(), more->second.begin(), more->second.end());
+      if (rule->told != nullptr) {
+        const std::vector<std::string>& told = signals.*(rule->told);
+        finding->evidence.insert(finding->evidence.end(), told.begin(), told.end());
       }
       diagnosis.findings.push_back(std::move(*finding));
     } else if (auto* missing = std::get_if<Missing>(&evaluation)) {
       diagnosis.abstained.push_back({rule->id, std::string(translate(language, missing->signal))});
     }
   }
-  diagnosis.folded = fold(diagnosis.findings, language);
   rank(diagnosis.findings);
+  diagnosis.folded = fold(diagnosis.findings, language);
   const auto first = std::find_if(diagnosis.findings.begin(), diagnosis.findings.end(), is_about_samples);
   if (first != diagnosis.findings.end() && first->severity != Severity::kInfo) {
     detail::add_source(context, *first);

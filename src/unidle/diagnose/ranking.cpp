@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
+#include <limits>
+#include <tuple>
 #include <utility>
 
 #include "unidle/diagnose/rule.h"
@@ -14,55 +15,23 @@ namespace {
 /// A trace of fewer kernels is of no step; what is between them says nothing. Own choice.
 constexpr std::int64_t kFewKernels = 10;
 
-constexpr std::array<std::string_view, 4> kLeaders = {"run-failed", "run-timed-out", "out-of-memory", "device-unused"};
-
-/// The specific cause, and the general one that it explains.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 29> kFolds = {{
-    {"run-timed-out", "run-failed"},                // the limit ended it, not a fault
-    {"loader-respawn", "loader-too-few-workers"},   // they are few only while they start
-    {"loader-respawn", "loader-shallow-prefetch"},  // the queue is empty because it is new
-    {"loader-per-row", "loader-no-workers"},        // workers would fetch rows one by one as well
-    {"loader-per-row", "loader-too-few-workers"},   // and more of them too
-    {"loader-per-row", "loader-shallow-prefetch"},
-    {"cpu-restricted", "loader-too-few-workers"},      // there are no CPUs for more workers
-    {"cpu-restricted", "loader-oversubscribed"},       // the workers are too many only for what the job may use
-    {"recomputed-features", "dataset-slow-sample"},    // the sample is slow because it is computed again
-    {"cpu-restricted", "dataset-slow-sample"},         // with the machine's other CPUs it would not be too slow
-    {"loader-oversubscribed", "dataset-slow-sample"},  // what a sample costs shows when workers do not take turns
-    {"storage-bound", "loader-too-few-workers"},       // workers are busy waiting
-    {"storage-bound", "dataset-slow-sample"},
-    {"storage-bound", "loader-shallow-prefetch"},
-    {"dataset-heavy-tail", "loader-shallow-prefetch"},  // the bursts are the slow samples
-    {"dataset-heavy-tail", "loader-too-few-workers"},   // workers are busy with a few samples
-    {"device-unused", "precision-fp32"},                // about a device that the run should not be on
-    {"device-unused", "layout-not-channels-last"},
-    {"device-unused", "batch-too-small"},
-    {"device-unused", "optimizer-not-fused"},
-    {"device-unused", "accumulation-excess"},
-    {"allocator-retries", "memory-nearly-full"},
-    {"out-of-memory", "memory-nearly-full"},
-    {"loader-too-few-workers", "idle-for-input"},  // why there is no batch
-    {"loader-oversubscribed", "idle-for-input"},
-    {"loader-respawn", "idle-for-input"},
-    {"loader-shallow-prefetch", "idle-for-input"},
-    {"dataset-slow-sample", "idle-for-input"},
-    {"storage-bound", "idle-for-input"},
-}};
-
 /// By half at least, where both shares are known: a small cause does not hide a large one.
 bool explains(const Finding& specific, const Finding& general) {
   return !specific.share || !general.share || *specific.share >= *general.share / 2;
 }
 
-std::size_t leader_place(const Finding& finding) {
-  if (finding.severity == Severity::kInfo) {
-    return kLeaders.size();
-  }
-  return static_cast<std::size_t>(std::find(kLeaders.begin(), kLeaders.end(), finding.id) - kLeaders.begin());
+/// From 1 on; the greatest number for a finding that does not lead.
+int leading_place(const Finding& finding) {
+  const Rule* rule = finding.severity == Severity::kInfo ? nullptr : find_rule(finding.id);
+  return rule == nullptr || rule->leads == 0 ? std::numeric_limits<int>::max() : rule->leads;
 }
 
-auto find_id(std::vector<Finding>& findings, std::string_view id) {
-  return std::find_if(findings.begin(), findings.end(), [&](const Finding& finding) { return finding.id == id; });
+/// True when the rule of `specific` knows of a symptom that `general` is.
+bool is_symptom_of(const Finding& general, const Finding& specific) {
+  const Rule* shown = find_rule(general.id);
+  const Rule* cause = find_rule(specific.id);
+  return shown != nullptr && cause != nullptr && shown->shows &&
+         std::ranges::find(cause->explains, *shown->shows) != cause->explains.end();
 }
 
 /// The largest loss that the time itself shows, compute when there is none.
@@ -82,11 +51,11 @@ Verdict by_time(const Context& context) {
 
 }  // namespace
 
-bool leads(const Finding& finding) { return leader_place(finding) < kLeaders.size(); }
+bool leads(const Finding& finding) { return leading_place(finding) < std::numeric_limits<int>::max(); }
 
 void rank(std::vector<Finding>& findings) {
   const auto key = [](const Finding& finding) {
-    return std::tuple(leader_place(finding), -static_cast<int>(finding.severity), -finding.share.value_or(-1));
+    return std::tuple(leading_place(finding), -static_cast<int>(finding.severity), -finding.share.value_or(-1));
   };
   std::stable_sort(findings.begin(), findings.end(),
                    [&](const Finding& a, const Finding& b) { return key(a) < key(b); });
@@ -94,19 +63,21 @@ void rank(std::vector<Finding>& findings) {
 
 std::vector<std::string> fold(std::vector<Finding>& findings, Language language) {
   std::vector<std::string> folded;
-  for (const auto& [specific, general] : kFolds) {
-    const auto into = find_id(findings, specific);
-    const auto from = find_id(findings, general);
-    if (into == findings.end() || from == findings.end() || into->severity == Severity::kInfo ||
-        !explains(*into, *from)) {
-      continue;
+  const auto is_folded = [&](const Finding& finding) { return std::ranges::find(folded, finding.id) != folded.end(); };
+  for (Finding& specific : findings) {
+    for (const Finding& general : findings) {
+      if (is_folded(general) || is_folded(specific) || specific.severity == Severity::kInfo ||
+          !is_symptom_of(general, specific) || !explains(specific, general)) {
+        continue;
+      }
+      if (!general.evidence.empty()) {
+        specific.evidence.push_back(
+            translate(language, "explains {} as well: {}", general.id, general.evidence.front()));
+      }
+      folded.push_back(general.id);
     }
-    if (!from->evidence.empty()) {
-      into->evidence.push_back(translate(language, "explains {} as well: {}", from->id, from->evidence.front()));
-    }
-    folded.push_back(from->id);
-    findings.erase(from);
   }
+  std::erase_if(findings, is_folded);
   return folded;
 }
 

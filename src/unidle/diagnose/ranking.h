@@ -9,11 +9,11 @@ namespace unidle::diagnose {
 /// True when `finding` leads whatever else fired: a failure, or a device that is not used at all.
 bool leads(const Finding& finding);
 
-/// Strongest first: leading ids, then severity, then share with null shares last; the rest keeps its order.
+/// Strongest first: what leads, then severity, then share with null shares last; the rest keeps its order.
 void rank(std::vector<Finding>& findings);
 
-/// Takes out findings whose loss a more specific finding explains (by half and more), leaving a line in that one's
-/// evidence. Returns the ids that were taken out.
+/// Takes out findings whose loss a more specific finding explains (by half and more), leaving a line in the evidence of
+/// the strongest that does. Returns the ids that were taken out. REQUIRES: `findings` ranked.
 std::vector<std::string> fold(std::vector<Finding>& findings, Language language = Language::kEnglish);
 
 /// REQUIRES: `findings` ranked and folded.

@@ -342,8 +342,10 @@ struct Signals {
   /// Keys of the configuration that the program did not read, with file:line.
   std::vector<std::pair<std::string, std::string>> unread_keys;
 
-  /// Facts that only the source of the signals knows, by rule id; they join the finding when the rule fires.
-  std::map<std::string, std::vector<std::string>> evidence;
+  // Facts that only the source of the signals knows, in words; they join the finding that they are about.
+  std::vector<std::string> told_of_failure;
+  std::vector<std::string> told_of_limit;
+  std::vector<std::string> told_of_idle_device;
 
   std::optional<std::string> effective(const std::string& knob) const;
   /// So many seconds of the device as a share of a step: of its own period where that is known, because it was measured

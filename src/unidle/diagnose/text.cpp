@@ -95,12 +95,9 @@ std::string changes(const Finding& finding, const Rule* rule, const Diagnosis& d
   return out;
 }
 
-/// Of an end that training went on after, the rule's own title would say too much.
 std::string_view title_of(const Finding& finding, const Rule& rule) {
-  const bool survived = finding.severity == Severity::kInfo;
-  return survived && rule.id == "run-failed"      ? "An error after which training went on"
-         : survived && rule.id == "run-timed-out" ? "A time limit after which training went on"
-                                                  : std::string_view(rule.title);
+  const bool hint = finding.severity == Severity::kInfo && !rule.hint_title.empty();
+  return hint ? rule.hint_title : rule.title;
 }
 
 std::string finding_text(const Finding& finding, std::size_t number, const Diagnosis& diagnosis, const Style& style) {

@@ -48,7 +48,7 @@ Settings read_settings(const ConfigFile& config) {
     }
     const std::optional<std::string> value = canonical_value(*knob, scalar->value);
     if (!value && knob->name == "precision.amp" && parse_bool(scalar->value)) {
-      continue;  // it names no precision: programs leave it off, which setting-ignored tells
+      continue;  // it names no precision: programs leave it off, and a diagnosis tells of it
     }
     if (!value && leaves_open(*knob, scalar->value)) {
       continue;

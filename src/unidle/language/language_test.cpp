@@ -60,7 +60,10 @@ fmt::dynamic_format_arg_store<fmt::format_context> arguments_of(std::string_view
   fmt::dynamic_format_arg_store<fmt::format_context> store;
   for (std::size_t at = english.find('{'); at != std::string_view::npos; at = english.find('{', at + 1)) {
     const std::string spec(english.substr(at, english.find('}', at) - at + 1));
-    if (spec == "{}") {
+    if (const std::string name = spec.substr(1, spec.size() - 2); !name.empty() && std::isalpha(name[0]) != 0) {
+      expected.push_back(fmt::format("<{}>", name));
+      store.push_back(fmt::arg(name.c_str(), expected.back()));
+    } else if (spec == "{}") {
       expected.push_back(fmt::format("<{}>", expected.size()));
       store.push_back(expected.back());
     } else {

@@ -7,6 +7,7 @@
 
 #include "unidle/base/json.h"
 #include "unidle/base/terminal.h"
+#include "unidle/cli/language_option.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/diagnose/nodes.h"
 #include "unidle/diagnose/pages.h"
@@ -42,10 +43,6 @@ bool reached(const diagnose::Diagnosis& diagnosis, const std::string& level) {
     return level == "info" || (level == "warning" && finding.severity != diagnose::Severity::kInfo) ||
            (level == "critical" && finding.severity == diagnose::Severity::kCritical);
   });
-}
-
-Language language_of(const Options& options) {
-  return options.language.empty() ? language_of_environment() : language_of(options.language);
 }
 
 diagnose::Policy policy_of(const Options& options) {
@@ -86,7 +83,7 @@ std::vector<std::filesystem::path> files_of_job(const Options& options) {
 
 diagnose::Diagnosis diagnosis_of(const Options& options) {
   // JSON is for programs: one language.
-  const Language language = options.format == "json" ? Language::kEnglish : language_of(options);
+  const Language language = options.format == "json" ? Language::kEnglish : chosen_language(options.language);
   const diagnose::Policy policy = policy_of(options);
   if (!options.job_id.empty()) {
     const std::vector<std::filesystem::path> records = slurm::records_of(options.job_id, options.results);
@@ -121,7 +118,7 @@ int run(const Options& options) {
   }
   const int width = terminal_width(stdout);
   if (!options.explain.empty()) {
-    print_to(stdout, "{}", diagnose::explain(options.explain, width, language_of(options)));
+    print_to(stdout, "{}", diagnose::explain(options.explain, width, chosen_language(options.language)));
     return 0;
   }
   const diagnose::Diagnosis diagnosis = diagnosis_of(options);
@@ -129,7 +126,7 @@ int run(const Options& options) {
     // Captured output need not be UTF-8.
     print_to(stdout, "{}\n", json_text(diagnose::to_json(diagnosis)));
   } else {
-    print_to(stdout, "{}", diagnose::to_text(diagnosis, width, use_colour(stdout), language_of(options)));
+    print_to(stdout, "{}", diagnose::to_text(diagnosis, width, use_colour(stdout), chosen_language(options.language)));
   }
   return diagnosis.verdict == diagnose::Verdict::kFailed || reached(diagnosis, options.fail_on) ? 1 : 0;
 }
@@ -153,7 +150,7 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--fail-on", options->fail_on, "Exit with 1 when a finding of this severity or above is there")
       ->check(CLI::IsMember({"info", "warning", "critical"}));
   app.add_option("--explain", options->explain, "Explain one rule and leave");
-  app.add_option("--lang", options->language, "en or zh; by default that of the locale. JSON is always English");
+  add_language_option(app, options->language);
   app.add_option("--policy", options->policy, "A file with thresholds in place of our own: YAML, NAME: VALUE");
   app.add_flag("--print-policy", options->print_policy, "Print all thresholds as such a file and leave");
   app.add_flag("--rules-markdown", options->rules_markdown)->group("");
@@ -172,7 +169,7 @@ const Subcommand& diagnose() {
       "  unidle diagnose --fail-on warning\n"
       "  unidle diagnose gpu_utilization.log slurm-4711.out\n"
       "  unidle diagnose --job-id 4711 --results results\n"
-      "  unidle diagnose --explain loader-no-workers",
+      "  unidle diagnose --explain ID",
       setup,
   };
   return kCommand;

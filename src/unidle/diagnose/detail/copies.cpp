@@ -92,8 +92,7 @@ std::string copying_in_words(const Context& context, const Policy& policy) {
     return context.say("how much of that is the copy itself, which stays, is not known: the link's rate was not read");
   }
   return context.say(
-      "the copies themselves take at least {} of the wall time (at {}/s); that stays, unless they run on "
-      "a side stream",
+      "the copies themselves take at least {} of the wall time (at {}/s); that stays, unless they run on a side stream",
       format_share(*itself), format_bytes(static_cast<std::uint64_t>(*rate)));
 }
 

@@ -110,7 +110,7 @@ std::optional<int> exit_code_of(const Trouble& trouble) {
 
 void add_trouble(const Trouble& trouble, const JobLogs& job, Signals& signals) {
   const bool fatal = !trouble.failure.went_on;
-  auto& evidence = signals.evidence["run-failed"];
+  auto& evidence = signals.told_of_failure;
   const std::string place = place_in(trouble.log->file, trouble.quote.line);
   evidence.push_back(trouble.t_ns ? translate(job.language, "it stands at {}, logged at {}", place,
                                               unidle::logs::format_stamp(*trouble.t_ns))
@@ -180,8 +180,8 @@ void add_end(const JobLogs& job, Signals& signals) {
   const auto trouble = worst_trouble(job);
   if (const TextLog* log = ended_by_scheduler(job)) {
     signals.outcome = outcome_of(*log, trouble);
-    const char* rule = log->end->end == LogEnd::kTimeLimit ? "run-timed-out" : "run-failed";
-    signals.evidence[rule].push_back(scheduler_said(job, *log, *log->end));
+    auto& told = log->end->end == LogEnd::kTimeLimit ? signals.told_of_limit : signals.told_of_failure;
+    told.push_back(scheduler_said(job, *log, *log->end));
   }
   add_earlier_attempts(job, signals);
   signals.printed.emplace();

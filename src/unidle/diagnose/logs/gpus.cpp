@@ -172,9 +172,8 @@ void add_use(const GpuUse& use, std::string_view program, std::string_view kind,
   add_card(use, signals);
   if (unused(use, job)) {
     signals.device_kind = "cpu";
-    signals.evidence["device-unused"].push_back(translate(job.language,
-                                                          "{} was idle and its memory empty in all {} samples",
-                                                          gpu_name(use), grouped(static_cast<double>(use.samples))));
+    signals.told_of_idle_device.push_back(translate(job.language, "{} was idle and its memory empty in all {} samples",
+                                                    gpu_name(use), grouped(static_cast<double>(use.samples))));
     signals.device_busy.reset();
     signals.device_busy_how.clear();
   } else if (signals.device_kind == "unknown") {
@@ -229,7 +228,7 @@ void add_gpus(const JobLogs& job, const unidle::logs::OnRead& on_read, Signals& 
   for (const GpuFile& file : job.gpus) {
     if (const std::string said = trouble(file, job.language); !said.empty()) {
       troubles += "; " + said;
-      signals.evidence["run-failed"].push_back(said);
+      signals.told_of_failure.push_back(said);
     }
   }
   if (busiest.use == nullptr || signals.device_kind == "cpu") {

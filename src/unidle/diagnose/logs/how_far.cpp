@@ -84,11 +84,10 @@ void add_how_far(const TextLog& log, const JobTimes& times, Language language, S
     facts.push_back(sentence);
   }
   const bool failed = signals.printed && signals.printed->failure && !signals.printed->failure->went_on;
-  for (const auto& [rule, ended] :
-       {std::pair("run-timed-out", signals.outcome == Outcome::kTimedOut), std::pair("run-failed", failed)}) {
-    if (ended) {
-      auto& evidence = signals.evidence[rule];
-      evidence.insert(evidence.begin(), facts.begin(), facts.end());  // they say more than the quotes do
+  for (auto* told : {signals.outcome == Outcome::kTimedOut ? &signals.told_of_limit : nullptr,
+                     failed ? &signals.told_of_failure : nullptr}) {
+    if (told != nullptr) {
+      told->insert(told->begin(), facts.begin(), facts.end());  // they say more than the quotes do
     }
   }
 }

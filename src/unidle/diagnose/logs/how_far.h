@@ -5,7 +5,7 @@
 
 namespace unidle::diagnose::detail {
 
-/// Adds evidence for `run-timed-out` and `run-failed`. Needs a count with a total and times in the lines; says nothing
+/// Adds evidence of a time limit or a failure. Needs a count with a total and times in the lines; says nothing
 /// without.
 void add_how_far(const unidle::logs::TextLog& log, const JobTimes& times, Language language, Signals& signals);
 

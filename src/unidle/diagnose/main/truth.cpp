@@ -80,8 +80,9 @@ int main(int argc, char** argv) {
       run(read_timeline(file), tally);
     }
     std::cout << fmt::format(
-        "leads where it has to (top-1): {} of {}\nfound (recall): {} of {}\nfalse alarms: {} of {} near misses and "
-        "healthy runs\n",
+        "leads where it has to (top-1): {} of {}\n"
+        "found (recall): {} of {}\n"
+        "false alarms: {} of {} near misses and healthy runs\n",
         tally.first_right, tally.first, tally.found, tally.expected, tally.false_alarms, tally.silent);
     return tally.wrong == 0 ? 0 : 1;
   } catch (const std::exception& error) {

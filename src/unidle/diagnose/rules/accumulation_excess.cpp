@@ -95,15 +95,17 @@ const Rule& accumulation_excess() {
       .title = "Micro-batches are smaller than memory allows",
       .topic = "accumulation",
       .explanation =
-          "Gradients are accumulated over micro-batches because a whole batch does not fit. Where it would fit, "
-          "many small micro-batches only pay the fixed cost of a forward and backward pass more often.",
+          "Gradients are accumulated over micro-batches because a whole batch does not fit. Where it would fit, many "
+          "small micro-batches only pay the fixed cost of a forward and backward pass more often.",
       .thresholds =
-          "At least two micro-batches of which an exact divisor fits below memory_target (80 %); not on a GPU that "
-          "is busy from device_full (90 %). A warning; on a CPU a hint when micro-batches have more than "
+          "At least two micro-batches of which an exact divisor fits below memory_target (80 %); not on a GPU that is "
+          "busy from device_full (90 %). A warning; on a CPU a hint when micro-batches have more than "
           "small_micro_batch (8) samples, because vector units are full with few.",
       .needs = "batch.accumulation in effect, memory use, step times",
       .proposes = "batch.size and batch.accumulation by exact divisors",
       .evaluate = evaluate_accumulation_excess,
+      .counts = Counts::kOther,
+      .shows = Symptom::kUseOfDevice,
   };
   return kRule;
 }

@@ -34,13 +34,15 @@ const Rule& allocates_while_idle() {
           "training mean that its cache is emptied, that memory is nearly full or fragmented, or that the window "
           "contains the first steps.",
       .thresholds =
-          "Idle time of the device while the host is in calls that allocate or free device memory: "
-          "from warning_share (10 %) of the wall time; critical from critical_share (30 %).",
+          "Idle time of the device while the host is in calls that allocate or free device memory: from warning_share "
+          "(10 %) of the wall time; critical from critical_share (30 %).",
       .needs = "a profiler's trace or window with the device's kernels and the host's calls",
       .proposes =
-          "no torch.cuda.empty_cache() in the loop; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; profile"
-          " after the first steps",
+          "no torch.cuda.empty_cache() in the loop; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; profile after "
+          "the first steps",
       .evaluate = evaluate_allocates_while_idle,
+      .counts = Counts::kDeviceTime,
+      .sentence = "Your {device} idles {share} of the time while the host allocates memory",
   };
   return kRule;
 }

@@ -46,12 +46,15 @@ const Rule& allocator_retries() {
       .title = "The device allocator ran short and tried again",
       .topic = "allocator",
       .explanation =
-          "When an allocation does not fit, PyTorch's allocator waits for the device, gives all cached blocks back "
-          "to the driver and tries again. That stalls the step, and the cache has to be filled anew.",
+          "When an allocation does not fit, PyTorch's allocator waits for the device, gives all cached blocks back to "
+          "the driver and tries again. That stalls the step, and the cache has to be filled anew.",
       .thresholds = "Any retry is a hint; a warning from retries_per_step (0.01).",
       .needs = "the retries that the allocator counts",
       .proposes = "batch.size with batch.accumulation; grad.checkpointing; expandable_segments",
       .evaluate = evaluate_allocator_retries,
+      .counts = Counts::kOther,
+      .explains = {Symptom::kFullMemory},
+      .about_memory = true,
   };
   return kRule;
 }

@@ -87,22 +87,20 @@ const Rule& batch_too_small() {
       .title = "The batch is too small for the device",
       .topic = "batch size",
       .explanation =
-          "Each step costs the host a fixed time to launch its kernels. With a small batch the kernels are done sooner "
-          "than "
-          "the next ones are launched, and the device idles although nothing waits for data. One record does not show "
-          "how "
-          "much a larger batch gains; a measured search does.",
+          "Each step costs the host a fixed time to launch its kernels. With a small batch the kernels are done "
+          "sooner than the next ones are launched, and the device idles although nothing waits for data. One record "
+          "does not show how much a larger batch gains; a measured search does.",
       .thresholds =
           "Device memory below far_from_full (50 %), and so is device time, or the part of the multiprocessors with "
-          "work "
-          "while kernels run (SM activity); input and transfer below batch_max_wait (20 % of the step). A warning; the "
-          "share stays open.",
+          "work while kernels run (SM activity); input and transfer below batch_max_wait (20 % of the step). A "
+          "warning; the share stays open.",
       .needs = "device memory use, how busy the device is, step times; better with SM activity",
       .proposes =
           "batch.size and, where gradients are accumulated, batch.accumulation by exact divisors, up to memory_target "
-          "(80 %) and "
-          "max_batch_growth (8x)",
+          "(80 %) and max_batch_growth (8x)",
       .evaluate = evaluate_batch_too_small,
+      .counts = Counts::kOther,
+      .shows = Symptom::kUseOfDevice,
   };
   return kRule;
 }

@@ -48,15 +48,14 @@ const Rule& checkpoint_dominates() {
       .topic = "checkpoints",
       .explanation =
           "While the model is written the device waits. A checkpoint protects the work since the last one, so one "
-          "every few "
-          "minutes is enough for most runs, and it can be written beside the training.",
+          "every few minutes is enough for most runs, and it can be written beside the training.",
       .thresholds =
           "From checkpoint_share (10 %) of the wall time, critical from critical_share (30 %). A single checkpoint is "
-          "a hint: a "
-          "longer run spreads it out.",
+          "a hint: a longer run spreads it out.",
       .needs = "checkpoint times",
       .proposes = "save less often, to a faster disk, or beside the training",
       .evaluate = evaluate_checkpoint_dominates,
+      .counts = Counts::kOther,
   };
   return kRule;
 }

@@ -50,6 +50,7 @@ const Rule& communication_bound() {
       .needs = "a profiler's trace or window with the device's kernels",
       .proposes = "less exchange, or exchange during the backward pass",
       .evaluate = evaluate_communication_bound,
+      .counts = Counts::kDeviceTime,
   };
   return kRule;
 }

@@ -60,12 +60,12 @@ const Rule& compile_off() {
           "torch.compile merges small operations into fewer kernels, and a CUDA graph launches the whole step at "
           "once. Both matter where launching, not computing, takes the time.",
       .thresholds =
-          "As launch-bound: from launch_share (20 %) of the wall time, and silent where the device is behind the host. "
-          "A "
-          "warning at most.",
+          "From launch_share (20 %) of the wall time in which the device waits for launches, and silent where it is "
+          "behind the host. A warning at most.",
       .needs = "the effective compile.mode, how busy the device is, step times with their parts",
       .proposes = "compile.mode",
       .evaluate = evaluate_compile_off,
+      .counts = Counts::kHostTime,
   };
   return kRule;
 }

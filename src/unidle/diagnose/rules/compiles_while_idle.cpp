@@ -33,12 +33,14 @@ const Rule& compiles_while_idle() {
           "new shape, and a CUDA graph is captured before it is replayed. All of that is normal at the start of a "
           "run. In a window of steps it means that the window began too early or that shapes vary.",
       .thresholds =
-          "Idle time of the device while the host compiles, loads kernels or captures graphs, including launches "
-          "that take more than a millisecond: from warning_share (10 %) of the wall time; critical from "
-          "critical_share (30 %).",
+          "Idle time of the device while the host compiles, loads kernels or captures graphs, including launches that "
+          "take more than a millisecond: from warning_share (10 %) of the wall time; critical from critical_share (30 "
+          "%).",
       .needs = "a profiler's trace or window with the device's kernels and the host's calls",
       .proposes = "profile after the first steps; fixed shapes",
       .evaluate = evaluate_compiles_while_idle,
+      .counts = Counts::kDeviceTime,
+      .sentence = "Your {device} idles {share} of the time while the host compiles or loads kernels",
   };
   return kRule;
 }

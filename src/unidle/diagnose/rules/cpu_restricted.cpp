@@ -114,17 +114,20 @@ const Rule& cpu_restricted() {
       .title = "The job may use fewer CPUs than it tries to use",
       .topic = "CPU limits",
       .explanation =
-          "An affinity mask, a container's CPU quota or the scheduler's --cpus-per-task gives the job fewer CPUs "
-          "than the machine has and than its workers or threads would use. The program sees all CPUs, starts as "
-          "many workers, and they take turns on a few. A program may also narrow itself after it has started, and its "
+          "An affinity mask, a container's CPU quota or the scheduler's --cpus-per-task gives the job fewer CPUs than "
+          "the machine has and than its workers or threads would use. The program sees all CPUs, starts as many "
+          "workers, and they take turns on a few. A program may also narrow itself after it has started, and its "
           "workers inherit that.",
       .thresholds =
           "At least restricted_cpus (0.5) CPUs of the machine are out of reach, the allowed ones are in use "
-          "(cpus_full, 85 %), more workers than CPUs with an input wait from warning_share (10 %), or on a CPU "
-          "device more compute threads than CPUs.",
+          "(cpus_full, 85 %), more workers than CPUs with an input wait from warning_share (10 %), or on a CPU device "
+          "more compute threads than CPUs.",
       .needs = "CPUs online, allowed and used, the effective loader.workers and cpu.threads, step times",
       .proposes = "more CPUs for the job; loader.workers and cpu.threads that fit",
       .evaluate = evaluate_cpu_restricted,
+      .counts = Counts::kHostTime,
+      .waits = "for a loader that may use too few CPUs",
+      .explains = {Symptom::kWorkersBehind, Symptom::kWorkersCrowded, Symptom::kSlowSamples},
   };
   return kRule;
 }

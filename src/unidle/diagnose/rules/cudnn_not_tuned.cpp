@@ -57,13 +57,14 @@ const Rule& cudnn_not_tuned() {
           "keeps the fastest; without, it guesses. For shapes that change all the time trying costs more than it "
           "gains; deterministic mode rules fast kernels out.",
       .thresholds =
-          "Compute from critical_share (30 %) of the wall time, at most fixed_shapes (4) batch shapes, benchmark "
-          "off or deterministic on. A warning without a share.",
+          "Compute from critical_share (30 %) of the wall time, at most fixed_shapes (4) batch shapes, benchmark off "
+          "or deterministic on. A warning without a share.",
       .needs =
           "whether the model has convolutions, the effective cudnn.benchmark and cudnn.deterministic, batch shapes, "
           "step times",
       .proposes = "cudnn.benchmark",
       .evaluate = evaluate_cudnn_not_tuned,
+      .counts = Counts::kDeviceTime,
   };
   return kRule;
 }

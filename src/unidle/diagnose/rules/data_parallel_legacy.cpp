@@ -38,6 +38,7 @@ const Rule& data_parallel_legacy() {
       .needs = "how the model is wrapped",
       .proposes = "torchrun and DistributedDataParallel",
       .evaluate = evaluate_data_parallel_legacy,
+      .counts = Counts::kOther,
   };
   return kRule;
 }

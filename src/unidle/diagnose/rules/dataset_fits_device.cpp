@@ -55,18 +55,18 @@ const Rule& dataset_fits_device() {
       .title = "The whole dataset would fit in device memory",
       .topic = "data on the device",
       .explanation =
-          "A dataset of tensors that fits beside the model in device memory need not be copied again batch by "
-          "batch, epoch after epoch: on the device a batch is one indexing operation.",
+          "A dataset of tensors that fits beside the model in device memory need not be copied again batch by batch, "
+          "epoch after epoch: on the device a batch is one indexing operation.",
       .thresholds =
           "The dataset at most what is free below memory_target (80 %) of device memory, more than one pass, copies "
           "from warning_share (10 %) of the wall time: the host's wait for them, or what their bytes take in the "
-          "stream "
-          "that computes.",
+          "stream that computes.",
       .needs =
-          "the size of the dataset in memory, device memory and its use, passes over the data, step times with "
-          "their copies",
+          "the size of the dataset in memory, device memory and its use, passes over the data, step times with their "
+          "copies",
       .proposes = "data.on_device",
       .evaluate = evaluate_dataset_fits_device,
+      .counts = Counts::kHostTime,
   };
   return kRule;
 }

@@ -73,12 +73,16 @@ const Rule& dataset_heavy_tail() {
           "Most samples are cheap and a few cost many times as much: a huge picture, a long file, a retry. A loader "
           "that works by batches keeps the whole batch back until its slowest sample is there.",
       .thresholds =
-          "The 99th percentile at least tail_ratio (8) times the median and slow_sample_s (200 us), the mean at "
-          "least tail_mean (1.3) times the median, also after the first pass; the tail's part of the input wait "
-          "from warning_share (10 %) of the wall time.",
+          "The 99th percentile at least tail_ratio (8) times the median and slow_sample_s (200 us), the mean at least "
+          "tail_mean (1.3) times the median, also after the first pass; the tail's part of the input wait from "
+          "warning_share (10 %) of the wall time.",
       .needs = "the spread of sample costs, step times with the wait for input",
       .proposes = "treat the few apart: sort or bucket by size, prepare them before; loader.prefetch_factor",
       .evaluate = evaluate_dataset_heavy_tail,
+      .counts = Counts::kHostTime,
+      .waits = "for a few slow samples",
+      .explains = {Symptom::kBatchesInBursts, Symptom::kWorkersBehind},
+      .about_samples = true,
   };
   return kRule;
 }

@@ -81,18 +81,23 @@ const Rule& dataset_slow_sample() {
       .topic = "sample cost",
       .explanation =
           "However many workers share the CPUs of this machine, they cannot make samples as fast as the step uses "
-          "them, because each costs too much CPU time. Only less work for a sample helps: a cheaper function, "
-          "smaller inputs, results that are kept, or more CPUs. On a CPU that also trains, the CPU time of the step "
-          "counts too.",
+          "them, because each costs too much CPU time. Only less work for a sample helps: a cheaper function, smaller "
+          "inputs, results that are kept, or more CPUs. On a CPU that also trains, the CPU time of the step counts "
+          "too.",
       .thresholds =
-          "Samples from slow_sample_s (200 us); what is left of the wait with all CPUs at work from warning_share "
-          "(10 %) of the wall time, critical from critical_share (30 %). Nothing is said when samples mostly wait "
-          "for something else than a CPU (on_cpu, 50 %).",
+          "Samples from slow_sample_s (200 us); what is left of the wait with all CPUs at work from warning_share (10 "
+          "%) of the wall time, critical from critical_share (30 %). Nothing is said when samples mostly wait for "
+          "something else than a CPU (on_cpu, 50 %).",
       .needs =
           "the cost of one sample, step times with the wait for input, the CPUs that the run may use; names the "
           "function where the program was looked at",
       .proposes = "less work in the function that it names; cache.features",
       .evaluate = evaluate_dataset_slow_sample,
+      .counts = Counts::kHostTime,
+      .waits = "for samples that cost more than its CPUs can make",
+      .shows = Symptom::kSlowSamples,
+      .explains = {Symptom::kNoBatch},
+      .about_samples = true,
   };
   return kRule;
 }

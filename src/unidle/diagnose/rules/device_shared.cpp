@@ -39,14 +39,15 @@ const Rule& device_shared() {
       .title = "Other processes use the same device",
       .topic = "device to itself",
       .explanation =
-          "Kernels of several processes take turns on one device, so each gets a part of it, and its utilisation "
-          "says nothing about this run alone.",
+          "Kernels of several processes take turns on one device, so each gets a part of it, and its utilisation says "
+          "nothing about this run alone.",
       .thresholds =
-          "Foreign processes in shared (50 %) of the readings. A warning without a share: how much they took "
-          "is not told.",
+          "Foreign processes in shared (50 %) of the readings. A warning without a share: how much they took is not "
+          "told.",
       .needs = "the processes that the driver lists for the device",
       .proposes = "a device of its own, or a share by MIG or MPS",
       .evaluate = evaluate_device_shared,
+      .counts = Counts::kDeviceTime,
   };
   return kRule;
 }

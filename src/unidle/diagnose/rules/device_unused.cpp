@@ -88,17 +88,19 @@ const Rule& device_unused() {
       .topic = "the device it runs on",
       .explanation =
           "A torch without CUDA, a forgotten .to(device) or a job without a GPU falls back to the CPU without a word. "
-          "Nothing else "
-          "that can be tuned comes near the loss, so this leads whenever it fires, unless the CPU was chosen for this "
-          "run.",
+          "Nothing else that can be tuned comes near the loss, so this leads whenever it fires, unless the CPU was "
+          "chosen for this run.",
       .thresholds =
-          "None: it is so or it is not. A hint where nobody asks for a GPU and this run asks for the CPU: by a word of "
-          "the "
-          "command (--device cpu) or a variable that hides every GPU (CUDA_VISIBLE_DEVICES empty or -1). A file that "
-          "says cpu may be an oversight.",
+          "None: it is so or it is not. A hint where nobody asks for a GPU and this run asks for the CPU: by a word "
+          "of the command (--device cpu) or a variable that hides every GPU (CUDA_VISIBLE_DEVICES empty or -1). A "
+          "file that says cpu may be an oversight.",
       .needs = "the device of the model, and the GPUs of the machine or the configured device",
       .proposes = "device",
       .evaluate = evaluate_device_unused,
+      .counts = Counts::kOther,
+      .leads = 4,
+      .explains = {Symptom::kUseOfDevice},
+      .told = &Signals::told_of_idle_device,
   };
   return kRule;
 }

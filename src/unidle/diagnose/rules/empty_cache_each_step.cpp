@@ -51,15 +51,17 @@ const Rule& empty_cache_each_step() {
       .title = "The allocator is flushed, or garbage collected, inside the loop",
       .topic = "allocator flushes",
       .explanation =
-          "torch.cuda.empty_cache() gives cached memory back to the driver, waits for the device to do so, and "
-          "makes the next step ask for it again; gc.collect() walks all Python objects. Neither frees memory that "
-          "the step could have used.",
+          "torch.cuda.empty_cache() gives cached memory back to the driver, waits for the device to do so, and makes "
+          "the next step ask for it again; gc.collect() walks all Python objects. Neither frees memory that the step "
+          "could have used.",
       .thresholds =
           "From flushes_per_step (0.5) calls a step, or warning_share (10 %) of the wall time. A hint below "
           "flush_share (3 %) of the wall time.",
       .needs = "calls of empty_cache() and gc.collect() and their time",
       .proposes = "take the call out of the loop; memory.flush_interval where a setting asks for it",
       .evaluate = evaluate_empty_cache_each_step,
+      .counts = Counts::kHostTime,
+      .sentence = "Your run spends {share} of its time on clearing memory",
   };
   return kRule;
 }

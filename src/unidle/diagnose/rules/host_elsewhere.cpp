@@ -33,11 +33,13 @@ const Rule& host_elsewhere() {
           "that work where the profiler records it.",
       .thresholds =
           "Idle time of the device while the thread that launches next launches nothing for more than a millisecond, "
-          "and does not fetch a batch, compile, allocate memory, copy or wait: from "
-          "warning_share (10 %) of the wall time; critical from critical_share (30 %).",
+          "and does not fetch a batch, compile, allocate memory, copy or wait: from warning_share (10 %) of the wall "
+          "time; critical from critical_share (30 %).",
       .needs = "a profiler's trace or window with the device's kernels and the host's calls",
       .proposes = "look at the work that the trace names",
       .evaluate = evaluate_host_elsewhere,
+      .counts = Counts::kDeviceTime,
+      .sentence = "Your {device} idles {share} of the time while the host does other work than launching kernels",
   };
   return kRule;
 }

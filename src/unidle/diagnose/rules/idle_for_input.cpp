@@ -42,6 +42,9 @@ const Rule& idle_for_input() {
       .needs = "a profiler's trace or window with the device's kernels and the host's calls",
       .proposes = "loader.workers; less work for each sample",
       .evaluate = evaluate_idle_for_input,
+      .counts = Counts::kDeviceTime,
+      .sentence = "Your {device} idles {share} of the time while the loop waits for a batch",
+      .shows = Symptom::kNoBatch,
   };
   return kRule;
 }

@@ -107,21 +107,20 @@ const Rule& launch_bound() {
       .topic = "kernel launches",
       .explanation =
           "Every kernel costs the host some microseconds of Python and launch work. Where kernels are shorter than "
-          "that, "
-          "the device waits for the host between them: small batches, small layers, optimisers that update one "
+          "that, the device waits for the host between them: small batches, small layers, optimisers that update one "
           "tensor after the other. Larger batches, fused operations and graphs of the whole step help.",
       .thresholds =
           "From launch_share (20 %) of the wall time in which the device idles while the host neither waits for "
           "input, copies nor the device, and more than the wait for input. Below it a warning without a share, where "
-          "the "
-          "device keeps up with the host in half of the steps (mostly, 50 %) and nothing measured how long kernels "
-          "run, or where that is not known and less than half (far_from_full, 50 %) of its multiprocessors have work. "
-          "Silent where the device is behind the host in half of the steps, and where its multiprocessors have work "
-          "for units_full (80 %) of the time. For a trace alone: idle time of the device while the host launches, from "
-          "warning_share (10 %).",
+          "the device keeps up with the host in half of the steps (mostly, 50 %) and nothing measured how long "
+          "kernels run, or where that is not known and less than half (far_from_full, 50 %) of its multiprocessors "
+          "have work. Silent where the device is behind the host in half of the steps, and where its multiprocessors "
+          "have work for units_full (80 %) of the time. For a trace alone: idle time of the device while the host "
+          "launches, from warning_share (10 %).",
       .needs = "how busy the device is, step times with their parts; better with SM activity",
       .proposes = "compile.mode: reduce-overhead or graph; batch.size; optimizer.fused",
       .evaluate = evaluate_launch_bound,
+      .counts = Counts::kHostTime,
   };
   return kRule;
 }

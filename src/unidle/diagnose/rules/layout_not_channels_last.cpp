@@ -78,14 +78,15 @@ const Rule& layout_not_channels_last() {
           "plain convolutions are reordered into blocks anyway and gain little.",
       .thresholds =
           "Compute from warning_share (10 %) of the wall time. A warning; with depth-wise convolutions on a CPU the "
-          "share is compute x (1 - 1/layout_gain_depthwise), measured as 1.35, otherwise it stays open; a hint where a "
-          "CPU is known to run plain convolutions only.",
+          "share is compute x (1 - 1/layout_gain_depthwise), measured as 1.35, otherwise it stays open; a hint where "
+          "a CPU is known to run plain convolutions only.",
       .needs =
-          "whether the model has convolutions (and depth-wise ones), the effective layout.channels_last (on a GPU also "
-          "precision.amp), step "
-          "times",
+          "whether the model has convolutions (and depth-wise ones), the effective layout.channels_last (on a GPU "
+          "also precision.amp), step times",
       .proposes = "layout.channels_last",
       .evaluate = evaluate_layout_not_channels_last,
+      .counts = Counts::kDeviceTime,
+      .shows = Symptom::kUseOfDevice,
   };
   return kRule;
 }

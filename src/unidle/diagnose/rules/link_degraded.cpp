@@ -75,16 +75,16 @@ const Rule& link_degraded() {
       .topic = "device link",
       .explanation =
           "A card in a slot with fewer lanes, a riser or a worn contact trains its PCI Express link down to fewer "
-          "lanes or an older generation, and copies take as much longer. Links save power when idle, so only what "
-          "was seen under load counts.",
+          "lanes or an older generation, and copies take as much longer. Links save power when idle, so only what was "
+          "seen under load counts.",
       .thresholds =
-          "Any width or generation below the most that card and slot offer; severity by the part of the copies' "
-          "time that the full link would save. In a virtual machine a hint without a share, and nothing where more "
-          "came "
+          "Any width or generation below the most that card and slot offer; severity by the part of the copies' time "
+          "that the full link would save. In a virtual machine a hint without a share, and nothing where more came "
           "over the link than it could carry as it is read.",
       .needs = "the link's width and generation now and at most, while training",
       .proposes = "another slot, cable or riser; a look at the BIOS settings of the slot",
       .evaluate = evaluate_link_degraded,
+      .counts = Counts::kHostTime,
   };
   return kRule;
 }

@@ -28,14 +28,15 @@ Evaluation input_by_timeline(const Context& context, const DeviceTimeline& timel
 std::string who_makes_samples(const Context& context, bool by_thread) {
   const std::string of_step = format_share(context.signals.step->input);
   const std::string of_run = format_share(*context.input);
-  return by_thread ? context.say(
-                         "one thread makes the samples and passes them on: {} of each step is waiting for it "
-                         "({} of the wall time)",
-                         of_step, of_run)
-                   : context.say(
-                         "the training thread makes the samples itself: {} of each step is waiting for input "
-                         "({} of the wall time)",
-                         of_step, of_run);
+  return by_thread
+             ? context.say(
+                   "one thread makes the samples and passes them on: {} of each step is waiting for it ({} of the "
+                   "wall time)",
+                   of_step, of_run)
+             : context.say(
+                   "the training thread makes the samples itself: {} of each step is waiting for input ({} of the "
+                   "wall time)",
+                   of_step, of_run);
 }
 
 Evaluation evaluate_loader_no_workers(const Context& context, const Policy& policy) {
@@ -79,8 +80,8 @@ Evaluation evaluate_loader_no_workers(const Context& context, const Policy& poli
     if (*finding.speedup_bound < policy.min_bound) {
       finding.severity = std::min(finding.severity, Severity::kWarning);
       how =
-          "prepare batches in workers while the step runs; on these CPUs that alone gains little, less work per sample "
-          "does";
+          "prepare batches in workers while the step runs; on these CPUs that alone gains little, less work per "
+          "sample does";
     }
     finding.fixes.push_back(
         detail::make_fix(context, "loader.workers", detail::workers_that_hide(context, work_s), how));
@@ -106,22 +107,22 @@ const Rule& loader_no_workers() {
       .explanation =
           "With no workers, the training thread reads, decodes and collates every sample itself, and the device waits "
           "meanwhile. Workers do that while the step runs, so that a step takes as long as the slower of the two. "
-          "Where the "
-          "CPU is also the device that trains, both compete for the same CPUs: then only what fits on idle CPUs can be "
-          "hidden, "
-          "and the bound says how much that is.",
+          "Where the CPU is also the device that trains, both compete for the same CPUs: then only what fits on idle "
+          "CPUs can be hidden, and the bound says how much that is.",
       .thresholds =
-          "Fires from warning_share (10 %) of the wall time spent waiting for input, critical from critical_share "
-          "(30 %); at most a warning where the bound is below min_bound (1.05).",
+          "Fires from warning_share (10 %) of the wall time spent waiting for input, critical from critical_share (30 "
+          "%); at most a warning where the bound is below min_bound (1.05).",
       .needs =
           "the effective loader.workers, step times with the wait for input; for the bound also the CPUs that the run "
-          "may "
-          "use and used",
+          "may use and used",
       .proposes =
           "loader.workers: as many as hide the work, one CPU left for the training thread, up to four a CPU where "
-          "samples "
-          "mostly wait; cache.features when epochs repeat and it is off",
+          "samples mostly wait; cache.features when epochs repeat and it is off",
       .evaluate = evaluate_loader_no_workers,
+      .counts = Counts::kHostTime,
+      .waits = "for data that one thread makes",
+      .shows = Symptom::kSamplesInLoop,
+      .about_samples = true,
   };
   return kRule;
 }

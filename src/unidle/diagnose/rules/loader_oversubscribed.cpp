@@ -123,8 +123,8 @@ const Rule& loader_oversubscribed() {
       .topic = "loader threads",
       .explanation =
           "Workers beyond the CPUs that the job may use do not make samples faster: they take turns, throw each "
-          "other's caches away and take the CPU from the training thread. The same happens when each worker starts "
-          "a pool of threads of its own (OpenCV, OpenMP, BLAS).",
+          "other's caches away and take the CPU from the training thread. The same happens when each worker starts a "
+          "pool of threads of its own (OpenCV, OpenMP, BLAS).",
       .thresholds =
           "Workers with work (workers x busy share x threads, a pool counts from many_threads, 8 threads a process) "
           "at least oversubscribed (1.5) times the CPUs, the CPUs full (cpus_full, 85 %), input wait from "
@@ -134,6 +134,11 @@ const Rule& loader_oversubscribed() {
       .needs = "the effective loader.workers, how busy the workers are, CPUs allowed and used",
       .proposes = "loader.workers, cpu.threads",
       .evaluate = evaluate_loader_oversubscribed,
+      .counts = Counts::kHostTime,
+      .waits = "for workers that take turns on too few CPUs",
+      .shows = Symptom::kWorkersCrowded,
+      .explains = {Symptom::kSlowSamples, Symptom::kNoBatch},
+      .about_samples = true,
   };
   return kRule;
 }

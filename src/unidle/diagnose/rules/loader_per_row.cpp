@@ -79,8 +79,8 @@ const Rule& loader_per_row() {
       .topic = "row access",
       .explanation =
           "A table or tensor in memory gives a whole batch by one indexing operation. A loader that asks it for one "
-          "row after the other spends its time in calls and in putting single rows together, which is 10 to 100 "
-          "times slower; workers would only do the same elsewhere and send the rows through a pipe.",
+          "row after the other spends its time in calls and in putting single rows together, which is 10 to 100 times "
+          "slower; workers would only do the same elsewhere and send the rows through a pipe.",
       .thresholds =
           "A row counts as cheap below row_s (200 us); from warning_share (10 %) of the wall time spent waiting, "
           "critical from critical_share (30 %).",
@@ -88,10 +88,13 @@ const Rule& loader_per_row() {
           "whether the dataset holds its rows in memory, the cost of one sample, step times with the wait for input",
       .proposes =
           "loader.gather where rows fetched together were tried and were the same, otherwise loader.workers; in the "
-          "code: "
-          "let the dataset return a batch for a list of indices (__getitems__, or a sampler of batches with "
+          "code: let the dataset return a batch for a list of indices (__getitems__, or a sampler of batches with "
           "batch_size=None), or index the tensors in the loop",
       .evaluate = evaluate_loader_per_row,
+      .counts = Counts::kHostTime,
+      .waits = "for rows that are fetched from memory one by one",
+      .explains = {Symptom::kSamplesInLoop, Symptom::kWorkersBehind, Symptom::kBatchesInBursts},
+      .about_samples = true,
   };
   return kRule;
 }

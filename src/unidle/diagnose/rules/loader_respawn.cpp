@@ -49,17 +49,21 @@ const Rule& loader_respawn() {
       .title = "Workers are started anew for every epoch",
       .topic = "worker starts",
       .explanation =
-          "A loader without persistent workers ends them after each epoch and starts new ones for the next: "
-          "processes are made, the dataset is copied to them, files are opened, and the first batch is made from "
-          "cold. With short epochs that is paid every few seconds.",
+          "A loader without persistent workers ends them after each epoch and starts new ones for the next: processes "
+          "are made, the dataset is copied to them, files are opened, and the first batch is made from cold. With "
+          "short epochs that is paid every few seconds.",
       .thresholds =
-          "From warning_share (10 %) of the wall time that training waited for starts after the first, critical "
-          "from critical_share (30 %).",
+          "From warning_share (10 %) of the wall time that training waited for starts after the first, critical from "
+          "critical_share (30 %).",
       .needs =
           "the effective loader.workers and loader.persistent_workers, how often workers were started and how long "
           "training waited for it",
       .proposes = "loader.persistent_workers",
       .evaluate = evaluate_loader_respawn,
+      .counts = Counts::kHostTime,
+      .waits = "for workers that are started anew for every epoch",
+      .explains = {Symptom::kWorkersBehind, Symptom::kBatchesInBursts, Symptom::kNoBatch},
+      .about_samples = true,
   };
   return kRule;
 }

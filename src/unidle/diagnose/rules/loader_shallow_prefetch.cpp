@@ -56,17 +56,22 @@ const Rule& loader_shallow_prefetch() {
       .title = "The queue of batches is too shallow for the bursts",
       .topic = "prefetch depth",
       .explanation =
-          "On average the workers make batches faster than the step uses them, yet now and then the queue is empty: "
-          "a few slow batches, or a step that is faster than usual, drain it. More batches in the queue carry the "
-          "step over such moments.",
+          "On average the workers make batches faster than the step uses them, yet now and then the queue is empty: a "
+          "few slow batches, or a step that is faster than usual, drain it. More batches in the queue carry the step "
+          "over such moments.",
       .thresholds =
           "A tenth of the steps has at least bursts (50 %) of the wait, workers busy below workers_busy (85 %), the "
           "wait in those steps from warning_share (10 %) of the wall time, prefetch below deep_prefetch (16).",
       .needs =
-          "the effective loader.workers and loader.prefetch_factor, step times with the wait for input, how busy "
-          "the workers are",
+          "the effective loader.workers and loader.prefetch_factor, step times with the wait for input, how busy the "
+          "workers are",
       .proposes = "loader.prefetch_factor",
       .evaluate = evaluate_loader_shallow_prefetch,
+      .counts = Counts::kHostTime,
+      .waits = "for batches that come in bursts",
+      .shows = Symptom::kBatchesInBursts,
+      .explains = {Symptom::kNoBatch},
+      .about_samples = true,
   };
   return kRule;
 }

@@ -78,11 +78,15 @@ const Rule& loader_too_few_workers() {
           "Input wait from warning_share (10 %) of the wall time, workers busy from workers_busy (85 %), at least "
           "free_cpus (0.75) CPUs free; critical from critical_share (30 %).",
       .needs =
-          "the effective loader.workers, step times with the wait for input, sample times of the workers, CPUs allowed "
-          "and "
-          "used",
+          "the effective loader.workers, step times with the wait for input, sample times of the workers, CPUs "
+          "allowed and used",
       .proposes = "loader.workers: enough to hide the work, no more than the free CPUs carry",
       .evaluate = evaluate_loader_too_few_workers,
+      .counts = Counts::kHostTime,
+      .waits = "for data from too few workers",
+      .shows = Symptom::kWorkersBehind,
+      .explains = {Symptom::kNoBatch},
+      .about_samples = true,
   };
   return kRule;
 }

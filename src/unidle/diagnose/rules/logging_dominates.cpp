@@ -51,6 +51,8 @@ const Rule& logging_dominates() {
       .needs = "the time of logging calls inside the loop",
       .proposes = "metrics.interval",
       .evaluate = evaluate_logging_dominates,
+      .counts = Counts::kHostTime,
+      .sentence = "Your run spends {share} of its time on logging",
   };
   return kRule;
 }

@@ -36,6 +36,9 @@ const Rule& memory_nearly_full() {
       .needs = "device memory use; on a CPU the memory of the command and its limit",
       .proposes = "batch.size with batch.accumulation; grad.checkpointing",
       .evaluate = evaluate_memory_nearly_full,
+      .counts = Counts::kOther,
+      .shows = Symptom::kFullMemory,
+      .about_memory = true,
   };
   return kRule;
 }

@@ -50,14 +50,14 @@ const Rule& memory_not_pinned() {
       .explanation =
           "The driver first copies pageable memory into a pinned buffer of its own and makes the host wait for it. "
           "Pinned batches are copied directly, which is faster, and the host need not wait. The copy itself still "
-          "takes "
-          "its time in the stream that computes, unless it is queued in another one.",
+          "takes its time in the stream that computes, unless it is queued in another one.",
       .thresholds =
           "The pageable part of the time for copies, less what their bytes take on the link where its rate is known, "
           "from warning_share (10 %) of the wall time, critical from critical_share (30 %).",
       .needs = "the memory that copies come from, step times with their copies",
       .proposes = "loader.pin_memory, transfer.non_blocking",
       .evaluate = evaluate_memory_not_pinned,
+      .counts = Counts::kHostTime,
   };
   return kRule;
 }

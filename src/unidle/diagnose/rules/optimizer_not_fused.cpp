@@ -64,17 +64,17 @@ const Rule& optimizer_not_fused() {
       .title = "The optimiser updates one tensor after the other",
       .topic = "optimiser",
       .explanation =
-          "A plain optimiser runs a dozen operations for every parameter tensor; a fused one updates all of them in "
-          "a few kernels. Networks with many small tensors and small batches spend a visible part of each step on "
-          "that.",
+          "A plain optimiser runs a dozen operations for every parameter tensor; a fused one updates all of them in a "
+          "few kernels. Networks with many small tensors and small batches spend a visible part of each step on that.",
       .thresholds =
           "The optimiser's part of the wall time x (1 - 1/fused_gain), gain 4 (fused AdamW of torch 2.11 took 4.8 to "
           "5.3 times less than the plain loop on one CPU core), from warning_share (10 %). A warning at most. Without "
-          "a "
-          "share where a device keeps up with the host and nothing measured how long kernels run.",
+          "a share where a device keeps up with the host and nothing measured how long kernels run.",
       .needs = "the effective optimizer.fused or how the optimiser was made, step times with the optimiser",
       .proposes = "optimizer.fused",
       .evaluate = evaluate_optimizer_not_fused,
+      .counts = Counts::kHostTime,
+      .shows = Symptom::kUseOfDevice,
   };
   return kRule;
 }

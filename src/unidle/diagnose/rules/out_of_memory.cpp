@@ -149,18 +149,21 @@ const Rule& out_of_memory() {
       .title = "Memory ran out",
       .topic = "enough memory",
       .explanation =
-          "The device or the host had no memory left. A program may catch that and go on with a smaller batch; "
-          "mostly it ends the run. The kernel ends a process that exceeds the host's memory without a word.",
+          "The device or the host had no memory left. A program may catch that and go on with a smaller batch; mostly "
+          "it ends the run. The kernel ends a process that exceeds the host's memory without a word.",
       .thresholds =
           "Critical when the run failed, a warning when training went on. A failed run counts when the kernel has "
-          "killed "
-          "processes of its group for want of memory meanwhile; where that is not known, a SIGKILL while host memory "
-          "was at least memory_full (90 %) full.",
+          "killed processes of its group for want of memory meanwhile; where that is not known, a SIGKILL while host "
+          "memory was at least memory_full (90 %) full.",
       .needs = "how the run ended, the end of its output, the program's own count",
       .proposes =
           "for device memory batch.size with batch.accumulation, or grad.checkpointing; for host memory more memory "
           "for the job, or fewer loader.workers; for shared memory a larger /dev/shm",
       .evaluate = evaluate_out_of_memory,
+      .counts = Counts::kOther,
+      .leads = 3,
+      .explains = {Symptom::kFullMemory},
+      .about_memory = true,
   };
   return kRule;
 }

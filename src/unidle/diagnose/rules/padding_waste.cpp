@@ -48,6 +48,7 @@ const Rule& padding_waste() {
       .needs = "real and padded elements of the batches, step times",
       .proposes = "batches by length: buckets, or a token budget",
       .evaluate = evaluate_padding_waste,
+      .counts = Counts::kDeviceTime,
   };
   return kRule;
 }

@@ -99,21 +99,20 @@ const Rule& precision_fp32() {
       .title = "Units for lower precision are there and unused",
       .topic = "precision",
       .explanation =
-          "GPUs since Volta and CPUs with AVX512-BF16 or AMX multiply 16-bit numbers at a multiple of their fp32 rate. "
-          "Autocast uses that for matrix products and convolutions and keeps the rest in fp32. On a CPU without such "
-          "units "
-          "16-bit formats are emulated and slower, so nothing is said there.",
+          "GPUs since Volta and CPUs with AVX512-BF16 or AMX multiply 16-bit numbers at a multiple of their fp32 "
+          "rate. Autocast uses that for matrix products and convolutions and keeps the rest in fp32. On a CPU without "
+          "such units 16-bit formats are emulated and slower, so nothing is said there.",
       .thresholds =
           "Share = compute x (1 - 1/gain), gain 2 (precision_gain_cuda, precision_gain_cpu: vendor peak rates); on a "
-          "GPU "
-          "compute is the time that the device is busy, wherever the host waits for it; nothing is said where nothing "
-          "tells "
-          "how long kernels run. Nothing for a model without convolutions below "
+          "GPU compute is the time that the device is busy, wherever the host waits for it; nothing is said where "
+          "nothing tells how long kernels run. Nothing for a model without convolutions below "
           "low_precision_parameters (100,000). A warning from warning_share (10 %), never critical. Nothing where a "
           "profiled window has most of the kernels' time on matrix units, unless by TF32.",
       .needs = "the effective precision.amp, the GPU's compute capability or the CPU's flags, step times",
       .proposes = "precision.amp: bf16 where the device has it, otherwise fp16",
       .evaluate = evaluate_precision_fp32,
+      .counts = Counts::kDeviceTime,
+      .shows = Symptom::kUseOfDevice,
   };
   return kRule;
 }

@@ -31,15 +31,16 @@ const Rule& queued_work_waits() {
       .topic = "work that is queued",
       .explanation =
           "The device's next work was launched before the device became idle, but did not start. It waited for an "
-          "event of another stream, for another rank, for a copy or, between many short kernels, for the device's "
-          "own scheduler. The host is not the cause.",
+          "event of another stream, for another rank, for a copy or, between many short kernels, for the device's own "
+          "scheduler. The host is not the cause.",
       .thresholds =
           "Idle time of the device before work that was already queued, and launch latency beyond 100 us: from "
-          "warning_share (10 %) of the wall time; critical from "
-          "critical_share (30 %).",
+          "warning_share (10 %) of the wall time; critical from critical_share (30 %).",
       .needs = "a profiler's trace or window with the device's kernels and the host's calls",
       .proposes = "look at what the streams wait for at the longest gaps (unidle trace FILE, Perfetto)",
       .evaluate = evaluate_queued_work_waits,
+      .counts = Counts::kDeviceTime,
+      .sentence = "Your {device} idles {share} of the time although work is queued",
   };
   return kRule;
 }

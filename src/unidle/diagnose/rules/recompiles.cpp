@@ -67,6 +67,7 @@ const Rule& recompiles() {
       .needs = "how often and how long the compiler ran",
       .proposes = "fixed batch shapes: drop_last=True, padding to a few lengths, or dynamic=True",
       .evaluate = evaluate_recompiles,
+      .counts = Counts::kHostTime,
   };
   return kRule;
 }

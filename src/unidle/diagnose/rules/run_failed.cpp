@@ -141,19 +141,21 @@ const Rule& run_failed() {
       .topic = "outcome",
       .explanation =
           "A traceback, a signal or a non-zero exit code means that the run failed, whatever its last line claims. A "
-          "program that "
-          "catches its own exception and exits with 0 failed as well, unless its training went on afterwards: then the "
-          "traceback is a hint. Of several errors of one process the last one counts. Of several processes the one "
-          "that "
-          "failed first counts, because the others failed with it. When the scheduler ended an attempt of a job, and "
-          "training went on in a later attempt, that is a hint.",
+          "program that catches its own exception and exits with 0 failed as well, unless its training went on "
+          "afterwards: then the traceback is a hint. Of several errors of one process the last one counts. Of several "
+          "processes the one that failed first counts, because the others failed with it. When the scheduler ended an "
+          "attempt of a job, and training went on in a later attempt, that is a hint.",
       .thresholds =
           "None. Training went on when steps began after the exception or, where that was not seen, when progress "
-          "lines (epoch, "
-          "step, it/s) follow the traceback in the output.",
+          "lines (epoch, step, it/s) follow the traceback in the output.",
       .needs = "how the run ended, or the end of its output",
       .proposes = "mend the error that it quotes; where it quotes none, read the end of its output",
       .evaluate = evaluate_run_failed,
+      .counts = Counts::kOther,
+      .leads = 1,
+      .hint_title = "An error after which training went on",
+      .shows = Symptom::kFailure,
+      .told = &Signals::told_of_failure,
   };
   return kRule;
 }

@@ -44,6 +44,11 @@ const Rule& run_timed_out() {
       .needs = "how the run ended",
       .proposes = "a longer limit, or a faster run by way of the other findings",
       .evaluate = evaluate_run_timed_out,
+      .counts = Counts::kOther,
+      .leads = 2,
+      .hint_title = "A time limit after which training went on",
+      .explains = {Symptom::kFailure},
+      .told = &Signals::told_of_limit,
   };
   return kRule;
 }

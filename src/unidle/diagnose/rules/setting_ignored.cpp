@@ -155,17 +155,16 @@ const Rule& setting_ignored() {
       .topic = "settings",
       .explanation =
           "The configuration says one thing and the live program does another: a switch spelled as text, a value that "
-          "another "
-          "option overrides, a key under a name that nothing reads. Whoever tunes such a run tunes a file that has no "
-          "effect.",
+          "another option overrides, a key under a name that nothing reads. Whoever tunes such a run tunes a file "
+          "that has no effect.",
       .thresholds =
           "None: spellings of the same value (true, on, 1) are equal. A warning for every difference and for unread "
-          "keys that by "
-          "their name are about speed; other unread keys are a hint, and so is what only a GPU has, on a CPU, and "
-          "mixed precision that is off on a CPU without units for it.",
+          "keys that by their name are about speed; other unread keys are a hint, and so is what only a GPU has, on a "
+          "CPU, and mixed precision that is off on a CPU without units for it.",
       .needs = "settings as configured and as in effect, or the keys that the program did not read",
       .proposes = "the configured value of each knob",
       .evaluate = evaluate_setting_ignored,
+      .counts = Counts::kOther,
   };
   return kRule;
 }

@@ -56,21 +56,18 @@ const Rule& startup_dominates() {
       .topic = "start-up",
       .explanation =
           "Importing the framework, parsing and preparing data and compiling happen before the first step. In a short "
-          "trial "
-          "that is a large share and means nothing: a longer run spreads it out. A start of minutes, paid again by "
-          "every "
-          "run, often prepares data that could be kept. Where the program was running meanwhile is told from stack "
-          "samples, "
-          "which begin when the framework has been imported.",
+          "trial that is a large share and means nothing: a longer run spreads it out. A start of minutes, paid again "
+          "by every run, often prepares data that could be kept. Where the program was running meanwhile is told from "
+          "stack samples, which begin when the framework has been imported.",
       .thresholds =
-          "A hint from startup_info_share (25 %) of the wall time; a warning from startup_warning_share (20 %) when it "
-          "takes at "
-          "least startup_long_s (120 s).",
+          "A hint from startup_info_share (25 %) of the wall time; a warning from startup_warning_share (20 %) when "
+          "it takes at least startup_long_s (120 s).",
       .needs = "when the first step began; stack samples of the start-up, where there are any",
       .proposes =
-          "run longer, or see what the start-up does: data that it prepares can be kept for later runs, and "
-          "python -X importtime tells what imports take",
+          "run longer, or see what the start-up does: data that it prepares can be kept for later runs, and python -X "
+          "importtime tells what imports take",
       .evaluate = evaluate_startup_dominates,
+      .counts = Counts::kOther,
   };
   return kRule;
 }

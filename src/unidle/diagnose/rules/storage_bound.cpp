@@ -56,17 +56,20 @@ const Rule& storage_bound() {
       .title = "Workers wait for storage",
       .topic = "storage",
       .explanation =
-          "The workers have little to do and wait for the disk or the network file system most of the time. More "
-          "CPU does not help them; larger sequential reads, a local copy, or keeping the data in memory does.",
+          "The workers have little to do and wait for the disk or the network file system most of the time. More CPU "
+          "does not help them; larger sequential reads, a local copy, or keeping the data in memory does.",
       .thresholds =
           "Samples on a CPU at most on_cpu (50 %) of their time, the CPUs not full, at least disk_wait (0.25) "
           "processes a worker in disk wait or disk_read_bytes_per_s (1 MB/s) read; that part of the input wait from "
           "warning_share (10 %) of the wall time.",
       .needs =
-          "CPU time and wall time of samples, processes in disk wait or bytes read from storage, step times with "
-          "the wait for input",
+          "CPU time and wall time of samples, processes in disk wait or bytes read from storage, step times with the "
+          "wait for input",
       .proposes = "local or in-memory data, larger reads; cache.features",
       .evaluate = evaluate_storage_bound,
+      .counts = Counts::kHostTime,
+      .waits = "for storage",
+      .explains = {Symptom::kWorkersBehind, Symptom::kSlowSamples, Symptom::kBatchesInBursts, Symptom::kNoBatch},
   };
   return kRule;
 }

@@ -61,6 +61,7 @@ const Rule& straggler_rank() {
       .needs = "each rank's time in steps and in collectives",
       .proposes = "look at that rank by itself: device, CPUs, data",
       .evaluate = evaluate_straggler_rank,
+      .counts = Counts::kOther,
   };
   return kRule;
 }

@@ -95,8 +95,8 @@ const Rule& sync_each_step() {
       .topic = "host waits",
       .explanation =
           "Reading the loss with .item(), copying a result with .cpu(), printing a tensor or checking for NaN makes "
-          "the host wait until the device is done; then the device waits until the host has queued new work. On a "
-          "CPU such a call costs nothing by itself, so only the time measured in it counts.",
+          "the host wait until the device is done; then the device waits until the host has queued new work. On a CPU "
+          "such a call costs nothing by itself, so only the time measured in it counts.",
       .thresholds =
           "From syncs_per_step (0.9) waits a step and warning_share (10 %) of the wall time; on a GPU no more than "
           "the time the device was idle, and nothing from device_full (90 % busy). Critical from critical_share (30 "
@@ -104,6 +104,7 @@ const Rule& sync_each_step() {
       .needs = "the number and time of waits in each step; on a GPU also how busy it is",
       .proposes = "metrics.interval",
       .evaluate = evaluate_sync_each_step,
+      .counts = Counts::kHostTime,
   };
   return kRule;
 }

@@ -50,6 +50,7 @@ const Rule& synchronize_each_step() {
       .needs = "calls of synchronize() and their time, how busy the device is",
       .proposes = "take the call out of the loop; time with events instead",
       .evaluate = evaluate_synchronize_each_step,
+      .counts = Counts::kHostTime,
   };
   return kRule;
 }

@@ -81,18 +81,17 @@ const Rule& tf32_off() {
       .title = "fp32 matrix products run without TF32",
       .topic = "TF32",
       .explanation =
-          "From the Ampere generation on, tensor cores multiply fp32 numbers rounded to 10 bits of mantissa (TF32) "
-          "at a multiple of the plain fp32 rate. PyTorch leaves that off for matrix products unless it is asked "
-          "for.",
+          "From the Ampere generation on, tensor cores multiply fp32 numbers rounded to 10 bits of mantissa (TF32) at "
+          "a multiple of the plain fp32 rate. PyTorch leaves that off for matrix products unless it is asked for.",
       .thresholds =
           "Share = the time that the device is busy, wherever the host waits for it, less the part of convolutions "
-          "that use "
-          "TF32 (by their parameters), x (1 - 1/tf32_gain), gain 2: peak rates differ by 8 (NVIDIA "
-          "A100 data sheet: 156 and 19.5 TFLOP/s), whole steps by far less. A warning from warning_share (10 %), "
-          "never critical. Nothing where a profiled window has most of the kernels' time on matrix units.",
+          "that use TF32 (by their parameters), x (1 - 1/tf32_gain), gain 2: peak rates differ by 8 (NVIDIA A100 data "
+          "sheet: 156 and 19.5 TFLOP/s), whole steps by far less. A warning from warning_share (10 %), never "
+          "critical. Nothing where a profiled window has most of the kernels' time on matrix units.",
       .needs = "the GPU's compute capability, the effective precision.tf32 and precision.amp, step times",
       .proposes = "precision.tf32",
       .evaluate = evaluate_tf32_off,
+      .counts = Counts::kDeviceTime,
   };
   return kRule;
 }

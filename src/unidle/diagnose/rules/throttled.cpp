@@ -61,11 +61,12 @@ const Rule& throttled() {
           "full load is normal for large cards; a hot card or a lowered limit costs more.",
       .thresholds =
           "From throttled (20 %) of the readings with such a reason; a hint when lower clocks cost less than "
-          "throttle_share (5 %) of the wall time. Reaching the power limit is a hint without a share, unless the limit "
-          "is below 95 % of the board's own.",
+          "throttle_share (5 %) of the wall time. Reaching the power limit is a hint without a share, unless the "
+          "limit is below 95 % of the board's own.",
       .needs = "the driver's reasons for low clocks, clocks now and at most",
       .proposes = "cooling, dust, the power limit (nvidia-smi -pl)",
       .evaluate = evaluate_throttled,
+      .counts = Counts::kDeviceTime,
   };
   return kRule;
 }

@@ -40,8 +40,8 @@ Evaluation evaluate_transfer_blocking(const Context& context, const Policy& poli
   };
   finding.fixes.push_back(
       detail::make_fix(context, "transfer.non_blocking", true,
-                       ".to(device, non_blocking=True): the host does not wait for the copy; only a copy on a "
-                       "side stream overlaps with computation"));
+                       ".to(device, non_blocking=True): the host does not wait for the copy; only a copy on a side "
+                       "stream overlaps with computation"));
   return finding;
 }
 
@@ -55,15 +55,15 @@ const Rule& transfer_blocking() {
       .topic = "copy overlap",
       .explanation =
           "A copy from pinned memory can run while the host queues the next work, if it is asked to: .to(device, "
-          "non_blocking=True). Otherwise the host waits for every copy, and the device waits for the host "
-          "afterwards. What the copy itself takes in the stream that computes is the matter of "
-          "transfer-not-overlapped.",
+          "non_blocking=True). Otherwise the host waits for every copy, and the device waits for the host afterwards. "
+          "What the copy itself takes in the stream that computes is not counted here.",
       .thresholds =
           "At least mostly (50 %) of the bytes pinned and of the copies blocking; their time, less what their bytes "
           "take on the link where its rate is known, from warning_share (10 %) of the wall time.",
       .needs = "the memory that copies come from, whether they block, step times with their copies",
       .proposes = "transfer.non_blocking",
       .evaluate = evaluate_transfer_blocking,
+      .counts = Counts::kHostTime,
   };
   return kRule;
 }

@@ -114,15 +114,16 @@ const Rule& transfer_not_overlapped() {
       .thresholds =
           "The bytes of such copies over the link's rate (what a profiler's window measured, else link_payload (90 %) "
           "of what its lanes and generation carry), no more than the time in which the multiprocessors idled, where "
-          "that "
-          "was sampled, and no more than what is left to hide it behind: from warning_share (10 %) of the wall time, "
-          "critical from critical_share "
-          "(30 %). Only where the device is behind the host in half of the steps (mostly, 50 %), or the copies block.",
+          "that was sampled, and no more than what is left to hide it behind: from warning_share (10 %) of the wall "
+          "time, critical from critical_share (30 %). Only where the device is behind the host in half of the steps "
+          "(mostly, 50 %), or the copies block.",
       .needs =
           "bytes copied in the stream that computes, the link's rate, whether the device keeps up with the host, step "
           "times",
       .proposes = "a side stream for copies, or unidle.data.Loader with device=",
       .evaluate = evaluate_transfer_not_overlapped,
+      .counts = Counts::kDeviceTime,
+      .sentence = "Your {device} copies instead of computing for {share} of the run",
   };
   return kRule;
 }

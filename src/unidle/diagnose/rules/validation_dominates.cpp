@@ -86,18 +86,18 @@ const Rule& validation_dominates() {
       .title = "Validation takes an undue share of the loop",
       .topic = "validation",
       .explanation =
-          "Validating after every few steps spends most of the run on looking at the model instead of training it. The "
-          "weights "
-          "do not depend on it, so a longer interval changes nothing but how often one looks.",
+          "Validating after every few steps spends most of the run on looking at the model instead of training it. "
+          "The weights do not depend on it, so a longer interval changes nothing but how often one looks.",
       .thresholds =
           "From validation_of_loop (30 %) of training plus validation and warning_share (10 %) of the wall time, "
-          "critical from "
-          "validation_of_loop_critical (50 %). A single validation is a hint: a longer run spreads it out.",
+          "critical from validation_of_loop_critical (50 %). A single validation is a hint: a longer run spreads it "
+          "out.",
       .needs = "validation times",
       .proposes =
           "validation.interval, or validation.every in a running program, so that validation takes about 10 % of the "
           "loop",
       .evaluate = evaluate_validation_dominates,
+      .counts = Counts::kOther,
   };
   return kRule;
 }

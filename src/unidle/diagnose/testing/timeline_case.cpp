@@ -155,6 +155,8 @@ TimelineCase read_timeline(const std::filesystem::path& file) {
         variant.values[words[i]] = "-";
       }
       timeline.variants.push_back(std::move(variant));
+    } else if (words[0] == "yes-or-no") {
+      timeline.yes_or_no = true;
     } else if (words[0] == "healthy") {
       timeline.healthy = true;
     } else if (words[0] == "answers") {

@@ -34,6 +34,7 @@
 //   expect ID [top] [first] [share=LOW..HIGH] [critical|warning|info] [verdict=V] [folds=ID] [without=ID]
 //   near NAME = VALUE [, ...]    the same run with other values: the first expected id may not be reported above info
 //   missing NAME                 the same run without what the value tells: the first expected id abstains
+//   yes-or-no                    what the first expected rule looks at is so or is not: there is no more or less of it
 //   healthy                      no finding above info, verdict healthy
 //   answers FILE                 what must hold of it lies there, for a test of its own
 #pragma once
@@ -73,6 +74,7 @@ struct TimelineCase {
   std::vector<Expectation> expectations;
   std::vector<Variant> variants;
   bool healthy = false;
+  bool yes_or_no = false;
 };
 
 /// Throws kInput with subject "file:line" when it cannot be understood.

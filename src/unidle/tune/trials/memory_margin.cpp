@@ -1,5 +1,7 @@
 #include "unidle/tune/trials/memory_margin.h"
 
+#include "unidle/diagnose/rule.h"
+
 namespace unidle::tune {
 
 void refuse_full_memory(const diagnose::Diagnosis& diagnosis, const knobs::Settings& changes, TrialResult& result) {
@@ -7,7 +9,8 @@ void refuse_full_memory(const diagnose::Diagnosis& diagnosis, const knobs::Setti
     return;
   }
   for (const diagnose::Finding& finding : diagnosis.findings) {
-    if (finding.id == "memory-nearly-full" || finding.id == "allocator-retries" || finding.id == "out-of-memory") {
+    const diagnose::Rule* rule = diagnose::find_rule(finding.id);
+    if (rule != nullptr && rule->about_memory) {
       result.ok = false;
       result.problem = finding.id + (finding.evidence.empty() ? "" : ": " + finding.evidence.front());
       return;
