@@ -137,7 +137,6 @@ fs::path write_rows(std::string_view lines) {
 }
 
 void diagnose_record(const fs::path& folder) {
-  using diagnose::Language;
   may_refuse([&] {
     for (const Language language : {Language::kEnglish, Language::kChinese}) {
       const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(folder, {}, language);

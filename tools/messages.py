@@ -4,8 +4,8 @@
     tools/messages.py            what is missing, unused or does not fit; exits with 1 where something is
     tools/messages.py --update   adds new messages without a translation, takes unused ones out, sorts by file
 
-A message is a text of the folders and files in SPOKEN that is handed to translate(), say() or word(), or has at
-least two words. What they say to machines stands in ENGLISH and NOT_SPOKEN.
+A message is a text of the folders and files in SPOKEN that is handed to translate(), say() or word(), or has
+at least two words. What they say to machines stands in ENGLISH and NOT_SPOKEN.
 """
 
 import argparse

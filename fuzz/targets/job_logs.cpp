@@ -7,7 +7,6 @@ namespace unidle::fuzz::targets {
 namespace {
 
 void run_job_logs(std::string_view bytes) {
-  using diagnose::Language;
   std::vector<std::filesystem::path> files;
   do {
     const auto [text, rest] = split(bytes, "\n== \n");
