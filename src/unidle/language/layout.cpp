@@ -56,6 +56,37 @@ struct Piece {
   bool blank_before = false;
 };
 
+/// "40 %," is read as one: what stands after a number, its punctuation aside.
+bool is_unit(std::string_view text) {
+  static constexpr std::array<std::string_view, 28> kUnits = {
+      "%",  "s",   "ms",  "us",  "ns",  "min", "h",  "d", "B",   "kB",  "KB",        "MB",       "GB",      "TB",
+      "PB", "KiB", "MiB", "GiB", "TiB", "W",   "kW", "J", "MHz", "GHz", "samples/s", "tokens/s", "steps/s", "rows/s"};
+  while (!text.empty() && std::string_view(",.;:!?)]").find(text.back()) != std::string_view::npos) {
+    text.remove_suffix(1);
+  }
+  for (const std::string_view wide : {"，", "。", "；", "：", "！", "？", "）", "、"}) {
+    text = text.substr(0, text.find(wide));
+  }
+  return std::find(kUnits.begin(), kUnits.end(),
+                   text.substr(0, text.ends_with("B/s") ? text.size() - 2 : text.size())) != kUnits.end();
+}
+
+bool ends_in_digit(std::string_view text) { return !text.empty() && text.back() >= '0' && text.back() <= '9'; }
+
+/// Units belong to the number before them.
+std::vector<Piece> with_units_joined(std::vector<Piece> pieces) {
+  std::vector<Piece> joined;
+  for (Piece& piece : pieces) {
+    if (!joined.empty() && piece.blank_before && ends_in_digit(joined.back().text) && is_unit(piece.text)) {
+      joined.back().text += " " + piece.text;
+      joined.back().width += 1 + piece.width;
+    } else {
+      joined.push_back(std::move(piece));
+    }
+  }
+  return joined;
+}
+
 std::vector<Piece> pieces_of(std::string_view text) {
   std::vector<Piece> pieces;
   bool blank = false;
@@ -77,7 +108,7 @@ std::vector<Piece> pieces_of(std::string_view text) {
     }
     text.remove_prefix(size);
   }
-  return pieces;
+  return with_units_joined(std::move(pieces));
 }
 
 /// Puts a piece that no line holds onto as many as it takes; returns the columns used of the last.

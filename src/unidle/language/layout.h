@@ -10,7 +10,8 @@ namespace unidle {
 int display_width(std::string_view text);
 
 /// Fills lines of at most `width` columns; breaks at blanks, between wide characters and, where a word alone is too
-/// long, inside it. A blank is kept as one; no line begins with closing punctuation. REQUIRES: width >= 2.
+/// long, inside it; never between a number and its unit. A blank is kept as one; no line begins with closing
+/// punctuation. REQUIRES: width >= 2.
 std::string fill(std::string_view text, int width);
 
 /// As fill(), with `mark` before the first line and all other lines indented below it, the whole by `indent`.

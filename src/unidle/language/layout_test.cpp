@@ -26,6 +26,14 @@ TEST(Layout, ClosingPunctuationStaysWithItsWord) {
   EXPECT_EQ(fill("等待数据。", 8), "等待数\n据。");
 }
 
+TEST(Layout, ANumberStaysWithItsUnit) {
+  EXPECT_EQ(fill("it waits 40 % of it", 12), "it waits\n40 % of it");
+  EXPECT_EQ(fill("a step of 12.5 ms, then", 14), "a step of\n12.5 ms, then");
+  EXPECT_EQ(fill("reads 3 GiB/s (9 MB)", 9), "reads\n3 GiB/s\n(9 MB)");
+  EXPECT_EQ(fill("等待 40 %，然后", 9), "等待\n40 %，然\n后");
+  EXPECT_EQ(fill("of 12 steps", 6), "of 12\nsteps") << "what is counted is a word";
+}
+
 TEST(Layout, NoUtf8IsNoTrouble) {
   const std::string odd = "\xff\xfe\xe4 a\xe4\xbd";
   EXPECT_GT(display_width(odd), 0);
