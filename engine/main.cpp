@@ -382,7 +382,7 @@ int main(int argc, char** argv) {
     say_error("unidle-train", first_line(error.what()));
     return 1;
   } catch (...) {  // of a library that was loaded
-    say_error("unidle-train", "something was thrown that is no exception of C++'s own");
+    say_error("unidle-train", "an exception of an unknown type was thrown");
     return 1;
   }
 }

@@ -114,7 +114,7 @@ has out "no exclamations please"
 expect 1 warm features --inputs words --predictor few.pt
 has out "gives 0 entries for"
 
-# What is no predictor is said at once, with what would be one.
+# A file that is not a predictor is refused at once, with what would be one.
 refused warm features --inputs words --predictor plain.pt
 has err "List[Dict[str, Tensor]]"
 refused warm features --inputs words --predictor models.py

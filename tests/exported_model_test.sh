@@ -174,7 +174,7 @@ refused train houses.yaml script.model=compiled.pt2
 has err "holds 0 exported programs"
 head -c 3000 mlp.pt2 >cut.pt2
 refused train houses.yaml script.model=cut.pt2
-has err "cut.pt2: is no TorchScript module and no exported program, or a damaged one"
+has err "cut.pt2: is neither a TorchScript module nor an exported program, or is damaged"
 for swap in 's/torch.ops.aten.relu/torch.ops.aten.relx/' 's/"nodes"/"nades"/' 's/"weight_0"/"weight_9"/'; do
   LC_ALL=C sed "$swap" mlp.pt2 >damaged.pt2
   cmp -s mlp.pt2 damaged.pt2 && fail "$swap changes nothing"

@@ -24,7 +24,7 @@ check "shows a reason" grep -q '# loader.workers: ' out.txt
 check "is stable: nothing is left to advise" returns 0 "$unidle" optimize naive.optimized.yaml --dry-run
 check "says so" grep -q 'nothing to change' out.txt
 
-needs="nowhere: is no folder" check "a result has a place before a search" returns 2 "$unidle" optimize naive.yaml --benchmark -o nowhere/a.yaml
+needs="nowhere: is not a folder" check "a result has a place before a search" returns 2 "$unidle" optimize naive.yaml --benchmark -o nowhere/a.yaml
 needs=".: is a folder" check "and is no folder" returns 2 "$unidle" optimize naive.yaml --benchmark -o .
 check "changes in place" returns 0 "$unidle" optimize naive.yaml --in-place
 check "keeps a backup" cmp naive.bak.yaml "$naive"

@@ -31,12 +31,12 @@ has err "cannot be loaded"
 echo 'int something;' >empty.c
 cc -shared -fPIC empty.c -o libempty.so
 refused train --plugin libempty.so regression.yaml
-has err "is no workload"
+has err "is not a library with a workload"
 abi=$(strings libregression.so | grep '^unidle-workload ')
 printf 'const char* unidle_plugin_abi(void) { return "%s"; }\nvoid* unidle_plugin_workload(void) { return 0; }\n' "$abi" >null.c
 cc -shared -fPIC null.c -o libnull.so
 refused train --plugin libnull.so regression.yaml
-has err "libnull.so: is no workload: its kind has no name"
+has err "libnull.so: is not a library with a workload: its WorkloadKind has no name"
 echo 'const char* unidle_plugin_abi(void) { return "unidle-workload 0, torch 1.0"; }' >old.c
 cc -shared -fPIC old.c -o libold.so
 refused train --plugin libold.so regression.yaml

@@ -4,9 +4,9 @@ subcommand=slurm; . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/slurm_cluster.sh"
 
 expect 2 analyze no-number
-has err "is no job id"
+has err "is not a job id"
 PATH=/nowhere expect 3 status
-has err "no machine of a Slurm cluster"
+has err "does not belong to a Slurm cluster"
 
 start_cluster || { echo "skipped: Slurm does not run jobs here"; exit 77; }
 
@@ -112,5 +112,5 @@ expect 0 top
 has out "GPU hours were held"
 has err "accounting"
 expect 2 analyze 99999
-has err "is not known to Slurm"
+has err "unknown to Slurm"
 finish

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Fails when a module includes one that comes after it, when a room of a module includes a later one, when a
-# room of the Python shim imports from a later one, or when torch is included outside train, workloads, engine,
-# python and the benchmarks that are named for it. With --self-test it proves that it can fail.
+# room of the Python shim imports from a later one, or when torch is included outside train, workloads,
+# engine, python and the benchmarks that are named for it. With --self-test it proves that it can fail.
 set -euo pipefail
 cd "${UNIDLE_TREE:-$(dirname "${BASH_SOURCE[0]}")/..}"
 

@@ -26,7 +26,7 @@ torch::jit::Module module_of(const std::string& bytes, const std::string& path, 
     if (train::is_out_of_memory(failure)) {
       throw;
     }
-    throw Error(ErrorCode::kInput, path, "is no TorchScript module, or a damaged one",
+    throw Error(ErrorCode::kInput, path, "is not a TorchScript module, or is damaged",
                 "make one with torch.jit.script(model).save(path)");
   }
 }
@@ -54,7 +54,7 @@ void ScriptPredictor::check_forward() const {
       return;
     }
   }
-  throw Error(ErrorCode::kInput, path_, "is no predictor",
+  throw Error(ErrorCode::kInput, path_, "is not a predictor",
               "def forward(self, inputs: List[str]) -> List[Dict[str, Tensor]]; see docs/cache.md");
 }
 

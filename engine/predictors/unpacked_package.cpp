@@ -85,7 +85,7 @@ UnpackedPackage::UnpackedPackage(const std::string& path) : folder_(with_older_o
     if (train::is_out_of_memory(failure)) {
       throw;
     }
-    throw Error(ErrorCode::kInput, path, "is no AOTInductor package, or none for this machine and this torch",
+    throw Error(ErrorCode::kInput, path, "is not an AOTInductor package, or was made for another machine or torch",
                 train::last_words(failure));
   }
 }

@@ -42,7 +42,7 @@ torch::jit::Module load_features(const std::string& path, at::Device device) {
   try {
     return torch::jit::load(path, device);
   } catch (const c10::Error&) {
-    throw Error(ErrorCode::kInput, path, "is no TorchScript module, or a damaged one",
+    throw Error(ErrorCode::kInput, path, "is not a TorchScript module, or is damaged",
                 "make one with torch.jit.script(features).save(path)");
   }
 }

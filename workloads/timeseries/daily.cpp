@@ -118,7 +118,7 @@ void add_texts(Daily& daily, const std::vector<DayRow>& rows, std::size_t column
 std::size_t Daily::column(const std::string& name) const {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) {
-    throw Error(ErrorCode::kInternal, name, "is no column");
+    throw Error(ErrorCode::kInternal, name, "is not a column");
   }
   return static_cast<std::size_t>(found - names.begin());
 }

@@ -68,7 +68,7 @@ json ExportedArchive::document(const std::string& name) {
   const auto [bytes, size] = archive_.getRecord(name);
   json document = parse_json({static_cast<const char*>(bytes.get()), size});
   if (document.is_discarded()) {
-    throw std::runtime_error(name + " in it is no JSON");
+    throw std::runtime_error(name + " in it is not JSON");
   }
   return document;
 }

@@ -80,7 +80,7 @@ c10::OperatorHandle operation_named(const std::string& target) {
       {target.substr(kPrefix.size(), space - kPrefix.size()) + "::" + target.substr(space + 1, name - space - 1),
        overload == "default" ? "" : overload});
   if (!found) {
-    cannot_run(target + ", which is no operation of torch itself");
+    cannot_run(target + ", which is not an operation of torch itself");
   }
   return *found;
 }

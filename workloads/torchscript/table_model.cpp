@@ -91,7 +91,7 @@ std::unique_ptr<TableModel> load_model(const std::string& path, std::int64_t fea
     if (train::is_out_of_memory(failure)) {
       throw;
     }
-    throw Error(ErrorCode::kInput, path, "is no TorchScript module and no exported program, or a damaged one",
+    throw Error(ErrorCode::kInput, path, "is neither a TorchScript module nor an exported program, or is damaged",
                 kHowToMakeOne);
   }
 }

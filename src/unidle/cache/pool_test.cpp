@@ -54,7 +54,7 @@ class ScriptedPredictor final : public Predictor {
     std::vector<Prediction> predictions;
     for (const std::string& input : inputs) {
       if (script_.always_down || script_.deadly.contains(input)) {
-        throw Error(ErrorCode::kChild, "fake", "was brought down");
+        throw Error(ErrorCode::kChild, "fake", "was shut down");
       }
       predictions.push_back(
           {{make_tensor<char>("bytes", DType::kU8, {input.size()}, std::span(input.data(), input.size()))},

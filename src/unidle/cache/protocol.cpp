@@ -40,7 +40,7 @@ std::vector<std::uint64_t> read_shape(const nlohmann::json& tensor) {
   for (const nlohmann::json& extent : *found) {
     const auto count = count_of(extent);
     if (!count) {
-      refuse_frame("a shape that is none");
+      refuse_frame("an invalid shape");
     }
     shape.push_back(*count);
   }
@@ -49,7 +49,7 @@ std::vector<std::uint64_t> read_shape(const nlohmann::json& tensor) {
 
 Tensor read_tensor(const nlohmann::json& described, std::string_view& data) {
   if (!described.is_object()) {
-    refuse_frame("a tensor that is no object");
+    refuse_frame("a tensor that is not an object");
   }
   const auto type = dtype_from(text_in(described, "dtype"));
   if (!type) {
@@ -68,7 +68,7 @@ Tensor read_tensor(const nlohmann::json& described, std::string_view& data) {
 
 Prediction read_item(const nlohmann::json& item, std::string_view& data) {
   if (!item.is_object()) {
-    refuse_frame("an item that is no object");
+    refuse_frame("an item that is not an object");
   }
   Prediction prediction;
   if (item.contains("error")) {
@@ -112,7 +112,7 @@ std::optional<Frame> FrameReader::next() {
   FrameHead frame{};
   const std::size_t seen = std::min(buffer_.size(), kFrameMagic.size());
   if (std::memcmp(buffer_.data(), kFrameMagic.data(), seen) != 0) {
-    refuse_frame("what it writes is no frame of the protocol (does it print to its standard output?)");
+    refuse_frame("its output does not follow the protocol (does it print to its standard output?)");
   }
   if (buffer_.size() < sizeof frame) {
     return std::nullopt;
@@ -128,7 +128,7 @@ std::optional<Frame> FrameReader::next() {
   Frame result{parse_json(std::string_view(buffer_).substr(sizeof frame, frame.head_bytes)),
                buffer_.substr(sizeof frame + frame.head_bytes, frame.data_bytes)};
   if (result.head.is_discarded()) {
-    refuse_frame("a frame whose head is no JSON");
+    refuse_frame("a frame whose header is not JSON");
   }
   buffer_.erase(0, whole);
   return result;

@@ -38,7 +38,7 @@ void refuse_unknown_command(int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-' || has_command(argv[1])) {
     return;
   }
-  throw Error(ErrorCode::kUsage, argv[1], "is no command of unidle", "unidle --help lists them");
+  throw Error(ErrorCode::kUsage, argv[1], "unknown command", "unidle --help lists them");
 }
 
 /// Whatever was to be done, its answer is out when this returns.

@@ -118,7 +118,7 @@ void Loader::Impl::check_not_held(std::int64_t batch_index) {
   if (!ring.is_open(last)) {
     throw Error(ErrorCode::kUsage, "loader",
                 fmt::format("{} batches are still held, and there is no room for the next one", ring.held()),
-                "let go of batches earlier, or raise prefetch or max_bytes");
+                "release batches earlier, or raise prefetch or max_bytes");
   }
 }
 

@@ -61,7 +61,7 @@ GroupedOrder::GroupedOrder(std::span<const std::int64_t> groups, std::int64_t ba
     first_batch_.push_back(first_batch_.back() + (drop_last ? size / batch : (size + batch - 1) / batch));
   }
   if (first_batch_.back() == 0) {
-    throw Error(ErrorCode::kUsage, "loader option batch", "no group has a whole batch, and what fills none is dropped",
+    throw Error(ErrorCode::kUsage, "loader option batch", "no group fills a batch, and incomplete batches are dropped",
                 "a smaller batch, or drop_last=False");
   }
   members_.resize(groups.size());

@@ -172,7 +172,7 @@ std::vector<SourceOptions> SourceOptions::several(std::string_view name) {
 void SourceOptions::done() const {
   for (const auto& [name, value] : values_.items()) {
     if (std::find(asked_.begin(), asked_.end(), name) == asked_.end()) {
-      throw Error(ErrorCode::kUsage, fmt::format("{} option {}", kind_, name), "there is no such option");
+      throw Error(ErrorCode::kUsage, fmt::format("{} option {}", kind_, name), "unknown option");
     }
   }
 }
@@ -189,7 +189,7 @@ std::unique_ptr<Source> open_source(std::string_view kind, std::string_view opti
       return known->open(options, arrays);
     }
   }
-  throw Error(ErrorCode::kUsage, std::string(kind), "there is no such kind of source");
+  throw Error(ErrorCode::kUsage, std::string(kind), "unknown kind of source");
 }
 
 }  // namespace unidle::data

@@ -44,7 +44,7 @@ std::string id_list() {
 std::string explain(std::string_view id, int width, Language language) {
   const Rule* rule = find_rule(id);
   if (rule == nullptr) {
-    throw Error(ErrorCode::kUsage, std::string(id), "there is no such rule", "rules: " + id_list());
+    throw Error(ErrorCode::kUsage, std::string(id), "unknown rule", "rules: " + id_list());
   }
   const auto field = [&](const char* name, const std::string& text) {
     return block(translate(language, text), width, 0, std::string(translate(language, name)) + " ");

@@ -27,7 +27,7 @@ YAML::Node load(const std::filesystem::path& path) {
   try {
     return YAML::Load(text);
   } catch (const YAML::Exception& error) {
-    throw Error(ErrorCode::kInput, place_of(path, error.mark), "is no YAML: " + error.msg,
+    throw Error(ErrorCode::kInput, place_of(path, error.mark), "is not YAML: " + error.msg,
                 "thresholds and their values were expected, such as warning_share: 0.2");
   }
 }
@@ -68,7 +68,7 @@ Policy read_policy(const std::filesystem::path& path) {
     return policy;  // an empty file, or comments alone
   }
   if (!root.IsMap()) {
-    throw Error(ErrorCode::kInput, place_of(path, root.Mark()), "is no list of thresholds",
+    throw Error(ErrorCode::kInput, place_of(path, root.Mark()), "is not a list of thresholds",
                 "names and values were expected, such as warning_share: 0.2");
   }
   std::set<std::string_view> seen;

@@ -368,7 +368,7 @@ std::vector<Edit> set_knob(ConfigFile& file, std::string_view name, std::string_
   const auto canonical = knob == nullptr ? std::nullopt : canonical_value(*knob, value);
   if (!canonical) {
     throw Error(ErrorCode::kUsage, fmt::format("{}={}", name, value),
-                knob == nullptr ? "is no knob" : "is no value of this knob");
+                knob == nullptr ? "unknown knob" : "is not a value of this knob");
   }
   ConfigFile work = file;  // all edits or none
   std::vector<Edit> edits = Setter(work, *knob, *canonical).run();

@@ -13,7 +13,7 @@ namespace {
 void add_asked(Settings& wanted, const std::string& name, const std::string& value, const std::string& subject) {
   const Knob* knob = find_knob(name);
   if (knob == nullptr) {
-    throw Error(ErrorCode::kUsage, subject, fmt::format("there is no knob {}", name), "unidle knobs lists them");
+    throw Error(ErrorCode::kUsage, subject, fmt::format("unknown knob {}", name), "unidle knobs lists them");
   }
   const auto canonical = canonical_value(*knob, value);
   if (!canonical) {

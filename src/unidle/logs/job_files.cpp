@@ -162,7 +162,7 @@ std::optional<TimeRange> time_range(const fs::path& path) {
 
 JobFiles find_job_files(std::string_view id, const fs::path& folder) {
   if (id.empty() || !std::all_of(id.begin(), id.end(), is_digit)) {
-    throw Error(ErrorCode::kUsage, "--job-id", fmt::format("'{}' is no job id", id), "a number was expected");
+    throw Error(ErrorCode::kUsage, "--job-id", fmt::format("'{}' is not a job id", id), "a number was expected");
   }
   const std::vector<fs::path> files = files_under(folder);
   JobFiles job;

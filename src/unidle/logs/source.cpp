@@ -44,7 +44,7 @@ Source::Source(const std::filesystem::path& path, OnRead on_read) : name_(path.s
   struct stat status {};
   if (::fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode)) {
     ::close(fd_);
-    throw Error(ErrorCode::kInput, name_, "is no file", "name log files, or a record's folder");
+    throw Error(ErrorCode::kInput, name_, "is not a file", "name log files, or a record's folder");
   }
   stored_bytes_ = static_cast<std::uint64_t>(std::max<off_t>(0, status.st_size));
   ::posix_fadvise(fd_, 0, 0, POSIX_FADV_SEQUENTIAL);

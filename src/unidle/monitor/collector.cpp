@@ -56,7 +56,7 @@ std::optional<double> Snapshot::cpu_share() const {
 Collector::Collector(Clock& clock, CollectorOptions options)
     : clock_(clock), options_(std::move(options)), host_(telemetry::host_source()) {
   if (options_.pid && !telemetry::read_process_stat(*options_.pid)) {
-    throw Error(ErrorCode::kInput, fmt::format("--pid {}", *options_.pid), "there is no such process");
+    throw Error(ErrorCode::kInput, fmt::format("--pid {}", *options_.pid), "no such process");
   }
   const telemetry::HostFacts host = telemetry::read_host_facts();
   now_.cpus_online = host.cpus_online;

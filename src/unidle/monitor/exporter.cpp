@@ -190,7 +190,8 @@ std::string whole_address(const std::string& address) {
   const std::string host = colon == std::string::npos || colon == 0 ? "127.0.0.1" : address.substr(0, colon);
   const std::string port = colon == std::string::npos ? address : address.substr(colon + 1);
   if (!parse_number<std::uint16_t>(port)) {
-    throw Error(ErrorCode::kUsage, "--listen " + address, "is no address", "HOST:PORT or PORT, e.g. 127.0.0.1:9400");
+    throw Error(ErrorCode::kUsage, "--listen " + address, "is not an address",
+                "HOST:PORT or PORT, e.g. 127.0.0.1:9400");
   }
   return (host == "localhost" ? "127.0.0.1" : host) + ":" + port;
 }

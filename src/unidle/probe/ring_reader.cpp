@@ -32,7 +32,7 @@ std::uint64_t file_bytes(int fd) {
 /// What is wrong with a header; empty when nothing is.
 std::string header_problem(const RingHeader& header, std::uint64_t bytes) {
   if (header.magic != kRingMagic) {
-    return "is no ring";
+    return "is not a ring";
   }
   if (header.version != kRingVersion || header.event_bytes != sizeof(unidle_event)) {
     return "has another version";

@@ -58,7 +58,7 @@ TEST_F(Listing, TellsWhatBecameOfEachRun) {
   EXPECT_GT(of(runs, "20261101-120000-good").bytes, 4096U);
   EXPECT_EQ(of(runs, "20261101-140000-live").outcome, "running");
   EXPECT_EQ(of(runs, "20261101-150000-cut").outcome, "unknown");
-  EXPECT_THAT(of(runs, "20261101-160000-none").error, ::testing::HasSubstr("is no unidle record"));
+  EXPECT_THAT(of(runs, "20261101-160000-none").error, ::testing::HasSubstr("is not an unidle record"));
   std::vector<std::string> bad;
   for (const RunGlance& run : runs) {
     if (is_bad(run)) {

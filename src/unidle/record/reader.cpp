@@ -26,7 +26,7 @@ constexpr const char* kHint = "expected a folder that `unidle run` made, or the 
 fs::path database_path(const fs::path& path) {
   const fs::path file = fs::is_directory(status_of(path)) ? path / "record.db" : path;
   if (!fs::is_regular_file(status_of(file))) {
-    throw Error(ErrorCode::kInput, path.string(), "is no unidle record: there is no record.db", kHint);
+    throw Error(ErrorCode::kInput, path.string(), "is not an unidle record: it has no record.db", kHint);
   }
   return file;
 }
@@ -105,7 +105,7 @@ void check_schema(sqlite::Database& db, const fs::path& path) {
 nlohmann::json parse(const fs::path& path, std::string_view text) {
   nlohmann::json value = parse_json(text);
   if (value.is_discarded()) {
-    throw Error(ErrorCode::kInput, path.string(), "is damaged: a value in it is no JSON");
+    throw Error(ErrorCode::kInput, path.string(), "is damaged: a value in it is not JSON");
   }
   return value;
 }

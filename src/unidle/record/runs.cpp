@@ -65,7 +65,7 @@ fs::path latest_run_folder() {
   std::error_code failure;
   const fs::path target = fs::exists(status_of(link)) ? fs::read_symlink(link, failure) : fs::path();
   if (target.empty()) {
-    throw Error(ErrorCode::kInput, link.string(), "there is no recorded run", "record one: unidle run -- CMD ...");
+    throw Error(ErrorCode::kInput, link.string(), "no run has been recorded yet", "record one: unidle run -- CMD ...");
   }
   return (target.is_absolute() ? target : runs_folder() / target).lexically_normal();
 }

@@ -63,7 +63,7 @@ Finished Client::asked(std::vector<std::string> argv) {
     if (error.code() != ErrorCode::kInput) {
       throw;
     }
-    throw Error(ErrorCode::kMissing, program, "is not here: this is no machine of a Slurm cluster",
+    throw Error(ErrorCode::kMissing, program, "was not found: this machine does not belong to a Slurm cluster",
                 "run it on a login node, or load the module that brings Slurm's commands");
   }
   if (finished.timed_out) {
@@ -144,7 +144,7 @@ std::vector<Job> Client::accounting(const std::vector<std::string>& which) {
 
 std::vector<Job> Client::find(const std::string& id) {
   if (!is_job_id(id)) {
-    throw Error(ErrorCode::kUsage, id, "is no job id",
+    throw Error(ErrorCode::kUsage, id, "is not a job id",
                 "4711, 4711_2 for a task of an array, or 4711+1 for a part of a heterogeneous job");
   }
   std::vector<Job> jobs = controller(id);

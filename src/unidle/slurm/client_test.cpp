@@ -64,7 +64,7 @@ TEST(Submit, TellsWhySlurmRefuses) {
 TEST(Slurm, MayBeMissing) {
   Client client(
       [](const Command& command) -> Finished { throw Error(ErrorCode::kInput, command.argv[0], "cannot be found"); });
-  EXPECT_THAT(thrown([&] { client.find("1"); }, ErrorCode::kMissing), HasSubstr("no machine of a Slurm cluster"));
+  EXPECT_THAT(thrown([&] { client.find("1"); }, ErrorCode::kMissing), HasSubstr("does not belong to a Slurm cluster"));
 }
 
 TEST(Slurm, MayBeDownOrHang) {

@@ -60,7 +60,7 @@ std::optional<int> signal_number(std::string_view text) {
 void check_scratch(const JobRequest& request) {
   check_line("--scratch", request.scratch);
   if (request.scratch.find_first_of("\"`\\") != std::string::npos || request.scratch.find("$(") != std::string::npos) {
-    throw Error(ErrorCode::kUsage, "--scratch " + request.scratch, "is no plain folder", "/tmp or '$SLURM_TMPDIR'");
+    throw Error(ErrorCode::kUsage, "--scratch " + request.scratch, "is not a plain folder", "/tmp or '$SLURM_TMPDIR'");
   }
   if (!request.staged.empty() && request.scratch.empty()) {
     throw Error(ErrorCode::kUsage, "--stage", "needs --scratch, the folder that it is copied into", "--scratch /tmp");
@@ -97,13 +97,14 @@ void check(const JobRequest& request) {
   check_line("--results", request.results.string());
   check_scratch(request);
   if (!request.time.empty() && !is_no_limit(request.time) && !parse_duration(request.time)) {
-    throw Error(ErrorCode::kUsage, "--time " + request.time, "is no time", "4:00:00, 2-00:00:00, minutes or UNLIMITED");
+    throw Error(ErrorCode::kUsage, "--time " + request.time, "is not a time",
+                "4:00:00, 2-00:00:00, minutes or UNLIMITED");
   }
   if (!request.signal.empty() && !signal_number(request.signal)) {
-    throw Error(ErrorCode::kUsage, "--signal " + request.signal, "is no NAME@SECONDS", "INT@120");
+    throw Error(ErrorCode::kUsage, "--signal " + request.signal, "is not NAME@SECONDS", "INT@120");
   }
   if (!request.memory.empty() && !parse_memory(request.memory)) {
-    throw Error(ErrorCode::kUsage, "--mem " + request.memory, "is no amount of memory", "32G or 800M");
+    throw Error(ErrorCode::kUsage, "--mem " + request.memory, "is not an amount of memory", "32G or 800M");
   }
   if (request.requeue && request.signal.empty()) {
     throw Error(ErrorCode::kUsage, "--requeue", "needs --signal NAME@SECONDS, before its time is over",

@@ -151,7 +151,7 @@ std::string Config::prepare_command() const {
 const Config::Value& Config::at(std::string_view name) const {
   const auto found = values_.find(name);
   if (found == values_.end()) {
-    throw Error(ErrorCode::kInternal, std::string(name), "is no setting");
+    throw Error(ErrorCode::kInternal, std::string(name), "unknown setting");
   }
   return found->second;
 }

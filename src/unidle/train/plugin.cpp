@@ -25,7 +25,8 @@ template <typename Function>
 Function* function_of(void* library, const char* name, const std::string& path) {
   void* found = dlsym(library, name);
   if (found == nullptr) {
-    throw Error(ErrorCode::kInput, path, fmt::format("is no workload: it has no {}()", name), kHowToBuild);
+    throw Error(ErrorCode::kInput, path, fmt::format("is not a library with a workload: it has no function {}()", name),
+                kHowToBuild);
   }
   return reinterpret_cast<Function*>(found);
 }
@@ -69,7 +70,8 @@ const WorkloadKind& load_plugin(const std::filesystem::path& library) {
   }
   const auto* kind = function_of<const WorkloadKind*()>(handle, "unidle_plugin_workload", path)();
   if (kind == nullptr || kind->traits.name.empty() || !kind->open) {
-    throw Error(ErrorCode::kInput, path, "is no workload: its kind has no name, or nothing that opens it", kHowToBuild);
+    throw Error(ErrorCode::kInput, path,
+                "is not a library with a workload: its WorkloadKind has no name or no function open", kHowToBuild);
   }
   add_settings(kind->settings);
   return *kind;

@@ -115,7 +115,7 @@ data::LoaderOptions Trainer::loader_options(std::int64_t samples) const {
   if (items == 0) {
     throw Error(ErrorCode::kInput, config_.name(),
                 fmt::format("the workload {} has no data to train with", config_.text("workload")),
-                "look what its data holds, and which share of it is held out");
+                "check its data and the share that is held out");
   }
   const std::int64_t epoch = (items + world() - 1) / world() * per_item;
   const std::int64_t own = samples / world();

@@ -26,7 +26,7 @@ const traits::Workload* workload_of(const knobs::ConfigFile& config, bool has_co
                 "or give the training command after --, with {config} for the file");
   }
   throw Error(ErrorCode::kInput, fmt::format("{}:{}: workload", config.name(), workload->line),
-              fmt::format("'{}' is no workload, {}", workload->value, expected));
+              fmt::format("unknown workload '{}', {}", workload->value, expected));
 }
 
 /// A file that trains on something else than a GPU is advised as such, whatever the machine has.

@@ -82,7 +82,7 @@ class Actuators:
         try:
             self.asked = dict(json.loads(asked)) if asked else {}
         except (ValueError, TypeError):
-            self.say("*", asked, "refused", "UNIDLE_APPLY is no JSON object")
+            self.say("*", asked, "refused", "UNIDLE_APPLY is not a JSON object")
 
     def install_loaders(self):
         """Called before torch's DataLoader is patched."""

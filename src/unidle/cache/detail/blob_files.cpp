@@ -223,7 +223,7 @@ OpenedBlob BlobFiles::open_file(const fs::path& file, const Key& key, bool& no_d
   }
   struct stat status {};
   if (::fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
-    return {State::kUnreadable, nullptr, "is no file"};
+    return {State::kUnreadable, nullptr, "is not a file"};
   }
   const auto length = static_cast<std::size_t>(status.st_size);
   if (length < kTensorAlignment) {

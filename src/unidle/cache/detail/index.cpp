@@ -203,7 +203,7 @@ Index::Sums Index::read_sums() {
   }
   query.reset();
   if (!good) {
-    throw Error(ErrorCode::kCorrupt, path_.string(), "has sums that cannot be");
+    throw Error(ErrorCode::kCorrupt, path_.string(), "has impossible sums");
   }
   return sums;
 }
@@ -261,7 +261,7 @@ std::optional<Key> Index::oldest(Queue queue, Row& row) {
     row = {static_cast<std::uint64_t>(query.integer(1)), queue, query.integer(2) != 0};
     if (!key) {
       query.reset();
-      throw Error(ErrorCode::kCorrupt, path_.string(), "has a key that is none");
+      throw Error(ErrorCode::kCorrupt, path_.string(), "has an invalid key");
     }
   }
   query.reset();
@@ -309,7 +309,7 @@ bool Index::evict_to(Sums& sums, std::uint64_t limit, std::uint64_t max_bytes,
     std::optional<Key> key = oldest(from_small ? kSmall : kMain, row);
     key = key ? key : oldest(from_small ? kMain : kSmall, row);
     if (!key) {
-      throw Error(ErrorCode::kCorrupt, path_.string(), "has sums that its rows do not give");
+      throw Error(ErrorCode::kCorrupt, path_.string(), "has sums that do not match its rows");
     }
     const unsigned hits = board_.hits(*key);
     if (row.queue == kSmall && hits >= kLift) {

@@ -37,11 +37,11 @@ State::State(const Options& options)
       hot_(hot_bytes(options), options.hot_entries) {
   const fs::file_status status = status_of(options_.path);
   if (fs::exists(status) && !fs::is_directory(status)) {
-    throw Error(ErrorCode::kUsage, options_.path.string(), "is no folder", "name the folder of a cache");
+    throw Error(ErrorCode::kUsage, options_.path.string(), "is not a folder", "name the folder of a cache");
   }
   if ((options_.read_only || !options_.create) && !fs::exists(status_of(folder_))) {
     throw Error(ErrorCode::kInput, options_.path.string(), "holds no cache",
-                fs::exists(status) ? "name the folder of a cache" : "there is no such folder");
+                fs::exists(status) ? "name the folder of a cache" : "no such folder");
   }
   read_settings();
   if (options_.read_only) {

@@ -124,7 +124,7 @@ int show_path(const Arguments& arguments) {
   }
   const auto key = arguments.key.empty() ? cache::key_of_name(arguments.name) : cache::Key::from_hex(arguments.key);
   if (!key) {
-    throw Error(ErrorCode::kUsage, "--key " + arguments.key, "is no key", "64 lower-case hexadecimal digits");
+    throw Error(ErrorCode::kUsage, "--key " + arguments.key, "is not a key", "64 lower-case hexadecimal digits");
   }
   cache::Options options = options_of(arguments);
   options.read_only = true;
@@ -170,7 +170,7 @@ std::string shown(const std::string& input) {
 int warm(const Arguments& arguments) {
   const json parameters = parse_json(arguments.parameters);
   if (!parameters.is_object()) {
-    throw Error(ErrorCode::kUsage, "--parameters", "is no JSON object");
+    throw Error(ErrorCode::kUsage, "--parameters", "is not a JSON object");
   }
   cache::FeatureOptions features_options;
   features_options.pool.make = factory_of(arguments, parameters);

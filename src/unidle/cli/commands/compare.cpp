@@ -39,7 +39,7 @@ report::Comparison compared(const Options& options) {
   const double tolerance = options.tolerance_percent / 100;
   if (is_config(options.a) != is_config(options.b)) {
     throw Error(ErrorCode::kUsage, is_config(options.a) ? options.a : options.b,
-                "is a configuration and the other is none", "compare two records, or two configurations");
+                "is a configuration and the other is not", "compare two records, or two configurations");
   }
   if (!is_config(options.a)) {
     observe::recover(options.a);

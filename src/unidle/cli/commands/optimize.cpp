@@ -55,7 +55,7 @@ double budget_of(const std::string& text) {
 std::set<std::string> known_knobs(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     if (knobs::find_knob(name) == nullptr) {
-      throw Error(ErrorCode::kUsage, "--only " + name, "there is no such knob", "unidle knobs lists them");
+      throw Error(ErrorCode::kUsage, "--only " + name, "unknown knob", "unidle knobs lists them");
     }
   }
   return {names.begin(), names.end()};
@@ -140,13 +140,13 @@ Arguments sorted_out(Arguments arguments) {
                   "name a configuration, or the training command after --");
     }
     if (!arguments.output.empty() || arguments.in_place || arguments.undo) {
-      throw Error(ErrorCode::kUsage, "optimize", "there is no CONFIG to write", "name it before --");
+      throw Error(ErrorCode::kUsage, "optimize", "there is no CONFIG to write to", "name it before --");
     }
     arguments.benchmark = true;
     arguments.dry_run = true;
   }
   if (!arguments.only.empty() && !arguments.benchmark) {
-    throw Error(ErrorCode::kUsage, "--only", "names knobs to measure, and nothing is measured", "add --benchmark");
+    throw Error(ErrorCode::kUsage, "--only", "names knobs to measure, but nothing is measured", "add --benchmark");
   }
   return arguments;
 }

@@ -59,7 +59,8 @@ std::optional<std::int64_t> moment_of(const std::string& option, const std::stri
       return time;
     }
   }
-  throw Error(ErrorCode::kUsage, option, "'" + text + "' is no time", "write 2026-11-01, 2026-11-01T12:30, 12h or 7d");
+  throw Error(ErrorCode::kUsage, option, "'" + text + "' is not a time",
+              "write 2026-11-01, 2026-11-01T12:30, 12h or 7d");
 }
 
 RunFilter filter_of(const Arguments& arguments) {
@@ -151,7 +152,7 @@ fs::path run_of(const Arguments& arguments, const std::string& name) {
 int remove(const Arguments& arguments) {
   const bool filtered = filter_of(arguments).chooses();
   if (arguments.names.empty() != filtered) {
-    throw Error(ErrorCode::kUsage, "runs rm", "takes names, or what tells which (--bad, --before ...), not both");
+    throw Error(ErrorCode::kUsage, "runs rm", "takes names or filters (--bad, --before ...), not both");
   }
   std::vector<fs::path> paths;
   for (const std::string& name : arguments.names) {

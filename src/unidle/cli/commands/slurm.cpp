@@ -106,7 +106,7 @@ std::vector<slurm::Job> jobs_of(slurm::Client& client, const std::string& id) {
   std::vector<slurm::Job> jobs = client.find(id);
   if (jobs.empty()) {
     const std::string& why = client.accounting_problem();
-    throw Error(ErrorCode::kInput, "job " + id, "is not known to Slurm" + (why.empty() ? "" : "; accounting: " + why),
+    throw Error(ErrorCode::kInput, "job " + id, "unknown to Slurm" + (why.empty() ? "" : "; accounting: " + why),
                 "Slurm forgets a job some minutes after its end where accounting is off; its logs: unidle diagnose "
                 "--job-id " +
                     id + " --results FOLDER");

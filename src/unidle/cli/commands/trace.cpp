@@ -54,7 +54,8 @@ std::vector<trace::Instant> findings_of(const fs::path& what, const record::Read
 
 int write_timeline(const fs::path& what, const fs::path& output) {
   if (!is_record(what)) {
-    throw Error(ErrorCode::kUsage, what.string(), "is no record", "--output takes a record to other programs' format");
+    throw Error(ErrorCode::kUsage, what.string(), "is not an unidle record",
+                "--output takes a record to other programs' format");
   }
   const record::Reader reader(what);
   const trace::Timeline timeline = trace::write_timeline(reader, findings_of(what, reader), output);

@@ -141,7 +141,7 @@ std::unique_ptr<data::Order> open_order(std::string_view kind, const char* text,
     return std::make_unique<data::RunOrder>(items, run, window);
   }
   if (kind != "groups") {
-    throw Error(ErrorCode::kUsage, "order " + std::string(kind), "there is no such order");
+    throw Error(ErrorCode::kUsage, "order " + std::string(kind), "unknown order");
   }
   const std::int64_t batch = options.integer("batch", 1);
   const bool shuffle = options.flag("shuffle", true);

@@ -58,7 +58,7 @@ class HeaderText {
     }
     skip_spaces();
     if (!descr || !order || !shape || at_ != text_.size()) {
-      fail("is no dict of descr, fortran_order and shape");
+      fail("is not a dict of descr, fortran_order and shape");
     }
     return header;
   }
@@ -202,7 +202,7 @@ std::uint64_t NpyHeader::data_bytes() const {
 
 std::size_t npy_header_bytes(std::span<const std::byte> start, std::string_view subject) {
   if (start.size() < 10 || std::memcmp(start.data(), "\x93NUMPY", 6) != 0) {
-    throw npy_error(subject, "is no .npy file");
+    throw npy_error(subject, "is not a .npy file");
   }
   const auto version = std::to_integer<int>(start[6]);
   if (version < 1 || version > 3) {
@@ -250,17 +250,17 @@ ZipDirectory find_zip_directory(std::span<const std::byte> end, std::uint64_t fi
       const std::uint64_t first = file_bytes - end.size();
       if (place < first || place - first > end.size() - 56 || end.size() < 56 ||
           std::memcmp(end.data() + (place - first), "PK\6\6", 4) != 0) {
-        throw npy_error(subject, "is no .npz file: its list of members cannot be found");
+        throw npy_error(subject, "is not a .npz file: its list of members cannot be found");
       }
       const auto from = static_cast<std::size_t>(place - first);
       directory = {little_endian(end, from + 48, 8), little_endian(end, from + 40, 8)};
     }
     if (directory.bytes > file_bytes || directory.offset > file_bytes - directory.bytes) {
-      throw npy_error(subject, "is no .npz file: its list of members lies outside of it");
+      throw npy_error(subject, "is not a .npz file: its list of members lies outside of it");
     }
     return directory;
   }
-  throw npy_error(subject, "is no .npz file, or is cut off");
+  throw npy_error(subject, "is not a .npz file, or is cut off");
 }
 
 std::vector<ZipMember> read_zip_directory(std::span<const std::byte> directory, std::uint64_t file_bytes,

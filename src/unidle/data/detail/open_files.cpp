@@ -67,7 +67,7 @@ void OpenFiles::require_unchanged(std::size_t number, int fd) const {
                     now.st_mtim.tv_sec == file.changed.tv_sec && now.st_mtim.tv_nsec == file.changed.tv_nsec;
   if (!same) {
     throw Error(ErrorCode::kInput, file.path, "was changed while it was read",
-                "open the data anew; put a new file in its place by another name");
+                "open the data again; replace a file by renaming a new one over it");
   }
 }
 

@@ -107,7 +107,7 @@ class MemberLook {
     member.type = "json";
     member.cell = shown(text, text.size());
     if (parse_json(text).is_discarded()) {
-      throw Error(ErrorCode::kInput, member.subject, "is no JSON");
+      throw Error(ErrorCode::kInput, member.subject, "is not JSON");
     }
   }
 

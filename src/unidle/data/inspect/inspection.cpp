@@ -164,7 +164,7 @@ Inspection inspect(const std::vector<std::string>& paths, const InspectOptions& 
     }
     for (const std::string& path : paths) {
       if (!is_table(path)) {
-        throw Error(ErrorCode::kUsage, path, "is no part of a table; expected one path, or several of *.csv or *.tar");
+        throw Error(ErrorCode::kUsage, path, "is not part of a table; expected one path, or several of *.csv or *.tar");
       }
     }
     return inspect_kinds::table(tables::find_parts(paths), options);

@@ -29,7 +29,7 @@ class SequenceInspection {
         line.remove_suffix(1);
       }
       if (line.find('\0') != std::string_view::npos) {
-        result_.add_problem(place(number_), "holds a zero byte: this is no text");
+        result_.add_problem(place(number_), "holds a zero byte, so it is not text");
         return std::move(result_);
       }
       if (!line.empty()) {

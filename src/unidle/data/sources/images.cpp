@@ -40,8 +40,7 @@ bool is_readable_picture(const fs::path& path) {
   }
   for (const char* other : {".webp", ".bmp", ".tif", ".tiff", ".ppm", ".pgm"}) {
     if (extension == other) {
-      throw Error(ErrorCode::kInput, path.string(),
-                  "is of a kind that is not read; expected .jpg, .jpeg, .png or .webp",
+      throw Error(ErrorCode::kInput, path.string(), "has an unsupported format; expected .jpg, .jpeg, .png or .webp",
                   "convert it, or move it out of the folder");
     }
   }

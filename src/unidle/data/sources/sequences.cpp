@@ -86,7 +86,7 @@ void SequenceSource::add(std::string_view text, const std::string& where) {
     throw Error(ErrorCode::kInput, where, "is an empty text");
   }
   if (text.find('\0') != std::string_view::npos) {
-    throw Error(ErrorCode::kInput, where, "holds a zero byte: this is no text");
+    throw Error(ErrorCode::kInput, where, "holds a zero byte, so it is not text");
   }
   for (const char character : text) {
     if (!options_.alphabet.empty() && options_.alphabet.find(character) == std::string::npos) {

@@ -256,7 +256,7 @@ void refuse_changes(const json& before, const json& after) {
   for (std::size_t i = 0; i < before.size(); ++i) {
     if (before[i] != after[i]) {
       throw Error(ErrorCode::kInput, before[i].at("path").get<std::string>(), "changed while it was read",
-                  "open it again when nobody writes it");
+                  "open it again once nobody writes to it");
     }
   }
 }
@@ -342,8 +342,8 @@ std::unique_ptr<RowFile> open_or_build(const TableOptions& options, Disk& disk, 
     file = RowFile::open(path, disk);
   }
   if (!file) {
-    throw Error(ErrorCode::kIo, path.string(), "is gone or damaged as soon as it is built",
-                "look whether something clears that folder");
+    throw Error(ErrorCode::kIo, path.string(), "was removed or damaged right after it was built",
+                "check whether something cleans that folder");
   }
   return file;
 }

@@ -127,7 +127,7 @@ std::size_t Chunks::finish_last_record(const Range& range, RecordScan scan, Chun
     const auto more = static_cast<std::size_t>(std::min<std::uint64_t>(kAtOnce, file_end - at));
     if (at - range.end > kMostRecordBytes) {
       throw Error(ErrorCode::kInput, place(range.part, opened), "a record has more than 64 MiB",
-                  "perhaps a quote is not closed");
+                  "is a quote left open?");
     }
     char* to = buffer.reserve(have + more + kRoomBehind) + have;
     read(range.part, at, to, more);

@@ -271,7 +271,7 @@ void RowFile::check(std::size_t block) const {
     std::error_code ignored;
     std::filesystem::remove(path_, ignored);
     throw Error(ErrorCode::kCorrupt, path_.string(), "rows of this built table are damaged",
-                "it is removed: open the table again, and it is built anew");
+                "it was removed: open the table again to rebuild it");
   }
   checked_[block].store(1, std::memory_order_release);
 }

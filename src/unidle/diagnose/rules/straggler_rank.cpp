@@ -59,7 +59,7 @@ const Rule& straggler_rank() {
           "What the slowest rank works longer than the middle one, from warning_share (10 %) of the wall time; "
           "critical from critical_share (30 %).",
       .needs = "each rank's time in steps and in collectives",
-      .proposes = "look at that rank by itself: device, CPUs, data",
+      .proposes = "look at that rank alone: its device, CPUs and data",
       .evaluate = evaluate_straggler_rank,
       .counts = Counts::kOther,
   };

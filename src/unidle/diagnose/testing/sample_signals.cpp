@@ -83,7 +83,7 @@ Signals waiting_cpu(double share) {
 Evaluation ask(std::string_view id, const Signals& signals, const Policy& policy) {
   const Rule* rule = find_rule(id);
   if (rule == nullptr) {
-    throw Error(ErrorCode::kInternal, std::string(id), "there is no such rule");
+    throw Error(ErrorCode::kInternal, std::string(id), "unknown rule");
   }
   return rule->evaluate(make_context(signals, policy), without_start_up(policy, signals));
 }

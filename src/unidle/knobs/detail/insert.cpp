@@ -101,7 +101,7 @@ class Inserter {
     for (const std::size_t i : segment.indices) {
       if (child < 0 || document_.node(child).kind != Node::Kind::kSequence ||
           i >= document_.node(child).entries.size()) {
-        refuse(document_.node(index), "there is no such element");
+        refuse(document_.node(index), "no such element");
       }
       child = document_.node(child).entries[i].value;
     }

@@ -200,7 +200,7 @@ class JsonReader {
     made.value = text_.substr(at_, end - at_);
     const bool special = made.value == "NaN" || made.value == "Infinity" || made.value == "-Infinity";
     if (!is_json_literal(made.value) && !special) {
-      fail(made.value.empty() ? "expected a value" : fmt::format("'{}' is no value", made.value));
+      fail(made.value.empty() ? "expected a value" : fmt::format("'{}' is not a value", made.value));
     }
     made.editable = true;
     made.end = at_ = end;

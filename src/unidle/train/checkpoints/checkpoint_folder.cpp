@@ -169,7 +169,7 @@ Snapshot read_newest(const std::filesystem::path& path, std::filesystem::path& f
       spdlog::warn("{}: damaged, looking at the checkpoint before it", candidate.string());
     }
   }
-  throw Error(ErrorCode::kInput, path.string(), "holds no checkpoint that is whole",
+  throw Error(ErrorCode::kInput, path.string(), "has no complete checkpoint",
               "checkpoint.interval and checkpoint.folder say how often and where a run makes them");
 }
 

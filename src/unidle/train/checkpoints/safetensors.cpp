@@ -21,13 +21,13 @@ constexpr std::uint64_t kMostHeaderBytes = 100'000'000;  // as the format's own 
 constexpr std::size_t kAlignment = 8;                    // of the data
 
 [[noreturn]] void damaged_tensors(const std::string& path, const std::string& what) {
-  throw Error(ErrorCode::kInput, path, "is no safetensors file, or a damaged one: " + what);
+  throw Error(ErrorCode::kInput, path, "is not a safetensors file, or is damaged: " + what);
 }
 
 /// A whole number that is not negative.
 std::uint64_t number(const Json& value, const std::string& path) {
   if (!value.is_number_unsigned()) {
-    damaged_tensors(path, "a size or place is no number");
+    damaged_tensors(path, "a size or offset is not a number");
   }
   return value.get<std::uint64_t>();
 }
@@ -97,7 +97,7 @@ std::vector<SafeTensor> read_safetensors(std::string_view file, const std::strin
   }
   const Json header = Json::parse(file.substr(kLengthBytes, length), nullptr, /*allow_exceptions=*/false);
   if (!header.is_object()) {
-    damaged_tensors(path, "its header is no JSON object");
+    damaged_tensors(path, "its header is not a JSON object");
   }
   const std::string_view data = file.substr(kLengthBytes + length);
   std::vector<SafeTensor> tensors;

@@ -65,7 +65,7 @@ void check_fits_host(std::uint64_t bytes) {
   const std::uint64_t available = available_bytes();
   if (available > 0 && static_cast<double>(bytes) > kShareOfMemory * static_cast<double>(available)) {
     throw Error(ErrorCode::kOutOfMemory, "data.on_device",
-                fmt::format("the data takes {} of the {} that are free", format_bytes(bytes), format_bytes(available)),
+                fmt::format("the data needs {} of the {} that are free", format_bytes(bytes), format_bytes(available)),
                 "set data.on_device: false");
   }
 }

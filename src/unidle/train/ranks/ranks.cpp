@@ -153,7 +153,7 @@ void Ranks::Impl::join(const RankPlace& place, milliseconds timeout) {
   } catch (const std::exception& failure) {
     throw Error(ErrorCode::kChild, address,
                 fmt::format("rank {} cannot reach the first process: {}", place.rank, first_line(failure.what())),
-                "MASTER_ADDR and MASTER_PORT name it; ranks.timeout_s says how long to wait");
+                "MASTER_ADDR and MASTER_PORT give its address; ranks.timeout_s sets the limit");
   }
   std::vector<std::string> all;
   for (int rank = 0; rank < place.world; ++rank) {
@@ -191,7 +191,7 @@ std::string Ranks::Impl::value_of(const std::string& key, milliseconds timeout) 
     }
     if (std::chrono::steady_clock::now() > until) {
       throw Error(ErrorCode::kChild, key, fmt::format("another process did not write it within {} s", timeout / 1s),
-                  "look whether it hangs; ranks.timeout_s says how long to wait");
+                  "check whether it hangs; ranks.timeout_s sets the limit");
     }
     std::this_thread::sleep_for(kBetweenLooks);
   }
@@ -357,7 +357,7 @@ void Ranks::end_all() {
   }
   const bool told = message.starts_with("rank ");
   throw Error(ErrorCode::kChild, told ? message.substr(0, message.find(':')) : "another rank",
-              told ? message.substr(message.find(':') + 2) : "ended without a word, or does not answer: " + message,
+              told ? message.substr(message.find(':') + 2) : "ended without a message, or does not answer: " + message,
               told ? "" : "its own output says more; checkpoints are whole, --resume goes on from them");
 }
 

@@ -250,7 +250,7 @@ void Step::require_gradients() {
     if (item.value().requires_grad() && !item.value().grad().defined()) {
       throw Error(ErrorCode::kInput, "parameter " + item.key(),
                   "gets no gradient from the loss, and several processes need one of each",
-                  "leave it out of the model, call requires_grad_(false) on it, or train with one process");
+                  "remove it from the model, call requires_grad_(false) on it, or train with one process");
     }
   }
   all_have_gradients_ = true;

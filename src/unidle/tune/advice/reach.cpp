@@ -56,8 +56,8 @@ std::string why_refused(const std::vector<std::string>& command, const OptionCho
     }
     const std::string value = equals == std::string::npos ? command[i + 1] : word.substr(equals + 1);
     if (std::find(known->second.begin(), known->second.end(), value) == known->second.end()) {
-      return fmt::format("{} takes only {}, and {} is none of them", word.substr(0, equals),
-                         fmt::join(known->second, ", "), value);
+      return fmt::format("{} accepts {}; {} is not one of them", word.substr(0, equals), fmt::join(known->second, ", "),
+                         value);
     }
   }
   return "";

@@ -39,7 +39,7 @@ void check_output(const std::filesystem::path& config, const std::filesystem::pa
     throw Error(ErrorCode::kUsage, output.string(), "is a folder", "name a file in it");
   }
   if (!std::filesystem::is_directory(folder, ignored)) {
-    throw Error(ErrorCode::kUsage, folder.string(), "is no folder that a file could be written into", "make it first");
+    throw Error(ErrorCode::kUsage, folder.string(), "is not a folder that files can be written into", "make it first");
   }
   if (std::filesystem::equivalent(output, config, ignored)) {
     throw Error(ErrorCode::kUsage, output.string(), "is the configuration itself",
