@@ -21,6 +21,11 @@ has out "加载器运行在训练进程内"
 expect 0 diagnose --explain loader-no-workers --lang en
 has out "The loader runs in the training process"
 
+expect 2 diagnose --explain loader-no-workers --lang de  # a language that we do not speak
+has err "de"
+expect 2 check --lang zh  # a command without translations refuses rather than speaks half
+expect 2 slurm status --lang de
+
 expect 0 diagnose --rules-markdown
 cmp -s out "$UNIDLE_SOURCE/docs/rules.md" || fail "docs/rules.md is stale: unidle diagnose --rules-markdown > docs/rules.md"
 

@@ -4,8 +4,8 @@
     tools/messages.py            what is missing, unused or does not fit; exits with 1 where something is
     tools/messages.py --update   adds new messages without a translation, takes unused ones out, sorts by file
 
-A message is a text of the folders and files in SPOKEN that is handed to translate(), say() or word(), or has
-at least two words. What they say to machines stands in ENGLISH and NOT_SPOKEN.
+A message is a text that is handed to translate(), or a text of the folders and files in SPOKEN that has at
+least two words or is handed to say() or word(). What these say to machines stands in ENGLISH and NOT_SPOKEN.
 """
 
 import argparse
@@ -17,7 +17,11 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "src" / "unidle"
 
-SPOKEN = ("diagnose/",)  # folders and files under src/unidle whose texts all have translations
+SPOKEN = (
+    "diagnose/",
+    "slurm/job_view.cpp",
+    "slurm/tables.cpp",
+)  # folders and files under src/unidle whose texts all have translations
 ASIDE = ("_test.cpp", "/testing/", "/main/")  # of them, what no person reads
 
 # Texts that are the same in every language: code, and what other programs write.
@@ -112,16 +116,19 @@ def sources():
             yield name, path.read_text(encoding="utf-8")
 
 
-TRANSLATES = {"translate", "say", "word"}
 WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 def is_message(text):
     """It is spoken, as far as its place and its words tell."""
+    nearest = text.calls[-1] if text.calls else ""
+    rest = re.sub(r"\{[^{}]*\}", "", text.text)
+    words = WORD.findall(rest)
+    if nearest == "translate":
+        return bool(rest.strip()) and text.text not in ENGLISH
     if not text.path.startswith(SPOKEN) or text.text in ENGLISH or text.text.lstrip().startswith("#"):
         return False
-    words = WORD.findall(re.sub(r"\{[^{}]*\}", "", text.text))
-    if text.calls and text.calls[-1] in TRANSLATES:
+    if nearest in ("say", "word"):
         return bool(words)
     return len(words) > 1 and " " in text.text and not any(call in NOT_SPOKEN for call in text.calls)
 
@@ -211,12 +218,50 @@ def problems(catalogue, entries, places, messages):
             yield f"{catalogue}: messages: the placeholders of {quoted(message)} and its translation differ"
 
 
+def self_test():
+    """Proves that each kind of mistake is found."""
+    source = """#include "a b.h"
+    // "no text of ours"
+    style.say("waits {} of "
+              "each step"); throw Error("is no file"); fact("plain text here"); key("word"); R"(raw)";
+    """
+    texts = texts_of(source, "diagnose/a.cpp")
+    assert [text.text for text in texts] == [
+        "waits {} of each step",
+        "is no file",
+        "plain text here",
+        "word",
+        "raw",
+    ], texts
+    messages = {text.text: None for text in texts if is_message(text)}
+    assert list(messages) == ["waits {} of each step", "plain text here"], messages
+    places = {text.text: [(text.path, text.line)] for text in texts}
+    found = {
+        "no entry": {"plain text here": "b"},
+        "no source": {"waits {} of each step": "{}", "plain text here": "b", "gone": "c"},
+        "not translated": {"waits {} of each step": "{}", "plain text here": ""},
+        "placeholders": {"waits {} of each step": "{1}", "plain text here": "b"},
+    }
+    for expected, translations in found.items():
+        entries = {message: Entry(message, text, []) for message, text in translations.items()}
+        told = list(problems("po/a.po", entries, places, messages))
+        assert len(told) == 1 and expected in told[0], (expected, told)
+    right = {"waits {} of each step": "{0}", "plain text here": "b"}
+    entries = {message: Entry(message, text, []) for message, text in right.items()}
+    assert not list(problems("po/a.po", entries, places, messages))
+    print("messages: the check works")
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--update", action="store_true", help="rewrite the catalogues")
+    parser.add_argument("--self-test", action="store_true", help="prove that mistakes are found")
     arguments = parser.parse_args()
+    if arguments.self_test:
+        self_test()
+        return 0
     texts = [text for name, source in sources() for text in texts_of(source, name)]
     texts.sort(
         key=lambda text: not text.path.startswith(SPOKEN)
@@ -229,7 +274,10 @@ def main():
     for path in sorted((ROOT / "po").glob("*.po")):
         entries = read_catalogue(path)
         if arguments.update:
-            entries = {message: entry for message, entry in entries.items() if message in places}
+            kept = {message for message, entry in entries.items() if entry.translation or message in messages}
+            entries = {
+                message: entry for message, entry in entries.items() if message in kept and message in places
+            }
             entries.update(
                 {message: Entry(message, "", []) for message in messages if message not in entries}
             )

@@ -60,7 +60,7 @@ Analysis analyze(Job job, const std::filesystem::path& results, Language languag
     return analysis;  // what it had asked for is not known
   }
   const auto workers = analysis.diagnosis ? workers_wanted(*analysis.diagnosis) : std::nullopt;
-  analysis.proposals = proposals(analysis.row, workers);
+  analysis.proposals = proposals(analysis.row, workers, language);
   return analysis;
 }
 

@@ -189,57 +189,78 @@ std::optional<double> wasted_gpu_hours(const Job& job, const Use& use) {
   return held && use.gpu ? std::optional(*held * (1 - *use.gpu)) : std::nullopt;
 }
 
-std::string state_text(const Job& job) {
-  const std::string limit = job.limit_s ? " of " + format_duration(*job.limit_s) : "";
-  const std::string where = job.node_list.empty() ? "" : " on " + job.node_list;
-  if (job.waits()) {
-    return job.reason.empty() ? "waits" : fmt::format("waits: {}", job.reason);
+namespace {
+
+/// "0:12:31 of 4:00:00"
+std::string time_text(const Job& job, Language language) {
+  if (!job.elapsed_s) {
+    return std::string(translate(language, "an unknown time"));
   }
-  const std::string time = job.elapsed_s ? format_duration(*job.elapsed_s) + limit : "an unknown time";
-  if (job.runs()) {
-    return fmt::format("{} for {}{}", job.state, time, where);
-  }
-  std::string text = fmt::format("{} after {}{}", job.state, time, where);
+  const std::string elapsed = format_duration(*job.elapsed_s);
+  return job.limit_s ? translate(language, "{} of {}", elapsed, format_duration(*job.limit_s)) : elapsed;
+}
+
+/// Why it ended, as a clause; empty where its state says all.
+std::string end_text(const Job& job, Language language) {
   if (job.out_of_memory()) {
-    return text + ": it used more memory than it had asked for";
+    return std::string(translate(language, ": it used more memory than it had asked for"));
   }
+  std::string text;
   if (job.exit_signal != 0) {
-    text += fmt::format(", signal {}", job.exit_signal);
+    text = translate(language, ", signal {}", job.exit_signal);
   } else if (job.exit_code != 0) {
-    text += fmt::format(", exit code {}", job.exit_code);
+    text = translate(language, ", exit code {}", job.exit_code);
   }
   if (job.state == "TIMEOUT") {
-    text += ": its time was over before it was done";
+    text += translate(language, ": its time was over before it was done");
   } else if (job.state == "NODE_FAIL") {
-    text += ": a node went away, which is no fault of the program";
+    text += translate(language, ": a node went away, which is no fault of the program");
   }
   return text;
+}
+
+}  // namespace
+
+std::string state_text(const Job& job, Language language) {
+  if (job.waits()) {
+    return job.reason.empty() ? std::string(translate(language, "waits"))
+                              : translate(language, "waits: {}", job.reason);
+  }
+  const std::string time = time_text(job, language);
+  const std::string& nodes = job.node_list;
+  if (job.runs()) {
+    return nodes.empty() ? translate(language, "{} for {}", job.state, time)
+                         : translate(language, "{} for {} on {}", job.state, time, nodes);
+  }
+  return (nodes.empty() ? translate(language, "{} after {}", job.state, time)
+                        : translate(language, "{} after {} on {}", job.state, time, nodes)) +
+         end_text(job, language);
 }
 
 namespace {
 
 double gibibytes(double bytes) { return std::max(1.0, std::ceil(bytes / 0x1p30)); }
 
-std::optional<Proposal> of_cpus(const Job& job, const Use& use, std::optional<int> workers) {
+std::optional<Proposal> of_cpus(const Job& job, const Use& use, std::optional<int> workers, Language language) {
   const int nodes = std::max(1, job.nodes);
   const int tasks = std::max(1, job.tasks_per_node);
   const int cpus = job.cpus / nodes / tasks;
   if (workers && cpus > 0 && *workers + 1 > cpus) {
     return Proposal{fmt::format("--cpus-per-task={}", *workers + 1),
-                    fmt::format("{} loader workers and the training process, on {} CPUs now", *workers, cpus)};
+                    translate(language, "{} loader workers and the training process, on {} CPUs now", *workers, cpus)};
   }
   const auto used = use.node_cpus ? std::optional(*use.node_cpus / tasks) : std::nullopt;
   if (!workers && used && cpus > 1 && *used < kMuchUnused * cpus) {
     const int needed = std::max(1, static_cast<int>(std::ceil(*used * kRoom)));
     if (needed < cpus) {
       return Proposal{fmt::format("--cpus-per-task={}", needed),
-                      fmt::format("{} of {} CPUs were in use", format_number(*used), cpus)};
+                      translate(language, "{} of {} CPUs were in use", format_number(*used), cpus)};
     }
   }
   return std::nullopt;
 }
 
-std::optional<Proposal> of_memory(const Job& job, const Use& use) {
+std::optional<Proposal> of_memory(const Job& job, const Use& use, Language language) {
   const int nodes = std::max(1, job.nodes);
   const auto bytes_text = [](double bytes) { return format_bytes(static_cast<std::uint64_t>(bytes)); };
   if (!job.memory_bytes) {
@@ -248,7 +269,7 @@ std::optional<Proposal> of_memory(const Job& job, const Use& use) {
   const double had = *job.memory_bytes / nodes;
   if (job.out_of_memory()) {
     return Proposal{fmt::format("--mem={:.0f}G", gibibytes(had * 2)),
-                    fmt::format("{} were not enough", bytes_text(had))};
+                    translate(language, "{} were not enough", bytes_text(had))};
   }
   if (!use.peak_memory_bytes || *use.peak_memory_bytes >= kMuchUnused * had) {
     return std::nullopt;
@@ -257,27 +278,29 @@ std::optional<Proposal> of_memory(const Job& job, const Use& use) {
   if (needed * 0x1p30 >= had) {
     return std::nullopt;
   }
+  const std::string most = bytes_text(*use.peak_memory_bytes);
   return Proposal{fmt::format("--mem={:.0f}G", needed),
-                  fmt::format("{} was the most in use{}, of {}", bytes_text(*use.peak_memory_bytes),
-                              nodes > 1 ? " on a node" : "", bytes_text(had))};
+                  nodes > 1 ? translate(language, "{} was the most in use on a node, of {}", most, bytes_text(had))
+                            : translate(language, "{} was the most in use, of {}", most, bytes_text(had))};
 }
 
-std::optional<Proposal> of_time(const Row& row) {
+std::optional<Proposal> of_time(const Row& row, Language language) {
   const auto whole = row.expected();
   if (!whole || !row.job.limit_s || *whole <= *row.job.limit_s || (row.job.state != "TIMEOUT" && !row.job.runs())) {
     return std::nullopt;
   }
   const double needed = std::ceil(*whole * kRoom / 60) * 60;
-  return Proposal{
-      fmt::format("--time={}", format_duration(needed)),
-      fmt::format("{} in all at the pace so far, of {}", format_duration(*whole), format_duration(*row.job.limit_s))};
+  return Proposal{fmt::format("--time={}", format_duration(needed)),
+                  translate(language, "{} in all at the pace so far, of {}", format_duration(*whole),
+                            format_duration(*row.job.limit_s))};
 }
 
 }  // namespace
 
-std::vector<Proposal> proposals(const Row& row, std::optional<int> workers) {
+std::vector<Proposal> proposals(const Row& row, std::optional<int> workers, Language language) {
   std::vector<Proposal> lines;
-  for (auto& one : {of_cpus(row.job, row.use, workers), of_memory(row.job, row.use), of_time(row)}) {
+  for (auto& one :
+       {of_cpus(row.job, row.use, workers, language), of_memory(row.job, row.use, language), of_time(row, language)}) {
     if (one) {
       lines.push_back(*one);
     }

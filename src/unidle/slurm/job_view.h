@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "unidle/language/language.h"
 #include "unidle/monitor/snapshot.h"
 #include "unidle/slurm/job.h"
 #include "unidle/slurm/progress.h"
@@ -40,7 +41,7 @@ std::optional<double> wasted_gpu_hours(const Job& job, const Use& use);
 std::optional<double> gpu_hours(const Job& job);
 
 /// "RUNNING for 0:12:31 of 4:00:00 on gpu07", "waits: Priority", "TIMEOUT after ..."
-std::string state_text(const Job& job);
+std::string state_text(const Job& job, Language language = Language::kEnglish);
 
 /// Changed #SBATCH lines that the use proposes, each with its reason: {"--mem=12G", "9.4 GiB was the most in use"}.
 struct Proposal {
@@ -60,7 +61,7 @@ struct Row {
 Row row_of(Job job, const JobFiles& files);
 
 /// `workers` is what the diagnosis wants for loader.workers, if it does.
-std::vector<Proposal> proposals(const Row& row, std::optional<int> workers);
+std::vector<Proposal> proposals(const Row& row, std::optional<int> workers, Language language = Language::kEnglish);
 
 nlohmann::ordered_json to_json(const Row& row);
 

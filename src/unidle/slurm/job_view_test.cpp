@@ -278,5 +278,41 @@ TEST_F(JobView, TellsWhatTheWholeWouldTake) {
   EXPECT_THAT(status_table({row}), HasSubstr("25 %"));
 }
 
+TEST(JobText, InChinese) {
+  Job job;
+  job.id = "7";
+  job.name = "train";
+  job.state = "TIMEOUT";
+  job.elapsed_s = job.limit_s = 4 * 3600.0;
+  job.nodes = 1;
+  job.cpus = 8;
+  job.gpus = 1;
+  job.memory_bytes = 16.0 * 0x1p30;
+  const Row row{job, {0.25, 2.0, 2.0, 4.0 * 0x1p30}, std::nullopt, Progress{"epoch", 5, 10}};
+  EXPECT_EQ(job_text(row, Language::kChinese),
+            "任务 7 train：TIMEOUT，用了 4:00:00（限制 4:00:00）：时间用完而工作没有做完。\n"
+            "申请了：1 个节点、8 个 CPU、1 个 GPU、16.0 GiB。\n"
+            "使用了：GPU 25 % 忙碌；8 个 CPU 中的 2 个；内存最多 4.0 GiB。\n"
+            "曾进行到第 5 轮（共 10），按此速度总共本需要 8:00:00，超过了限制。\n");
+  for (const Proposal& proposal : proposals(row, std::nullopt, Language::kChinese)) {
+    EXPECT_NE(proposal.why, "");
+    for (const Proposal& english : proposals(row, std::nullopt)) {
+      EXPECT_NE(proposal.why, english.why);
+    }
+  }
+}
+
+TEST(Tables, TitlesHaveTranslations) {
+  const auto has_latin_word = [](const std::string& line) {
+    return std::ranges::any_of(line, [](char c) { return c >= 'A' && c <= 'Z'; }) && line.find("GPU") == line.npos;
+  };
+  for (const std::string& table : {status_table({}, Language::kChinese), top_table({}, Language::kChinese)}) {
+    std::istringstream cells(table.substr(0, table.find('\n')));
+    for (std::string cell; cells >> cell;) {
+      EXPECT_FALSE(has_latin_word(cell)) << cell;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace unidle::slurm

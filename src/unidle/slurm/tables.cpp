@@ -1,30 +1,45 @@
 #include "unidle/slurm/tables.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
+#include <string_view>
 
 #include "unidle/base/printable.h"
 #include "unidle/base/units.h"
+#include "unidle/language/layout.h"
 
 namespace unidle::slurm {
 
 namespace {
 
+using Cells = std::vector<std::string>;
+
+Cells heads(std::initializer_list<std::string_view> titles, Language language) {
+  Cells cells;
+  for (const std::string_view title : titles) {
+    cells.emplace_back(translate(language, title));
+  }
+  return cells;
+}
+
 /// Columns as wide as their widest cell; the last one is not padded.
-std::string table(const std::vector<std::vector<std::string>>& rows) {
-  std::vector<std::size_t> widths(rows.front().size());
-  for (const auto& row : rows) {
+std::string table(const std::vector<Cells>& rows) {
+  std::vector<int> widths(rows.front().size());
+  for (const Cells& row : rows) {
     for (std::size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], row[i].size());
+      widths[i] = std::max(widths[i], display_width(row[i]));
     }
   }
   std::string text;
-  for (const auto& row : rows) {
+  for (const Cells& row : rows) {
     std::string line;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      line += i + 1 == row.size() ? row[i] : fmt::format("{:<{}}  ", row[i], widths[i]);
+      const int padding = i + 1 == row.size() ? 0 : widths[i] - display_width(row[i]) + 2;
+      line += row[i] + std::string(static_cast<std::size_t>(padding), ' ');
     }
     text += line + "\n";
   }
@@ -41,23 +56,77 @@ std::string count_text(double count) {
 }
 
 /// ", and needs 0:30:00 in all at that pace, more than its limit"
-std::string pace_of(const Job& job, std::optional<double> whole) {
+std::string pace_of(const Job& job, std::optional<double> whole, Language language) {
   if (!whole) {
     return "";
   }
+  const std::string time = format_duration(*whole);
   const bool over = job.limit_s && *whole > *job.limit_s;
-  return fmt::format("{} {} in all at that pace{}", job.runs() ? ", and needs" : ", and would have needed",
-                     format_duration(*whole), over ? ", more than its limit" : "");
+  return (job.runs() ? translate(language, ", and needs {} in all at that pace", time)
+                     : translate(language, ", and would have needed {} in all at that pace", time)) +
+         (over ? std::string(translate(language, ", more than its limit")) : "");
+}
+
+std::string asked_text(const Job& job, Language language) {
+  const std::string nodes =
+      job.nodes == 1 ? std::string(translate(language, "1 node")) : translate(language, "{} nodes", job.nodes);
+  if (!job.memory_bytes) {
+    return translate(language, "Asked for: {}, {} CPUs, {} GPUs.", nodes, job.cpus, job.gpus);
+  }
+  const auto memory = static_cast<std::uint64_t>(*job.memory_bytes);
+  return translate(language, "Asked for: {}, {} CPUs, {} GPUs, {}.", nodes, job.cpus, job.gpus, format_bytes(memory));
+}
+
+/// "Used: GPU 62 % busy; 3.1 of 8 CPUs; 9.4 GiB of memory at most."
+std::string used_text(const Job& job, const Use& use, Language language) {
+  std::vector<std::string> parts;
+  if (use.gpu) {
+    parts.push_back(translate(language, "GPU {} busy", format_share(*use.gpu)));
+  }
+  if (use.cpus) {
+    parts.push_back(job.known() ? translate(language, "{} of {} CPUs", format_number(*use.cpus), job.cpus)
+                                : translate(language, "{} CPUs", format_number(*use.cpus)));
+  }
+  if (use.peak_memory_bytes) {
+    const std::string bytes = format_bytes(static_cast<std::uint64_t>(*use.peak_memory_bytes));
+    parts.push_back(job.nodes > 1 ? translate(language, "{} of memory at most on a node", bytes)
+                                  : translate(language, "{} of memory at most", bytes));
+  }
+  return parts.empty()
+             ? ""
+             : translate(language, "Used: {}.", fmt::format("{}", fmt::join(parts, translate(language, "; ")))) + "\n";
+}
+
+std::string now_text(const monitor::RunNow& now, Language language) {
+  std::vector<std::string> parts = {translate(language, "step {}", *now.step)};
+  if (now.samples_per_s) {
+    parts.push_back(translate(language, "{} samples/s", format_number(*now.samples_per_s)));
+  }
+  if (now.input_share) {
+    parts.push_back(translate(language, "{} of the time waiting for input", format_share(*now.input_share)));
+  }
+  return translate(language, "Now: {}.", fmt::format("{}", fmt::join(parts, translate(language, ", "))));
+}
+
+std::string progress_text(const Row& row, Language language) {
+  const Progress& progress = *row.progress;
+  const std::string pace = pace_of(row.job, row.expected(), language);
+  const std::string_view unit = translate(language, progress.of);
+  const std::string done = count_text(progress.done);
+  const std::string total = count_text(progress.total);
+  return row.job.runs() ? translate(language, "It has come to {} {} of {}{}.", unit, done, total, pace)
+                        : translate(language, "It came to {} {} of {}{}.", unit, done, total, pace);
 }
 
 int order(const Job& job) { return job.runs() ? 0 : job.waits() ? 1 : 2; }
 
 }  // namespace
 
-std::string status_table(std::vector<Row> rows) {
+std::string status_table(std::vector<Row> rows, Language language) {
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) { return order(a.job) < order(b.job); });
-  std::vector<std::vector<std::string>> cells = {{"ID", "NAME", "STATE", "TIME", "LIMIT", "DONE", "IN ALL", "NODES",
-                                                  "GPUS", "STEP", "SAMPLES/S", "INPUT", "REASON"}};
+  std::vector<Cells> cells = {heads({"ID", "NAME", "STATE", "TIME", "LIMIT", "DONE", "IN ALL", "NODES", "GPUS", "STEP",
+                                     "SAMPLES/S", "INPUT", "REASON"},
+                                    language)};
   for (const Row& row : rows) {
     const auto& now = row.now;
     cells.push_back({row.job.id, printable_line(row.job.name), row.job.state,
@@ -71,12 +140,12 @@ std::string status_table(std::vector<Row> rows) {
   return table(cells);
 }
 
-std::string top_table(std::vector<Row> rows) {
+std::string top_table(std::vector<Row> rows, Language language) {
   std::erase_if(rows, [](const Row& row) { return row.job.gpus == 0 || row.job.waits(); });
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
     return wasted_gpu_hours(a.job, a.use).value_or(-1) > wasted_gpu_hours(b.job, b.use).value_or(-1);
   });
-  std::vector<std::vector<std::string>> cells = {{"ID", "NAME", "STATE", "TIME", "GPUS", "GPU", "GPU HOURS", "WASTED"}};
+  std::vector<Cells> cells = {heads({"ID", "NAME", "STATE", "TIME", "GPUS", "GPU", "GPU HOURS", "WASTED"}, language)};
   double held = 0;
   double wasted = 0;
   std::size_t unknown = 0;
@@ -90,59 +159,37 @@ std::string top_table(std::vector<Row> rows) {
                      hours_of(waste)});
   }
   std::string text = table(cells);
-  text += fmt::format("{} GPU hours were held, {} of them wasted", format_number(held), format_number(wasted));
-  if (unknown > 0) {
-    text += fmt::format("; of {} {} nobody knows how busy the GPUs were: unidle slurm submit records it", unknown,
-                        unknown == 1 ? "job" : "jobs");
+  text += translate(language, "{} GPU hours were held, {} of them wasted", format_number(held), format_number(wasted));
+  if (unknown == 1) {
+    text += translate(language,
+                      "; of 1 job nobody knows how busy the GPUs were: those of unidle slurm submit are recorded");
+  } else if (unknown > 1) {
+    text += translate(language,
+                      "; of {} jobs nobody knows how busy the GPUs were: those of unidle slurm submit are recorded",
+                      unknown);
   }
   return text + "\n";
 }
 
-std::string job_text(const Row& row) {
+std::string job_text(const Row& row, Language language) {
   const Job& job = row.job;
   std::string text;
   if (!job.known()) {
-    text = fmt::format("Job {}, by its files alone.\n", job.id);
+    text = translate(language, "Job {}, by its files alone.", job.id) + "\n";
   } else {
-    text = fmt::format("Job {} {}: {}.\n", job.id, printable_line(job.name), printable_line(state_text(job)));
-    text += fmt::format("Asked for: {} {}, {} CPUs, {} GPUs{}.\n", job.nodes, job.nodes == 1 ? "node" : "nodes",
-                        job.cpus, job.gpus,
-                        job.memory_bytes ? ", " + format_bytes(static_cast<std::uint64_t>(*job.memory_bytes)) : "");
+    text = translate(language, "Job {} {}: {}.", job.id, printable_line(job.name),
+                     printable_line(state_text(job, language))) +
+           "\n" + asked_text(job, language) + "\n";
   }
-  std::string used;
-  if (row.use.gpu) {
-    used += fmt::format(" GPU {} busy;", format_share(*row.use.gpu));
-  }
-  if (row.use.cpus) {
-    used += job.known() ? fmt::format(" {} of {} CPUs;", format_number(*row.use.cpus), job.cpus)
-                        : fmt::format(" {} CPUs;", format_number(*row.use.cpus));
-  }
-  if (row.use.peak_memory_bytes) {
-    used +=
-        fmt::format(" {} of memory at most{};", format_bytes(static_cast<std::uint64_t>(*row.use.peak_memory_bytes)),
-                    job.nodes > 1 ? " on a node" : "");
-  }
-  if (!used.empty()) {
-    used.back() = '.';
-    text += "Used:" + used + "\n";
-  }
+  text += used_text(job, row.use, language);
   if (row.now && row.now->step) {
-    text += fmt::format("Now: step {}", *row.now->step);
-    if (row.now->samples_per_s) {
-      text += fmt::format(", {} samples/s", format_number(*row.now->samples_per_s));
-    }
-    if (row.now->input_share) {
-      text += fmt::format(", {} of the time waiting for input", format_share(*row.now->input_share));
-    }
-    text += ".\n";
+    text += now_text(*row.now, language) + "\n";
   }
   if (row.progress) {
-    const auto whole = row.expected();
-    text += fmt::format("It {} to {} {} of {}{}.\n", job.runs() ? "has come" : "came", row.progress->of,
-                        count_text(row.progress->done), count_text(row.progress->total), pace_of(job, whole));
+    text += progress_text(row, language) + "\n";
   }
   if (job.runs() && job.limit_s && job.elapsed_s) {
-    text += fmt::format("Its time is over in {}.\n", format_duration(*job.limit_s - *job.elapsed_s));
+    text += translate(language, "Its time is over in {}.", format_duration(*job.limit_s - *job.elapsed_s)) + "\n";
   }
   return text;
 }

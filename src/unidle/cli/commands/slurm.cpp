@@ -9,6 +9,7 @@
 #include "unidle/base/files.h"
 #include "unidle/base/json.h"
 #include "unidle/base/terminal.h"
+#include "unidle/cli/language_option.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/record/record.h"
 #include "unidle/slurm/analysis.h"
@@ -30,8 +31,11 @@ struct Arguments {
   std::string user;
   std::string results = "results";
   std::string format = "text";
+  std::string language;
   int days = 7;
   bool dry_run = false;
+
+  Language speaks() const { return format == "json" ? Language::kEnglish : chosen_language(language); }
 };
 
 std::string this_user() {
@@ -75,7 +79,9 @@ int submit(Arguments& arguments) {
                                    {"results", arguments.request.results.string()}};
     print_to(stdout, "{}\n", json_text(document));
   } else {
-    print_to(stdout, "Job {} was submitted; its script is {}. Next: unidle slurm status {}\n", id, kept.string(), id);
+    print_to(stdout, "{}\n",
+             translate(arguments.speaks(), "Job {} was submitted; its script is {}. Next: unidle slurm status {}", id,
+                       kept.string(), id));
   }
   return 0;
 }
@@ -144,11 +150,13 @@ int status(const Arguments& arguments) {
   if (arguments.format == "json") {
     print_to(stdout, "{}\n", json_text(document_of("unidle.slurm.status/1", rows)));
   } else if (rows.size() == 1 && !arguments.id.empty()) {
-    print_to(stdout, "{}", slurm::job_text(rows.front()));
+    print_to(stdout, "{}", slurm::job_text(rows.front(), arguments.speaks()));
   } else if (rows.empty()) {
-    print_to(stdout, "No job of yours waits or runs. Submit one: unidle slurm submit -- python train.py\n");
+    print_to(stdout, "{}\n",
+             translate(arguments.speaks(),
+                       "No job of yours waits or runs. Submit one: unidle slurm submit -- python train.py"));
   } else {
-    print_to(stdout, "{}", slurm::status_table(rows));
+    print_to(stdout, "{}", slurm::status_table(rows, arguments.speaks()));
   }
   return 0;
 }
@@ -159,40 +167,41 @@ int top(const Arguments& arguments) {
   if (arguments.format == "json") {
     print_to(stdout, "{}\n", json_text(document_of("unidle.slurm.top/1", rows)));
   } else {
-    print_to(stdout, "{}", slurm::top_table(rows));
+    print_to(stdout, "{}", slurm::top_table(rows, arguments.speaks()));
     if (!client.accounting_problem().empty()) {
-      print_to(stderr, "unidle: only jobs that the controller remembers; accounting: {}\n",
-               client.accounting_problem());
+      print_to(stderr, "unidle: {}\n",
+               translate(arguments.speaks(), "only jobs that the controller remembers; accounting: {}",
+                         client.accounting_problem()));
     }
   }
   return 0;
 }
 
-void print_analysis(const slurm::Analysis& analysis) {
-  print_to(stdout, "{}", slurm::job_text(analysis.row));
+void print_analysis(const slurm::Analysis& analysis, Language language) {
+  print_to(stdout, "{}", slurm::job_text(analysis.row, language));
   for (const slurm::Proposal& line : analysis.proposals) {
     print_to(stdout, "=> #SBATCH {}  ({})\n", line.line, line.why);
   }
   if (analysis.diagnosis) {
-    print_to(
-        stdout, "\n{}",
-        diagnose::to_text(*analysis.diagnosis, terminal_width(stdout), use_colour(stdout), language_of_environment()));
+    print_to(stdout, "\n{}",
+             diagnose::to_text(*analysis.diagnosis, terminal_width(stdout), use_colour(stdout), language));
   } else {
-    print_to(stdout,
-             "Neither a record nor logs of this job were found: unidle slurm submit records, and --results "
-             "names the folder of its logs.\n");
+    print_to(stdout, "{}\n",
+             translate(language,
+                       "Neither a record nor logs of this job were found: unidle slurm submit records, and --results "
+                       "names the folder of its logs."));
   }
 }
 
 int analyze(const Arguments& arguments) {
   const bool json = arguments.format == "json";
-  const auto language = json ? Language::kEnglish : language_of_environment();
+  const Language language = arguments.speaks();
   ordered_json all = ordered_json::array();
   bool failed = false;
   for (slurm::Job& job : jobs_to_analyze(arguments)) {
     const slurm::Analysis analysis = slurm::analyze(std::move(job), arguments.results, language);
     failed = failed || analysis.failed();
-    json ? all.push_back(slurm::to_json(analysis)) : print_analysis(analysis);
+    json ? all.push_back(slurm::to_json(analysis)) : print_analysis(analysis, language);
   }
   if (json) {
     print_to(stdout, "{}\n", json_text(ordered_json{{"schema", "unidle.slurm.analyze/1"}, {"jobs", all}}));
@@ -205,6 +214,7 @@ CLI::App* add_action(CLI::App& app, const std::string& name, const std::string& 
   action->add_option("--format", arguments.format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
+  add_language_option(*action, arguments.language);
   action->add_option("--results", arguments.results, "The folder of logs and records")->capture_default_str();
   return action;
 }
