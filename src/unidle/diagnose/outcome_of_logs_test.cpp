@@ -248,6 +248,54 @@ TEST_F(LogSignals, ACompletedRun) {
   EXPECT_EQ(diagnose_logs({log}).outcome, Outcome::kCompleted);
 }
 
+TEST_F(LogSignals, CountsThatCameToTheirEnds) {
+  std::string text;
+  for (int epoch = 1; epoch <= 10; ++epoch) {
+    text += fmt::format("epoch {}/10 loss 0.5\n", epoch);
+  }
+  EXPECT_EQ(diagnose_logs({file("a.out", text)}).outcome, Outcome::kCompleted);
+  const std::string failure = "Traceback (most recent call last):\n  File \"a.py\", line 1\nOSError: disk full\n";
+  EXPECT_EQ(diagnose_logs({file("b.out", text + failure)}).outcome, Outcome::kFailed);
+  EXPECT_EQ(diagnose_logs({file("c.out", text + "Experiment 2 failed!\n")}).outcome, Outcome::kUnknown);
+  EXPECT_EQ(diagnose_logs({file("d.out", text.substr(0, text.size() / 2))}).outcome, Outcome::kUnknown);
+}
+
+TEST_F(LogSignals, ResultsMayFollowAClaim) {
+  const std::string run = "epoch 1 loss 0.5\nepoch 2 loss 0.4\n";
+  const auto outcome = [&](const std::string& rest) { return diagnose_logs({file("a.out", run + rest)}).outcome; };
+  EXPECT_EQ(outcome("Training complete in 26m 32s\ntest loss 0.45\n"), Outcome::kCompleted);
+  EXPECT_EQ(outcome("Early stopping triggered.\ntest loss 0.45 accuracy 0.8\n"), Outcome::kCompleted);
+  EXPECT_EQ(outcome("Training complete\nepoch 3 loss 0.3\n"), Outcome::kUnknown);  // of a part
+}
+
+TEST_F(LogSignals, WhatSeffPrintsBehindAJob) {
+  const auto outcome = [&](const std::string& state) {
+    return diagnose_logs({file("a.out", "epoch 1 loss 0.5\nJob ID: 7\nState: " + state + "\nNodes: 1\n")});
+  };
+  EXPECT_EQ(outcome("COMPLETED (exit code 0)").outcome, Outcome::kCompleted);
+  EXPECT_EQ(outcome("TIMEOUT (exit code 0)").outcome, Outcome::kTimedOut);
+  EXPECT_EQ(outcome("CANCELLED (exit code 0)").outcome, Outcome::kStopped);
+  EXPECT_EQ(outcome("FAILED (exit code 1)").outcome, Outcome::kFailed);
+  EXPECT_NE(find(outcome("OUT_OF_MEMORY (exit code 0)"), "out-of-memory"), nullptr);
+}
+
+TEST_F(LogSignals, TablesOfOtherToolsAreRefusedWithTheWayOut) {
+  const auto said = [&](const std::string& bytes) -> std::string {
+    try {
+      diagnose_logs({file("a.txt", bytes)});
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_THAT(said("JobID           JobName      State ExitCode \n------------ ---------- ---------- -------- \n"
+                   "3764934        mem_test OUT_OF_ME+    0:125 \n"),
+              HasSubstr("unidle slurm analyze"));
+  EXPECT_THAT(
+      said("===== ROCm System Management Interface =====\nGPU  Temp   AvgPwr  VRAM%  GPU%\n0  24.0c  3.0W  1%  0%\n"),
+      HasSubstr("--csv"));
+}
+
 TEST_F(LogSignals, LossThatStaysNan) {
   std::string text;
   for (int i = 0; i < 10; ++i) {

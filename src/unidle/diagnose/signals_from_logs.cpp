@@ -66,6 +66,9 @@ JobLogs read_job_logs(const std::vector<std::filesystem::path>& files, Language 
     if (silent == nullptr) {
       throw Error(ErrorCode::kUsage, "diagnose", "no log was named");
     }
+    if (const auto table = empty ? std::nullopt : logs::other_table(*silent)) {
+      throw Error(ErrorCode::kInput, silent->string(), table->what, table->instead);
+    }
     throw Error(ErrorCode::kInput, silent->string(), empty ? "is empty" : "holds nothing that a training run writes",
                 "expected: " + logs::known_logs());
   }

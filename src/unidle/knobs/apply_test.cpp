@@ -128,6 +128,9 @@ TEST(SetKnob, LeavesWhatAFileAloneCannotSay) {
             trainer + "torch_dtype: float32\nbf16: true\n")
       << "weights stay in 32 bits";
   EXPECT_THAT(refusal(trainer + "torch_dtype: bfloat16\nbf16: true\n", "precision.amp", "fp16"), HasSubstr("weights"));
+  EXPECT_THAT(refusal("solver:\n  mixed_precision: \"no\"\nweight_dtype: \"fp16\"\nuncond_ratio: 0.1\nsnr_gamma: 5.0\n",
+                      "precision.amp", "bf16"),
+              HasSubstr("weight_dtype"));
   EXPECT_THAT(refusal("optimizer:\n  name: adamw\n  fused: false\n  foreach: true\n", "optimizer.fused", "true"),
               HasSubstr("foreach"));
   EXPECT_THAT(refusal("trainer:\n  strategy: ddp\n  log_every_n_steps: 5\n  gradient_clip_val: 1.0\n"

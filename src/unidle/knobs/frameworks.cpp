@@ -129,6 +129,11 @@ const std::vector<Framework>& table() {
        .additions = {{"cudnn.benchmark", "benchmark", "max_epochs"}},
        .agreements = {{"optimizer.fused", "gradient_clip_val",
                        "Lightning refuses to clip gradients of a fused optimiser in mixed precision"}}},
+      {.name = "animate-anyone",  // and what was made of it: Hallo, EchoMimic, Champ
+       .source = "Moore-AnimateAnyone of 2024, train_stage_1.py; Hallo 2, scripts/train_stage1.py",
+       .signatures = {{3, "weight_dtype uncond_ratio snr_gamma enable_zero_snr noise_offset"}},
+       .agreements = {{kAmp, "weight_dtype",
+                       "the program casts its models to weight_dtype itself, and the two have to agree"}}},
       {.name = "timm",
        .source = "timm 1.0.31 and its train.py (--amp-dtype)",
        .signatures = {{3,

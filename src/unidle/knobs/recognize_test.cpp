@@ -52,6 +52,13 @@ TEST(Recognize, FollowsReferencesOfHyperPyYaml) {
   EXPECT_THAT(found("report_every: 50\n"), ElementsAre("metrics.interval=50"));
 }
 
+TEST(Recognize, WordsOfFairseqAndMmengine) {
+  EXPECT_THAT(found("optimization: {clip_norm: 1}\n"), ElementsAre("grad.clip_norm=1"));
+  EXPECT_THAT(found("lr_scheduler: {warmup_updates: 4000}\n"), ElementsAre("optimizer.warmup_steps=4000"));
+  EXPECT_THAT(found("default_hooks: {logger: {interval: 100}, checkpoint: {interval: 3}}\n"),
+              ElementsAre("metrics.interval=100"));
+}
+
 TEST(Recognize, TellsBatchesApart) {
   EXPECT_THAT(found("global_batch_size: 64\nmicro_batch_size: 4\neval_batch_size: 8\n"),
               ElementsAre("batch.size=64 global", "batch.size=4", "batch.size=8 validation"));

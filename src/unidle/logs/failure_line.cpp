@@ -240,6 +240,12 @@ std::optional<FailureFacts> by_sentence(const LogMessage& said) {
   return facts;
 }
 
+/// "train.py: error: the following arguments are required: --data", by which argparse ends a program.
+bool is_usage_error(std::string_view line) {
+  const std::size_t at = line.find(".py: error: ");
+  return at != kNotFound && line.substr(0, at).find_first_of(" :[(") == kNotFound;
+}
+
 }  // namespace
 
 FailureFacts facts_of_message(std::string_view message) {
@@ -254,6 +260,11 @@ FailureFacts facts_of_message(std::string_view message) {
 }
 
 std::optional<FailureLine> failure_in(std::string_view line) {
+  if (is_usage_error(line)) {
+    FailureFacts facts;
+    facts.speaker = Speaker::kPython;
+    return FailureLine{facts, trimmed(line)};
+  }
   const LogMessage said = detail::message_in(line);
   auto facts = by_form(said.text);
   facts = facts ? facts : by_exception(said);

@@ -55,6 +55,20 @@ bool is_trace(std::string_view head) {
   return head.starts_with("{") && head.substr(0, 4096).find("\"ph\"") != std::string_view::npos;
 }
 
+std::string head_of(Source& source, std::size_t most) {
+  std::string head(most, '\0');
+  std::size_t size = 0;
+  while (size < head.size()) {
+    const std::size_t got = source.read({head.data() + size, head.size() - size});
+    if (got == 0) {
+      break;
+    }
+    size += got;
+  }
+  head.resize(size);
+  return head;
+}
+
 }  // namespace
 
 std::string known_logs() {
@@ -100,17 +114,23 @@ Content sniff(const std::filesystem::path& path) {
                 "a file was expected: write the stream to one first");
   }
   Source source(path);
-  std::string head(kHead, '\0');
-  std::size_t size = 0;
-  while (size < head.size()) {
-    const std::size_t got = source.read({head.data() + size, head.size() - size});
-    if (got == 0) {
-      break;
-    }
-    size += got;
+  return sniff_bytes(head_of(source, kHead), source.name());
+}
+
+std::optional<OtherTable> other_table(const std::filesystem::path& path) {
+  constexpr std::size_t kFirstLines = 4096;
+  Source source(path);
+  const std::string head = head_of(source, kFirstLines);
+  const auto has = [&](std::string_view word) { return head.find(word) != std::string::npos; };
+  if (has("JobID") && (has("State") || has("MaxRSS") || has("Elapsed"))) {
+    return OtherTable{"is a table of sacct, which cuts its columns off",
+                      "unidle slurm analyze JOB asks sacct itself; the job's output can be diagnosed as well"};
   }
-  head.resize(size);
-  return sniff_bytes(head, source.name());
+  if (has("ROCm System Management Interface") || has("AMD-SMI")) {
+    return OtherTable{"is a table of rocm-smi or amd-smi for people",
+                      "log rocm-smi --showuse --showmemuse --csv, or amd-smi metric --usage --csv, in a loop"};
+  }
+  return std::nullopt;
 }
 
 }  // namespace unidle::logs

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -28,7 +29,15 @@ std::string known_logs();
 /// Looks at the first 64 KiB. A folder is a record when it holds one. Throws kInput (subject: the path) when the file
 /// is missing, cannot be read, or holds binary data.
 Content sniff(const std::filesystem::path& path);
-/// The same for bytes at hand, which stand for the begin of the file `name`.
+/// A table that tells of a run, but not in a form that is read.
+struct OtherTable {
+  std::string what;     // "is a table of sacct"
+  std::string instead;  // what to do
+};
+/// For a text in which nothing was recognised, by its first lines.
+std::optional<OtherTable> other_table(const std::filesystem::path& path);
+
+/// The same as sniff() for bytes at hand, which stand for the begin of the file `name`.
 Content sniff_bytes(std::string_view head, const std::string& name);
 
 }  // namespace unidle::logs

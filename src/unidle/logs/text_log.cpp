@@ -6,6 +6,7 @@
 
 #include "unidle/base/characters.h"
 #include "unidle/base/printable.h"
+#include "unidle/logs/detail/completion.h"
 #include "unidle/logs/detail/counters.h"
 #include "unidle/logs/detail/failures.h"
 #include "unidle/logs/detail/keywords.h"
@@ -53,7 +54,8 @@ bool is_of_all_devices(std::string_view before) {
 
 class TextReader {
  public:
-  explicit TextReader(TextLog& log) : log_(log), failures_(log), counters_(log, phases_), shapes_(matcher()) {}
+  explicit TextReader(TextLog& log)
+      : log_(log), failures_(log), counters_(log, phases_), completion_(log), shapes_(matcher()) {}
 
   void read(std::string_view raw, std::uint64_t number) {
     const detail::Shape* shape = shapes_.known(raw);
@@ -75,6 +77,9 @@ class TextReader {
     }
     read_times(line);
     read_settings(line);
+    if (line.hits.has(Word::kTotal)) {
+      completion_.configure(line);
+    }
     if (!is_of_another(text)) {
       read_run(line);
     }
@@ -86,6 +91,7 @@ class TextReader {
 
   void finish() {
     counters_.finish();
+    completion_.finish();
     failures_.finish(last_ns_);
     log_.phases = phases_.result();
     log_.stated = stated_.result();
@@ -195,7 +201,7 @@ class TextReader {
   void setting(const LogLine& line, const Hit& hit) {
     const std::string_view value = detail::token_after(line.text, hit.end);
     if (is_value(value) && !is_of_all_devices(line.text.substr(0, hit.begin))) {
-      log_.settings[std::string(hit.keyword->knob)] = {std::string(value), line.number};
+      log_.settings[std::string(hit.keyword->of)] = {std::string(value), line.number};
     }
   }
 
@@ -314,6 +320,7 @@ class TextReader {
     if (line.hits.has_any(Word::kSaving, Word::kSaved)) {
       checkpoint(line);
     }
+    completion_.read(line, news);
     log_.progress_lines += news.is_bar ? news.bar_moved : news.counted || news.loss;
   }
 
@@ -321,6 +328,7 @@ class TextReader {
   detail::Failures failures_;
   detail::Phases phases_;
   detail::Counters counters_;
+  detail::Completion completion_;
   detail::Stated stated_;
   detail::SmiTable table_;
   StampReader stamps_;
@@ -340,6 +348,14 @@ const Counter* TextLog::counter(std::string_view kind) const {
   const auto found =
       std::find_if(counters.begin(), counters.end(), [&](const Counter& one) { return one.kind == kind; });
   return found == counters.end() ? nullptr : &*found;
+}
+
+double TextLog::counted() const {
+  double sum = 0;
+  for (const Counter& counter : counters) {
+    sum += counter.advanced;
+  }
+  return sum;
 }
 
 bool TextLog::says_nothing() const {

@@ -121,8 +121,12 @@ struct TextLog {
   std::optional<int> first_rank;      // the rank that failed first, by its launcher
   std::optional<Quote> error;         // the last line of level ERROR
   std::int64_t error_lines = 0;
-  std::optional<Quote> claim;  // the last line that claims success
+  std::optional<Quote> claim;        // the last line that claims success
+  std::optional<Quote> failed_part;  // "Experiment 2 failed!": the last line by which a part of the run failed
   bool claim_names_training = false;
+  double counted_before_claim = 0;  // counted() when it was made
+  std::uint64_t open_bar_line = 0;  // the last line that draws a bar which never came to its end
+  bool is_whole = false;            // the last of all units that it announces is done: "epoch 10/10" with its results
 
   // Loss
   std::int64_t loss_lines = 0;
@@ -152,6 +156,8 @@ struct TextLog {
   static constexpr std::size_t kMostFailures = 64;
 
   const Counter* counter(std::string_view kind) const;
+  /// By how much all counters advanced.
+  double counted() const;
   /// Nothing in it is known to come from a run.
   bool says_nothing() const;
 };

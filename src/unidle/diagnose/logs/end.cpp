@@ -125,11 +125,21 @@ void add_trouble(const Trouble& trouble, const JobLogs& job, Signals& signals) {
   }
 }
 
-bool claims_success_at_end(const JobLogs& job) {
-  return std::any_of(job.texts.begin(), job.texts.end(), [](const TextLog& log) {
-    const bool of_a_run = log.progress_lines > 0 || log.claim_names_training;  // else something else succeeded
-    return log.claim && of_a_run && log.claim->progress_before == log.progress_lines;
-  });
+/// A claim that nothing but results follows: "Training complete", then the figures of a test.
+bool claim_holds(const TextLog& log) {
+  if (!log.claim) {
+    return false;
+  }
+  const bool of_a_run = log.progress_lines > 0 || log.claim_names_training;  // else something else succeeded
+  const bool only_results =
+      log.claim_names_training && log.counted() == log.counted_before_claim && log.open_bar_line < log.claim->line;
+  return of_a_run && (only_results || log.claim->progress_before == log.progress_lines);
+}
+
+/// It says so, or its counts came to their ends.
+bool is_complete(const TextLog& log) {
+  const bool failed = log.failed_part && log.failed_part->progress_before == log.progress_lines;
+  return (log.is_whole && !failed) || claim_holds(log);
 }
 
 /// A person pressed Ctrl-C, and no failure of its own explains the end.
@@ -189,7 +199,8 @@ void add_end(const JobLogs& job, Signals& signals) {
     signals.outcome = Outcome::kStopped;
     return;
   }
-  if (signals.outcome == Outcome::kUnknown && (!trouble || trouble->failure.went_on) && claims_success_at_end(job)) {
+  if (signals.outcome == Outcome::kUnknown && (!trouble || trouble->failure.went_on) &&
+      std::any_of(job.texts.begin(), job.texts.end(), is_complete)) {
     signals.outcome = Outcome::kCompleted;
   }
   if (trouble) {

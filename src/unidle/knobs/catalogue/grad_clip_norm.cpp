@@ -15,6 +15,7 @@ const Knob& grad_clip_norm() {
                   {
                       {"gradient|grad|gradients clip|clipping ?norm ?val ?value ?max ?threshold"},
                       {"max gradient|grad norm"},
+                      {"clip norm ?max ?global"},
                       {"max norm", Meaning::kValue, true},
                   },
               .topic = "clip norm",

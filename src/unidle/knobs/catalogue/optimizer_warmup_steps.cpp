@@ -13,7 +13,7 @@ const Knob& optimizer_warmup_steps() {
           {
               .spellings =
                   {
-                      {"warmup step|iter ?lr ?num ?scheduler"},
+                      {"warmup step|iter|update ?lr ?num ?scheduler"},
                   },
               .topic = "warmup",
           },

@@ -103,7 +103,7 @@ void Counters::read_counts(const LogLine& line, const Moment& moment, News& news
   std::array<bool, kKinds> told{};
   for (const Hit& hit : line.hits.all()) {
     const Kind kind = kind_of(hit.keyword->word);
-    if (kind == kKinds || hit.begin < passed || told[kind]) {
+    if (kind == kKinds || hit.begin < passed || told[kind] || is_of_earlier(line.text, hit.begin)) {
       continue;
     }
     const auto seen = count_at(line, hit);
@@ -206,15 +206,30 @@ bool Counters::bar(const Bar& seen, bool validation) {
 Counters::News Counters::read(const LogLine& line, std::optional<std::int64_t> now_ns) {
   News news;
   const bool names_loss = line.hits.has(Word::kLoss);
+  const Moment moment{now_ns, phases_.train_s(), names_loss};
   if (line.hits.has_any(Word::kEpoch, Word::kStep, Word::kIteration, Word::kBatch, Word::kTrain, Word::kSamples)) {
-    read_counts(line, {now_ns, phases_.train_s(), names_loss}, news);
+    read_counts(line, moment, news);
   }
   news.loss = names_loss && read_losses(line);
+  if (news.loss && !news.counted) {
+    if (const auto seen = count_of_keras(line.text)) {
+      count(kStep, seen->value, seen->total, moment);
+      news.counted = true;
+      news.steps = seen->value;
+    }
+  }
   if (line.bar_at != std::string_view::npos) {
     if (const auto seen = read_bar(line.text, line.bar_at); seen) {
       news.is_bar = true;
       news.validation_bar = line.hits.has(Word::kValidation);
       news.bar_moved = bar(*seen, news.validation_bar);
+      news.bar_done = seen->done;
+      news.bar_total = seen->total;
+      news.bar_seconds = seen->elapsed_s;
+      if (const auto epoch = count_of_yolo(seen->label)) {
+        count(kEpoch, epoch->value, epoch->total, moment);
+        news.counted = true;
+      }
     }
   }
   return news;

@@ -25,6 +25,9 @@ class Counters {
     bool counted = false;  // a count
     bool loss = false;     // a loss with its value
     bool is_bar = false;
+    double bar_done = 0;
+    double bar_total = 0;
+    double bar_seconds = 0;
     bool bar_moved = false;  // else it was drawn once more, as at the end of a run
     bool validation_bar = false;
     std::optional<double> steps;  // the count of the inner loop

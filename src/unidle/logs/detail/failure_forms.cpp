@@ -31,6 +31,9 @@ constexpr std::array kForms = {
     Form{"srun: error: *: task*: Aborted*", kLauncher, kNo, kAfter, SIGABRT},
     Form{"srun: error: *: task %r: Exited with exit code %x", kLauncher, kNo, kAfter},
     Form{"*xited with exit code %x", kLauncher, kNo, kAfter},
+    // Slurm's seff, which many clusters print behind a job's output
+    Form{"*State: OUT_OF_MEMORY (exit code*", kScheduler, kHost, kMine, SIGKILL},
+    Form{"*State: FAILED (exit code %x)", kLauncher, kNo, kAfter},
     // PBS, LSF
     Form{"=>> PBS: job killed: *mem*exceeded limit*", kScheduler, kHost, kMine, SIGKILL},
     Form{"TERM_MEMLIMIT: job killed*", kScheduler, kHost, kMine, SIGKILL},

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "unidle/base/characters.h"
+#include "unidle/logs/detail/claims.h"
 #include "unidle/logs/detail/failure_forms.h"
 #include "unidle/logs/detail/line_front.h"
 #include "unidle/logs/detail/numbers.h"
@@ -51,42 +52,6 @@ bool says_failed(const LogLine& line) {
     text.remove_suffix(1);
   }
   return lower(text).ends_with(" failed") && text.find(" 0 ") == std::string_view::npos;
-}
-
-std::string_view last_word(std::string_view text) {
-  text = trimmed(text);
-  return text.substr(text.rfind(' ') + 1);  // npos + 1 is 0
-}
-
-/// What succeeds on the way to a run's end: "Successfully opened dynamic library", "Model loaded successfully".
-bool is_step_on_the_way(std::string_view word) {
-  static constexpr std::array<std::string_view, 34> kVerbs = {
-      "alloc",   "attach",  "authent",  "build",  "built",   "cache", "compil", "connect", "convert",
-      "copied",  "creat",   "download", "enabl",  "extract", "fetch", "found",  "got",     "import",
-      "init",    "install", "launch",   "load",   "log",     "mount", "numa",   "open",    "pars",
-      "preload", "read",    "regist",   "restor", "resum",   "set",   "start"};
-  const std::string small = lower(word);
-  return std::ranges::any_of(kVerbs, [&](std::string_view verb) { return small.starts_with(verb); });
-}
-
-/// Of a step on the way, or "End of training epoch 3".
-bool is_of_something_else(const LogLine& line) {
-  return std::ranges::all_of(line.hits.all(), [&](const Hit& hit) {
-    if (hit.keyword->word != Word::kSuccess) {
-      return true;
-    }
-    std::string_view behind = line.text.substr(hit.end);
-    if (hit.keyword->text == "end of training") {
-      return trimmed(behind).size() > 1;
-    }
-    if (hit.keyword->text != "success") {
-      return false;
-    }
-    behind.remove_prefix(std::min(behind.find(' '), behind.size()));
-    behind = trimmed(behind);
-    return is_step_on_the_way(behind.substr(0, behind.find(' '))) ||
-           is_step_on_the_way(last_word(line.text.substr(0, hit.begin)));
-  });
 }
 
 }  // namespace
@@ -218,9 +183,10 @@ void Failures::begin_next_attempt() {
 
 void Failures::scheduler(const LogLine& line) {
   const bool by_slurm = line.hits.has(Word::kCancelled) && contains(line.text, "***");
+  const bool by_seff = contains(line.text, "State:") && contains(line.text, "(exit code");
   const bool by_person = contains(line.text, "received SIGINT");  // a launcher's word for Ctrl-C
   const std::string_view text = trimmed(line.text);
-  if (!by_slurm && !by_person && !text.starts_with("=>> PBS: ") && !text.starts_with("TERM_RUNLIMIT: ") &&
+  if (!by_slurm && !by_seff && !by_person && !text.starts_with("=>> PBS: ") && !text.starts_with("TERM_RUNLIMIT: ") &&
       !text.starts_with("TERM_OWNER: ")) {
     return;
   }
@@ -280,19 +246,6 @@ void Failures::failure(const LogLine& line) {
   }
 }
 
-void Failures::claim(const LogLine& line) {
-  const bool denied = is_of_something_else(line) || contains(line.text, "not success") ||
-                      contains(line.text, "without success") || contains(line.text, "success rate") ||
-                      contains(line.text, "success_rate") || contains(line.text, "成功率") ||
-                      contains(line.text, "未成功") || contains(line.text, "不成功");
-  if (!denied) {
-    log_.claim = quote(line);
-    log_.claim_names_training = std::ranges::any_of(line.hits.all(), [](const Hit& hit) {
-      return hit.keyword->word == Word::kSuccess && hit.keyword->text != "success" && hit.keyword->text != "成功";
-    });
-  }
-}
-
 void Failures::read(const LogLine& line, std::optional<std::int64_t> now_ns) {
   const Hits& hits = line.hits;
   now_ns_ = now_ns;
@@ -311,10 +264,15 @@ void Failures::read(const LogLine& line, std::optional<std::int64_t> now_ns) {
   if (hits.has_any(Word::kFailure, Word::kError)) {
     failure(line);
   }
-  if (hits.has(Word::kSuccess)) {
-    claim(line);
+  if (hits.has_any(Word::kSuccess, Word::kEarlyStop)) {
+    if (claims_end(line)) {
+      log_.claim = quote(line);
+      log_.claim_names_training = names_training(line);
+      log_.counted_before_claim = log_.counted();
+    }
   } else if (hits.has(Word::kFailed) && says_failed(line)) {
     log_.claim.reset();  // of a part that came before
+    log_.failed_part = quote(line);
   }
 }
 

@@ -49,7 +49,6 @@ class Failures {
   void begin_next_attempt();
   bool root_cause(const LogLine& line);
   void failure(const LogLine& line);
-  void claim(const LogLine& line);
   void add(Failure failure);
   Quote quote(const LogLine& line) const;
 

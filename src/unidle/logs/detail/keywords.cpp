@@ -16,6 +16,10 @@ constexpr std::array kKeywords = {
     Keyword{"cancelled at ", Word::kCancelled},
     Keyword{"term_owner", Word::kCancelled},
     Keyword{"received sigint", Word::kCancelled},
+    Keyword{"cancelled (exit code", Word::kCancelled},  // seff
+    Keyword{"timeout (exit code", Word::kTimeLimit},
+    Keyword{"out_of_memory (exit code", Word::kFailure},
+    Keyword{"failed (exit code", Word::kFailure},
     Keyword{"due to time limit", Word::kTimeLimit},
     Keyword{"term_runlimit", Word::kTimeLimit},
     Keyword{"pbs: job killed: walltime", Word::kTimeLimit},
@@ -67,6 +71,7 @@ constexpr std::array kKeywords = {
     Keyword{"thcudacheck", Word::kFailure},
     Keyword{"can't open file", Word::kFailure},
     Keyword{"command not found", Word::kFailure},
+    Keyword{".py: error: ", Word::kFailure},
     Keyword{"exception: ", Word::kFailure},
     Keyword{"killed", Word::kFailure, Edge::kBoth},
     Keyword{"aborted", Word::kFailure, Edge::kBoth},
@@ -155,6 +160,14 @@ constexpr std::array kKeywords = {
     Keyword{"total train batch size", Word::kGlobalBatch, Edge::kFront},
     Keyword{"consumed samples", Word::kSamples, Edge::kFront},
     Keyword{"consumed_samples", Word::kSamples, Edge::kFront},
+    // How much there will be
+    Keyword{"epochs", Word::kTotal, Edge::kAny, "epoch"},
+    Keyword{"max_epoch", Word::kTotal, Edge::kAny, "epoch"},
+    Keyword{"max_iter", Word::kTotal, Edge::kAny, "iteration"},
+    Keyword{"max iterations", Word::kTotal, Edge::kFront, "iteration"},
+    Keyword{"max_steps", Word::kTotal, Edge::kAny, "step"},
+    Keyword{"total_steps", Word::kTotal, Edge::kAny, "step"},
+    Keyword{"total optimization steps", Word::kTotal, Edge::kFront, "step"},
     // Validation and saving
     Keyword{"validat", Word::kValidation, Edge::kFront},
     Keyword{"evaluat", Word::kValidation, Edge::kFront},
@@ -234,6 +247,18 @@ constexpr std::array kKeywords = {
     Keyword{"training finished", Word::kSuccess},
     Keyword{"finished training", Word::kSuccess},
     Keyword{"training done", Word::kSuccess},
+    Keyword{"completed (exit code", Word::kSuccess},  // seff
+    Keyword{"finish training", Word::kSuccess},
+    Keyword{"finished after ", Word::kSuccess, Edge::kFront},
+    Keyword{"final test ", Word::kSuccess, Edge::kFront},     // what a run is tested with at its end
+    Keyword{"total training time", Word::kSuccess},           // maskrcnn-benchmark, detectron2
+    Keyword{"overall training speed", Word::kSuccess},        // detectron2
+    Keyword{"training time ", Word::kSuccess, Edge::kFront},  // PyTorch's references, before a clock
+    Keyword{"early stop", Word::kEarlyStop},
+    Keyword{"earlystop", Word::kEarlyStop},
+    Keyword{"stopping early", Word::kEarlyStop},
+    Keyword{"stopped early", Word::kEarlyStop},
+    Keyword{"trainer to stop", Word::kEarlyStop},     // Lightning
     Keyword{"experiment is done", Word::kSuccess},    // YOLOX
     Keyword{"end of training", Word::kSuccess},       // LeRobot
     Keyword{"epochs completed in ", Word::kSuccess},  // Ultralytics
@@ -268,7 +293,7 @@ constexpr std::array kKeywords = {
     Keyword{"耗时", Word::kDuration},
     Keyword{"用时", Word::kDuration},
 };
-static_assert(kKeywords.size() < 256, "Matcher keeps entry numbers in a byte");
+static_assert(kKeywords.size() < 65'536, "Matcher keeps entry numbers in two bytes");
 static_assert(std::none_of(kKeywords.begin(), kKeywords.end(),
                            [](const Keyword& one) { return std::any_of(one.text.begin(), one.text.end(), is_digit); }),
               "Shapes takes lines that differ in digits for one");

@@ -31,6 +31,7 @@ enum class Word : std::uint8_t {
   kTokenRate,
   kTokenRateKey,
   kGlobalBatch,
+  kTotal,  // how many units of a counter there will be, as configured
   kValidation,
   kBegin,
   kEnd,
@@ -43,6 +44,7 @@ enum class Word : std::uint8_t {
   kDevice,
   kCapability,
   kSuccess,
+  kEarlyStop,
   kWeekday,
   kJobId,
   kSmiRow,
@@ -64,7 +66,7 @@ struct Keyword {
   std::string_view text;  // lower case, at least three bytes
   Word word;
   Edge edge = Edge::kAny;
-  std::string_view knob = {};  // of a setting
+  std::string_view of = {};  // of a setting its knob, of a total its counter
 };
 
 struct Hit {
@@ -116,7 +118,7 @@ class Matcher {
   void find(std::string_view line, Hits& hits) const;
 
  private:
-  static constexpr unsigned kBits = 14;
+  static constexpr unsigned kBits = 13;
   static std::uint32_t slot(std::uint32_t three_bytes) {
     return ((three_bytes | 0x202020U) * 0x9E3779B1U) >> (32U - kBits);
   }
@@ -127,7 +129,7 @@ class Matcher {
     std::uint32_t offset;  // of the three bytes in the keyword
     std::uint32_t next;    // index + 1 of the next entry of the slot; 0 ends
   };
-  std::array<std::uint8_t, std::size_t{1} << kBits> first_{};  // index + 1 of a slot's first entry
+  std::array<std::uint16_t, std::size_t{1} << kBits> first_{};  // index + 1 of a slot's first entry
   std::vector<Entry> entries_;
 };
 

@@ -67,9 +67,9 @@ Matcher::Matcher(std::span<const Keyword> keywords) {
   entries_.reserve(keywords.size());
   for (const Keyword& keyword : keywords) {
     const std::uint32_t offset = rarest_three(keyword.text);
-    std::uint8_t& first = first_[slot(load3(keyword.text.data() + offset))];
+    std::uint16_t& first = first_[slot(load3(keyword.text.data() + offset))];
     entries_.push_back({&keyword, offset, first});
-    first = static_cast<std::uint8_t>(entries_.size());
+    first = static_cast<std::uint16_t>(entries_.size());
   }
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "unidle/base/characters.h"
+#include "unidle/base/substrings.h"
 #include "unidle/logs/detail/numbers.h"
 
 namespace unidle::logs::detail {
@@ -114,6 +115,24 @@ std::size_t tail_size(std::string_view text) {
   return 0;
 }
 
+/// "3/10" at the front of `text`, moved past.
+std::optional<Count> take_count(std::string_view& text) {
+  skip_blanks(text);
+  const auto value = take_digits(text);
+  if (!value || !text.starts_with("/")) {
+    return std::nullopt;
+  }
+  text.remove_prefix(1);
+  const auto total = take_digits(text);
+  if (!total || *value > *total) {
+    return std::nullopt;
+  }
+  Count count;
+  count.value = static_cast<double>(*value);
+  count.total = static_cast<double>(*total);
+  return count;
+}
+
 }  // namespace
 
 std::size_t skip_signs(std::string_view& text) {
@@ -201,6 +220,29 @@ std::optional<Count> count_before(std::string_view line, std::size_t begin) {
     count.total = total;
   }
   return ordinal || count.total ? std::optional(count) : std::nullopt;
+}
+
+std::optional<Count> count_of_keras(std::string_view line) {
+  const auto count = take_count(line);
+  skip_blanks(line);
+  const bool is_bar =
+      line.starts_with("━") || line.starts_with("[=") || line.starts_with("[>") || line.starts_with("[..");
+  return count && is_bar ? count : std::nullopt;
+}
+
+std::optional<Count> count_of_yolo(std::string_view label) {
+  const auto count = take_count(label);
+  skip_blanks(label);
+  const auto memory = take_number(label);
+  return count && memory && (label.starts_with("G ") || label.starts_with("M ")) ? count : std::nullopt;
+}
+
+bool is_of_earlier(std::string_view line, std::size_t begin) {
+  static constexpr std::array<std::string_view, 7> kBefore = {"at ", "in ", "from ", "est ", "with ", "@ ", "@"};
+  static constexpr std::array<std::string_view, 6> kWhat = {"best", "Best", "oad", "esum", "estor", "BEST"};
+  const std::string_view before = line.substr(0, begin);
+  return std::ranges::any_of(kBefore, [&](std::string_view word) { return before.ends_with(word); }) &&
+         contains_any(before, kWhat);
 }
 
 std::optional<double> value_after(std::string_view line, std::size_t end) {

@@ -28,6 +28,13 @@ std::optional<Count> count_after(std::string_view line, std::size_t end);
 /// The count before a word that begins at `begin`: "第 3/10 轮".
 std::optional<Count> count_before(std::string_view line, std::size_t begin);
 
+/// "313/313 [=====>...] - 338s", "313/313 ━━━━━ 338s": the steps of an epoch as Keras draws them.
+std::optional<Count> count_of_keras(std::string_view line);
+/// "  104/150     17.1G     1.38": the epoch in the label of a bar of YOLOv5 and Ultralytics.
+std::optional<Count> count_of_yolo(std::string_view label);
+/// "Best accuracy 0.8 (at Epoch 5)", "best epoch: 5", "Loaded the model at epoch 30": a count of before.
+bool is_of_earlier(std::string_view line, std::size_t begin);
+
 /// The value behind a word: number, nan and inf alike. Nothing when none follows within a few signs.
 std::optional<double> value_after(std::string_view line, std::size_t end);
 /// Whether value_after would be finite; nothing when none follows. Most often it need not be computed for that.

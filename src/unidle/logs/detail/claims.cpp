@@ -1,0 +1,118 @@
+#include "unidle/logs/detail/claims.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "unidle/base/characters.h"
+#include "unidle/base/substrings.h"
+#include "unidle/logs/detail/numbers.h"
+
+namespace unidle::logs::detail {
+
+namespace {
+
+std::string_view last_word(std::string_view text) {
+  text = trimmed(text);
+  return text.substr(text.rfind(' ') + 1);  // npos + 1 is 0
+}
+
+/// What succeeds on the way to a run's end: "Successfully opened dynamic library", "Model loaded successfully".
+bool is_step_on_the_way(std::string_view word) {
+  static constexpr std::array<std::string_view, 34> kVerbs = {
+      "alloc",   "attach",  "authent",  "build",  "built",   "cache", "compil", "connect", "convert",
+      "copied",  "creat",   "download", "enabl",  "extract", "fetch", "found",  "got",     "import",
+      "init",    "install", "launch",   "load",   "log",     "mount", "numa",   "open",    "pars",
+      "preload", "read",    "regist",   "restor", "resum",   "set",   "start"};
+  const std::string small = lower(word);
+  return std::ranges::any_of(kVerbs, [&](std::string_view verb) { return small.starts_with(verb); });
+}
+
+/// The same in Chinese: "成功读取标注好的数据", "成功将IOB格式转化为IOBES格式", "数据加载成功".
+bool is_chinese_step(std::string_view line) {
+  static constexpr std::array<std::string_view, 14> kVerbs = {"读取",   "加载", "载入", "导入", "转化", "转换", "创建",
+                                                              "初始化", "连接", "下载", "打开", "构建", "建立", "启动"};
+  return contains_any(line, kVerbs);
+}
+
+bool is_success_on_the_way(const LogLine& line, const Hit& hit) {
+  std::string_view behind = line.text.substr(hit.end);
+  behind.remove_prefix(std::min(behind.find(' '), behind.size()));
+  behind = trimmed(behind);
+  return is_step_on_the_way(behind.substr(0, behind.find(' '))) ||
+         is_step_on_the_way(last_word(line.text.substr(0, hit.begin)));
+}
+
+/// "EarlyStopping counter: 9 out of 8", where 8 was the most.
+bool counter_is_full(std::string_view rest) {
+  const std::size_t at = rest.find_first_of("0123456789");
+  rest.remove_prefix(std::min(at, rest.size()));
+  const auto count = take_number(rest);
+  const std::size_t next = rest.find_first_of("0123456789");
+  rest.remove_prefix(std::min(next, rest.size()));
+  const auto most = take_number(rest);
+  return count && most && *count >= *most;
+}
+
+/// "Early stopping triggered", "Early stopping at epoch 12", "Epoch 00023: early stopping", "Stopping early"; not
+/// "early stopping patience: 5".
+bool stops_early(std::string_view text, const Hit& hit) {
+  const std::string small = lower(text);
+  std::string_view rest = std::string_view(small).substr(hit.end);
+  while (!rest.empty() && is_letter(rest.front())) {
+    rest.remove_prefix(1);
+  }
+  rest = trimmed(rest);
+  if (rest.starts_with("counter")) {
+    return counter_is_full(rest);
+  }
+  static constexpr std::array<std::string_view, 16> kBehind = {
+      "!",   ".",      "at ",       "in epoch",  "on epoch",  "after ",  "because",      "due to",
+      "as ", "since ", "triggered", "activated", "condition", "reached", ": no improve", "- no improve"};
+  return rest.empty() || small.find("triggered") != std::string::npos || starts_with_any(rest, kBehind) ||
+         hit.keyword->text.starts_with("stop") || hit.keyword->text.starts_with("trainer");
+}
+
+/// "Training time 0:12:33", as PyTorch's references print it at the end; that of an epoch is written otherwise.
+bool is_whole_time(const LogLine& line, const Hit& hit) {
+  std::string_view rest = line.text.substr(hit.end);
+  return take_digits(rest) && rest.starts_with(":");
+}
+
+bool claims(const LogLine& line, const Hit& hit) {
+  const std::string_view word = hit.keyword->text;
+  if (hit.keyword->word == Word::kEarlyStop) {
+    return stops_early(line.text, hit);
+  }
+  if (hit.keyword->word != Word::kSuccess) {
+    return false;
+  }
+  if (word == "end of training") {
+    return trimmed(line.text.substr(hit.end)).size() <= 1;  // not "End of training epoch 3"
+  }
+  if (word == "training time ") {
+    return is_whole_time(line, hit);
+  }
+  if (word == "completed (exit code") {
+    return line.text.substr(hit.end).starts_with(" 0)") && line.text.find("State:") != std::string_view::npos;
+  }
+  return word == "success" ? !is_success_on_the_way(line, hit) : word != "成功" || !is_chinese_step(line.text);
+}
+
+}  // namespace
+
+bool claims_end(const LogLine& line) {
+  static constexpr std::array<std::string_view, 7> kDenials = {
+      "not success", "without success", "success rate", "success_rate", "成功率", "未成功", "不成功"};
+  return !contains_any(line.text, kDenials) &&
+         std::ranges::any_of(line.hits.all(), [&](const Hit& hit) { return claims(line, hit); });
+}
+
+bool names_training(const LogLine& line) {
+  return std::ranges::any_of(line.hits.all(), [](const Hit& hit) {
+    const bool bare = hit.keyword->text == "success" || hit.keyword->text == "成功";
+    return hit.keyword->word == Word::kEarlyStop || (hit.keyword->word == Word::kSuccess && !bare);
+  });
+}
+
+}  // namespace unidle::logs::detail

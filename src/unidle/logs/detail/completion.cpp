@@ -1,0 +1,255 @@
+#include "unidle/logs/detail/completion.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "unidle/base/characters.h"
+#include "unidle/logs/detail/numbers.h"
+
+namespace unidle::logs::detail {
+
+namespace {
+
+/// A bar that nothing names as one of training counts only where no more lines than these follow it.
+constexpr std::uint64_t kMostLinesBehindBar = 5;
+/// Bars of files and of memory are faster than any training.
+constexpr double kMostStepsPerSecond = 1000;
+constexpr std::size_t kMostLengths = 16;
+
+bool is_name_char(char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-'; }
+
+/// "max_" of "max_epochs", "Num " of "Num Epochs", "--" of "--epochs"; in small letters, blanks and "-" as "_".
+std::string words_before(std::string_view line, std::size_t begin) {
+  std::size_t at = begin;
+  while (at > 0 && is_name_char(line[at - 1])) {
+    --at;
+  }
+  if (at == begin && at > 0 && line[at - 1] == ' ') {
+    --at;
+    while (at > 0 && is_letter(line[at - 1])) {
+      --at;
+    }
+  }
+  std::string words = lower(line.substr(at, begin - at));
+  std::replace_if(words.begin(), words.end(), [](char c) { return c == ' ' || c == '-'; }, '_');
+  words.erase(0, words.find_first_not_of('_'));
+  return words.find_first_not_of('_') == std::string::npos ? "" : words;
+}
+
+/// Words that say "all of them"; any other makes them those of something else.
+bool are_all(std::string_view words) {
+  static constexpr std::array<std::string_view, 13> kWords = {
+      "",      "num_",   "n_",         "nb_",      "max_",      "total_",       "train_",
+      "info_", "maxim_", "num_train_", "trainer_", "training_", "num_training_"};
+  return std::find(kWords.begin(), kWords.end(), words) != kWords.end();
+}
+
+std::optional<double> as_total(std::optional<double> value) {
+  return value && *value >= 1 && *value == std::floor(*value) ? value : std::nullopt;
+}
+
+}  // namespace
+
+std::optional<double> configured_total(std::string_view line, const Hit& hit) {
+  std::string_view rest = line.substr(hit.end);
+  while (!rest.empty() && is_letter(rest.front())) {
+    rest.remove_prefix(1);  // "max_iter" of "max_iterations"
+  }
+  const std::string words = words_before(line, hit.begin);
+  const bool of_option = line.substr(0, hit.begin).rfind("--") != std::string_view::npos;
+  const std::size_t named = line.size() - rest.size();
+  const std::size_t sign = rest.find_first_not_of(" '\"");
+  const bool assigned = sign != std::string_view::npos && (rest[sign] == ':' || rest[sign] == '=');
+  if (are_all(words) && (assigned || (of_option && !rest.empty() && rest.front() == ' '))) {
+    return as_total(whole_number(token_after(line, named)));
+  }
+  // "Starting training for 300 epochs...", "125 iterations per epoch. 12500 max iterations"
+  const auto before = as_total(value_before(line, hit.begin));
+  const std::size_t number = line.substr(0, hit.begin).find_last_not_of(" 0123456789,");
+  const bool announced = number != std::string_view::npos && lower(line.substr(0, number + 1)).ends_with("for");
+  return announced || hit.keyword->text == "max iterations" ? before : std::nullopt;
+}
+
+void Completion::configure(const LogLine& line) {
+  for (const Hit& hit : line.hits.all()) {
+    if (hit.keyword->word != Word::kTotal) {
+      continue;
+    }
+    const auto total = configured_total(line.text, hit);
+    if (!total) {
+      continue;
+    }
+    const auto known = std::find_if(configured_.begin(), configured_.end(),
+                                    [&](const Configured& one) { return one.counter == hit.keyword->of; });
+    if (known == configured_.end()) {
+      configured_.push_back({hit.keyword->of, total});
+    } else if (known->total != total) {
+      known->total.reset();
+    }
+  }
+}
+
+std::optional<double> Completion::total_of(const Counter& counter) const {
+  if (counter.total) {
+    return counter.total;
+  }
+  const auto known = std::find_if(configured_.begin(), configured_.end(),
+                                  [&](const Configured& one) { return one.counter == counter.kind; });
+  const bool fits = known != configured_.end() && known->total && counter.last <= *known->total;
+  return fits ? known->total : std::nullopt;
+}
+
+/// The last one of `total`, counted from 0 or from 1.
+bool Completion::is_last(const Counter& counter, const Pass& pass, double total) {
+  const bool from_zero = counter.first == 0 || pass.first == 0;
+  return counter.last >= total || (from_zero && counter.last == total - 1);
+}
+
+/// An inner loop after which no other line of it was due.
+bool Completion::is_through(const Counter& counter, const Pass& pass) {
+  if (pass.reached && counter.last >= *pass.reached) {
+    return true;
+  }
+  if (!counter.total) {
+    return counter.restarts == 0;
+  }
+  const double next = counter.last + pass.step;
+  const bool none_due = pass.step > 0 && (pass.first == 0 ? next >= *counter.total : next > *counter.total);
+  return none_due || is_last(counter, pass, *counter.total);
+}
+
+void Completion::follow(const Counter& counter, Pass& pass, const LogLine& line) const {
+  if (counter.seen != pass.seen) {
+    pass.seen = counter.seen;
+    pass.seen_line = line.number;
+  }
+  if (counter.last == pass.value) {
+    return;
+  }
+  if (counter.last > pass.value) {
+    pass.step = counter.last - pass.value;
+    pass.least_told = std::min(pass.least_told.value_or(pass.told), pass.told);
+  } else {
+    const auto total = total_of(counter);
+    pass.repeats = pass.repeats || (total && pass.value >= *total - 1);
+    pass.reached = pass.value;
+    pass.first = counter.last;
+  }
+  pass.value = counter.last;
+  pass.since_line = line.number;
+  pass.told = 0;
+  pass.has_result = false;
+}
+
+void Completion::read(const LogLine& line, const Counters::News& news) {
+  if (news.is_bar) {
+    follow_bar(line, news);
+  }
+  const bool result = news.loss || line.hits.has(Word::kMetric) || (news.is_bar && news.bar_done >= news.bar_total);
+  const bool told = !news.is_bar && (news.counted || result);
+  if (!told && !result && !news.counted) {
+    return;
+  }
+  for (std::size_t i = 0; i < log_.counters.size(); ++i) {
+    const Counter& counter = log_.counters[i];
+    if (i == passes_.size()) {
+      passes_.push_back({});
+      passes_[i].value = passes_[i].first = counter.last;
+      passes_[i].since_line = line.number;
+    }
+    follow(counter, passes_[i], line);
+    passes_[i].told += told ? 1 : 0;
+    passes_[i].has_result = passes_[i].has_result || result;
+  }
+}
+
+/// Labels that show figures change as they are drawn; bars of one length are of one loop.
+void Completion::follow_bar(const LogLine& line, const Counters::News& news) {
+  auto bar = std::find_if(bars_.begin(), bars_.end(), [&](const LastBar& one) { return one.total == news.bar_total; });
+  if (bar == bars_.end()) {
+    if (bars_.size() == kMostLengths) {
+      return;
+    }
+    bars_.push_back({news.bar_total});
+    bar = bars_.end() - 1;
+  }
+  bar->runs += bar->line == 0 || news.bar_done < bar->done ? 1 : 0;
+  bar->done = news.bar_done;
+  bar->seconds = news.bar_seconds;
+  bar->validation = news.validation_bar;
+  bar->line = line.number;
+}
+
+/// Of nested loops the outermost one whose end is known.
+std::optional<std::size_t> Completion::outermost() const {
+  std::optional<std::size_t> outer;
+  for (std::size_t i = 0; i < log_.counters.size(); ++i) {
+    const Counter& one = log_.counters[i];
+    const auto total = total_of(one);
+    if (!total || one.kind == "batch" || one.kind == "sample") {
+      continue;
+    }
+    const auto order = [&](const Counter& counter, double end) { return std::pair(counter.restarts, end); };
+    if (!outer || order(one, *total) < order(log_.counters[*outer], *total_of(log_.counters[*outer]))) {
+      outer = i;
+    }
+  }
+  return outer;
+}
+
+/// Not only announced: as much was told of it as of those before, a result among it.
+bool Completion::unit_is_done(std::size_t outer) const {
+  const Pass& pass = passes_[outer];
+  const bool announced = log_.counters[outer].kind == "epoch" && !pass.has_result;
+  return !announced && pass.told >= pass.least_told.value_or(0);
+}
+
+bool Completion::counters_are_done(std::size_t outer) const {
+  const Counter& counter = log_.counters[outer];
+  if (!is_last(counter, passes_[outer], *total_of(counter)) || passes_[outer].repeats || !unit_is_done(outer)) {
+    return false;
+  }
+  for (std::size_t i = 0; i < log_.counters.size(); ++i) {
+    const Counter& inner = log_.counters[i];
+    if (i == outer || passes_[i].seen_line < passes_[outer].since_line) {
+      continue;
+    }
+    const bool one_epoch_of_unknown = inner.kind == "epoch" && !total_of(inner) && inner.advanced == 0;
+    if (one_epoch_of_unknown || !is_through(inner, passes_[i])) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Where nothing else counts: one bar over the whole run.
+bool Completion::only_bar_is_done() const {
+  const bool others = std::any_of(log_.counters.begin(), log_.counters.end(),
+                                  [](const Counter& one) { return one.restarts > 0 || one.advanced == 0; });
+  const auto longest = std::max_element(bars_.begin(), bars_.end(),
+                                        [](const LastBar& a, const LastBar& b) { return a.seconds < b.seconds; });
+  if (others || longest == bars_.end() || longest->runs != 1 || longest->validation || longest->total < 2) {
+    return false;
+  }
+  return longest->seconds >= 1 && longest->total <= kMostStepsPerSecond * longest->seconds &&
+         log_.lines <= longest->line + kMostLinesBehindBar;
+}
+
+bool Completion::is_whole() const {
+  if (passes_.size() != log_.counters.size()) {
+    return false;
+  }
+  const auto outer = outermost();
+  const std::uint64_t since = outer ? passes_[*outer].since_line : 0;
+  return log_.open_bar_line <= since && (outer ? counters_are_done(*outer) : only_bar_is_done());
+}
+
+void Completion::finish() {
+  for (const LastBar& bar : bars_) {
+    log_.open_bar_line = bar.done < bar.total ? std::max(log_.open_bar_line, bar.line) : log_.open_bar_line;
+  }
+  log_.is_whole = is_whole();
+}
+
+}  // namespace unidle::logs::detail
