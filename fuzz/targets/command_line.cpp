@@ -3,10 +3,10 @@
 #include "unidle/knobs/command_line.h"
 #include "fuzz.h"
 #include "unidle/base/shell.h"
+#include "unidle/experiment/working_folder.h"
 #include "unidle/knobs/apply_arguments.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/knobs/value.h"
-#include "unidle/tune/trials/working_folder.h"
 
 namespace unidle::fuzz::targets {
 
@@ -40,7 +40,7 @@ void run_command_line(std::string_view bytes) {
   }
   apply({put("apply.yaml", bytes).string()});
   put("folder/program/train.py", bytes);
-  tune::named_siblings(scratch_folder() / "folder" / "program", words);
+  experiment::named_siblings(scratch_folder() / "folder" / "program", words);
 }
 
 }  // namespace

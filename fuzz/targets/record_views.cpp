@@ -19,9 +19,11 @@ void read_trial(const record::Reader& reader) {
   tune::applied_settings(reader, {{"loader.workers", "2"}, {"precision.amp", "bf16"}});
   tune::spare_options(reader, {"python", "train.py", "--batch-size", "8"}, effective);
   tune::rate_after_warmup(steps);
-  tune::CommonLosses losses;
+  experiment::LossScale scale;
   for (int trial = 0; trial < 2; ++trial) {
-    losses.read(tune::losses_of(reader, steps));
+    tune::TrialResult result;
+    result.losses = tune::losses_of(reader, steps);
+    result.read_loss(scale);
   }
   tune::others_cpus(reader);
   tune::lengths_vary(reader);

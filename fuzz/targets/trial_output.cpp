@@ -1,5 +1,6 @@
 // What a program printed at the end of a trial.
 #include "fuzz.h"
+#include "unidle/experiment/last_words.h"
 #include "unidle/tune/trials/printed.h"
 
 namespace unidle::fuzz::targets {
@@ -11,7 +12,7 @@ const Target& trial_output() {
                                      tune::read_summary(bytes, with_validation, result);
                                      require(result.ok == result.problem.empty());
                                    }
-                                   require(!tune::last_words(bytes, "").empty());
+                                   require(!experiment::last_words(bytes, "").empty());
                                  }};
   return kTarget;
 }

@@ -1,7 +1,8 @@
-// Small statistics: order statistics and bootstrap intervals.
+// Small statistics: means, order statistics and the bootstrap.
 #pragma once
 
-#include <cstdint>
+#include <functional>
+#include <random>
 #include <span>
 #include <vector>
 
@@ -14,25 +15,18 @@ double standard_deviation(std::span<const double> values);
 double quantile(std::span<const double> values, double q);
 double median(std::span<const double> values);
 
+/// What lies between, with a confidence of 95 %.
 struct Interval {
   double low;
   double high;
 };
 
-/// Percentile-bootstrap interval of the mean (Efron 1979), seeded: the same input gives the same interval.
-Interval bootstrap_mean(std::span<const double> values, double confidence = 0.95, int rounds = 2000,
-                        std::uint64_t seed = 1);
+constexpr int kBootstrapDraws = 2000;
 
-/// The same of the median.
-Interval bootstrap_median(std::span<const double> values, double confidence = 0.95, int rounds = 2000,
-                          std::uint64_t seed = 1);
+/// The middle 95 % of the draws of a bootstrap (percentile method, Efron 1979). REQUIRES: not empty.
+Interval percentile_interval(std::span<const double> draws);
 
-/// Interval of mean(b)/mean(a), resampling both sides.
-Interval bootstrap_ratio(std::span<const double> a, std::span<const double> b, double confidence = 0.95,
-                         int rounds = 2000, std::uint64_t seed = 1);
-
-/// The means of consecutive blocks of `block` values; a rest shorter than a block is dropped. Step times are
-/// correlated, so intervals are taken over blocks.
-std::vector<double> block_means(std::span<const double> values, std::size_t block);
+/// The interval of a statistic; `draw` computes it of one resample. Seeded: the same draws give the same interval.
+Interval bootstrap(const std::function<double(std::mt19937_64&)>& draw);
 
 }  // namespace unidle

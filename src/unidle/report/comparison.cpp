@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <numeric>
 #include <span>
+#include <utility>
 
 #include "unidle/base/units.h"
 #include "unidle/diagnose/policy.h"
 #include "unidle/knobs/value.h"
+#include "unidle/report/learning.h"
 
 namespace unidle::report {
 
@@ -121,28 +125,78 @@ std::vector<SettingDifference> setting_differences(const RunData& a, const RunDa
 bool went_wrong(const std::string& outcome) { return outcome == "failed" || outcome == "timed-out"; }
 
 void find_regressions(Comparison& c) {
-  const auto slower = [&](Change change, const std::optional<Ratio>& of, std::string_view what) {
-    if (change == Change::kRegression) {
+  const auto slower = [&](experiment::SpeedChange change, const std::optional<experiment::Ratio>& of,
+                          std::string_view what) {
+    if (change == experiment::SpeedChange::kRegression) {
       c.regressions.push_back(fmt::format("{} fell to {:.2f}x ({:.2f}x to {:.2f}x), beyond the tolerance of {}.", what,
                                           of->value, of->interval->low, of->interval->high, format_share(c.tolerance)));
     }
   };
   slower(c.training, c.training_ratio, "Training throughput");
   slower(c.total, c.total_ratio, "End-to-end throughput");
-  const auto learns_worse = [&](const Parity& parity) {
-    if (!parity.judged || parity.verdict != ParityVerdict::kWorse) {
-      return;
+  for (const experiment::Measure& measure : c.learning.measures) {
+    if (!measure.held) {
+      c.regressions.push_back(experiment::in_words(measure) + ".");
     }
-    c.regressions.push_back(parity.why.empty() ? fmt::format("{} at {} samples is {} against {}.", parity.name,
-                                                             format_number(parity.samples), format_number(parity.b),
-                                                             format_number(parity.a))
-                                               : parity.why + ".");
-  };
-  learns_worse(c.loss);
-  std::for_each(c.metrics.begin(), c.metrics.end(), learns_worse);
+  }
   if (went_wrong(c.b.outcome) && !went_wrong(c.a.outcome)) {
     c.regressions.push_back(fmt::format("B's run {}.", c.b.outcome == "failed" ? "failed" : "was timed out"));
   }
+}
+
+using RatedPair = std::pair<Throughput, Throughput>;
+
+std::optional<experiment::Ratio> ratio_between(const std::vector<RatedPair>& pairs,
+                                               std::optional<Rate> Throughput::*which) {
+  std::vector<experiment::PairOfRates> rates;
+  for (const auto& [a, b] : pairs) {
+    if (!(a.*which) || !(b.*which)) {
+      return std::nullopt;
+    }
+    rates.push_back({{(a.*which)->value, (a.*which)->draws}, {(b.*which)->value, (b.*which)->draws}});
+  }
+  return experiment::ratio_of(rates);
+}
+
+RunPair training_pair(const RatedPair& pair) {
+  const double a = pair.first.training ? pair.first.training->value : 0;
+  const double b = pair.second.training ? pair.second.training->value : 0;
+  return {a, b, a > 0 ? b / a : 0};
+}
+
+std::size_t middle_pair(const std::vector<RunPair>& pairs) {
+  std::vector<std::size_t> order(pairs.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return pairs[a].ratio < pairs[b].ratio; });
+  return order[order.size() / 2];
+}
+
+/// What the settings that differ ask of the losses is what a search asks of such a change.
+experiment::Parity learning_parity(std::span<const RunData> a, std::span<const RunData> b,
+                                   const std::vector<SettingDifference>& differences) {
+  knobs::Settings changes;
+  for (const SettingDifference& difference : differences) {
+    changes[difference.knob] = difference.effective_b.value_or(difference.configured_b.value_or(""));
+  }
+  std::vector<experiment::LearningCurves> of_a;
+  std::vector<experiment::LearningCurves> of_b;
+  std::transform(a.begin(), a.end(), std::back_inserter(of_a), learning_curves);
+  std::transform(b.begin(), b.end(), std::back_inserter(of_b), learning_curves);
+  return experiment::parity_of(of_a, of_b, experiment::demand_of(changes));
+}
+
+void add_notes_of_runs(Comparison& c, std::span<const RunData> a, std::span<const RunData> b) {
+  const auto is_rough = [](const RunData& run) { return summarise(run).rough; };
+  const auto rough = std::count_if(a.begin(), a.end(), is_rough) + std::count_if(b.begin(), b.end(), is_rough);
+  if (rough > 0) {
+    c.notes.push_back(fmt::format("Other processes used the CPUs during {} of {} runs, so the rates are rough.", rough,
+                                  a.size() + b.size()));
+  }
+  c.notes.push_back(
+      fmt::format("{} runs of each, in turns: B/A is the median of the pairs, and the losses and metrics are those of "
+                  "all runs. All else is of the pair in the middle.",
+                  a.size()));
 }
 
 void add_notes(Comparison& c, const RunData& a, const RunData& b) {
@@ -169,8 +223,9 @@ void add_notes(Comparison& c, const RunData& a, const RunData& b) {
     c.notes.push_back(fmt::format("Steps differ in size: {} samples in A, {} in B. Compare samples, not steps.",
                                   format_number(*c.a.samples_per_step), format_number(*c.b.samples_per_step)));
   }
-  if (c.loss.verdict == ParityVerdict::kNotComparable) {
-    c.notes.push_back(fmt::format("Loss parity could not be judged: {}.", c.loss.why));
+  const experiment::Measure& loss = c.learning.measures.front();
+  if (loss.verdict == experiment::Verdict::kNotComparable) {
+    c.notes.push_back(fmt::format("Loss parity could not be judged: {}.", loss.why));
   }
 }
 
@@ -234,48 +289,56 @@ std::string rough_words(const Summary& summary, const std::string& name) {
 Summary summarise(const RunData& run) { return summarise(run, cycles(run)); }
 
 Comparison compare(const RunData& a, const RunData& b, double tolerance) {
-  Comparison c;
-  c.tolerance = tolerance;
-  // Different seeds: with the same one the two sides' draws would move together and hide their noise.
-  c.a = summarise(a, cycles(a), 1);
-  c.b = summarise(b, cycles(b), 2);
-  c.training_ratio = ratio(c.a.throughput.training, c.b.throughput.training);
-  c.total_ratio = ratio(c.a.throughput.total, c.b.throughput.total);
-  c.training = judge(c.training_ratio, tolerance);
-  c.total = judge(c.total_ratio, tolerance);
-  c.settings = setting_differences(a, b);
-  c.loss = loss_parity(a, b);
-  c.metrics = metric_parity(a, b);
-  c.changes = first_present(a, b, "changes");
-  c.trials = first_present(a, b, "trials");
-  c.verification = first_present(a, b, "verification");
-  find_regressions(c);
-  add_notes(c, a, b);
-  return c;
+  return compare(std::span(&a, 1), std::span(&b, 1), tolerance);
 }
 
-void rejudge(Comparison& c, std::optional<Ratio> training, std::optional<Ratio> total) {
-  c.training_ratio = training;
-  c.total_ratio = total;
-  c.training = judge(c.training_ratio, c.tolerance);
-  c.total = judge(c.total_ratio, c.tolerance);
-  c.regressions.clear();
+Comparison compare(std::span<const RunData> a, std::span<const RunData> b, double tolerance) {
+  std::vector<RatedPair> rates;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    // Different seeds: with the same one the two sides' draws would move together and hide their noise.
+    rates.emplace_back(throughput(a[i], cycles(a[i]), 2 * i + 1), throughput(b[i], cycles(b[i]), 2 * i + 2));
+  }
+  std::vector<RunPair> pairs;
+  std::transform(rates.begin(), rates.end(), std::back_inserter(pairs), training_pair);
+  const std::size_t middle = middle_pair(pairs);
+  const RunData& shown_a = a[middle];
+  const RunData& shown_b = b[middle];
+  Comparison c;
+  c.tolerance = tolerance;
+  c.a = summarise(shown_a, cycles(shown_a), 2 * middle + 1);
+  c.b = summarise(shown_b, cycles(shown_b), 2 * middle + 2);
+  c.training_ratio = ratio_between(rates, &Throughput::training);
+  c.total_ratio = ratio_between(rates, &Throughput::total);
+  c.training = experiment::judge_speed(c.training_ratio, tolerance);
+  c.total = experiment::judge_speed(c.total_ratio, tolerance);
+  c.settings = setting_differences(shown_a, shown_b);
+  c.learning = learning_parity(a, b, c.settings);
+  c.changes = first_present(shown_a, shown_b, "changes");
+  c.trials = first_present(shown_a, shown_b, "trials");
+  c.verification = first_present(shown_a, shown_b, "verification");
   find_regressions(c);
+  add_notes(c, shown_a, shown_b);
+  if (pairs.size() > 1) {
+    c.pairs = std::move(pairs);
+    add_notes_of_runs(c, a, b);
+  }
+  return c;
 }
 
 std::string headline(const Comparison& c, const std::string& a, const std::string& b) {
   if (!c.training_ratio) {
     return "The throughput of the two runs cannot be compared.";
   }
-  const Ratio& r = *c.training_ratio;
+  const experiment::Ratio& r = *c.training_ratio;
   if (!r.interval) {
     return fmt::format("{} ran at {:.2f}x the rate of {}, but there are too few steps to tell.", b, r.value, a);
   }
   const std::string interval = fmt::format("95 % interval {:.2f}x to {:.2f}x", r.interval->low, r.interval->high);
   switch (c.training) {
-    case Change::kFaster: return fmt::format("{} trains {:.2f}x as fast as {} ({}).", b, r.value, a, interval);
-    case Change::kSlower:
-    case Change::kRegression:
+    case experiment::SpeedChange::kFaster:
+      return fmt::format("{} trains {:.2f}x as fast as {} ({}).", b, r.value, a, interval);
+    case experiment::SpeedChange::kSlower:
+    case experiment::SpeedChange::kRegression:
       return fmt::format("{} is slower: it trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);
     default:
       return fmt::format("No difference shown: {} trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);

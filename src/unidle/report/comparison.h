@@ -3,10 +3,12 @@
 
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "unidle/report/parity.h"
+#include "unidle/experiment/parity.h"
+#include "unidle/experiment/ratio.h"
 #include "unidle/report/throughput.h"
 
 namespace unidle::report {
@@ -53,14 +55,13 @@ struct Comparison {
   Summary a;
   Summary b;
   double tolerance = 0.05;
-  std::optional<Ratio> training_ratio;  // samples/s of B over A, steps alone
-  std::optional<Ratio> total_ratio;     // with validation and checkpoints
-  Change training = Change::kUnknown;
-  Change total = Change::kUnknown;
+  std::optional<experiment::Ratio> training_ratio;  // samples/s of B over A, steps alone
+  std::optional<experiment::Ratio> total_ratio;     // with validation and checkpoints
+  experiment::SpeedChange training = experiment::SpeedChange::kUnknown;
+  experiment::SpeedChange total = experiment::SpeedChange::kUnknown;
   std::vector<SettingDifference> settings;
-  std::vector<RunPair> pairs;  // in turns; empty for two single runs
-  Parity loss;
-  std::vector<Parity> metrics;
+  std::vector<RunPair> pairs;                    // in turns; empty for two single runs
+  experiment::Parity learning;                   // the loss, then the metrics
   std::vector<std::string> regressions;          // each a sentence; empty: B is no regression
   std::vector<std::string> notes;                // what to know when reading the figures
   nlohmann::json changes, trials, verification;  // as an optimising run wrote them; null when there are none
@@ -71,8 +72,10 @@ struct Comparison {
 /// Pure and seeded: the same runs give the same result. `tolerance` as a share.
 Comparison compare(const RunData& a, const RunData& b, double tolerance = 0.05);
 
-/// Puts other ratios, of more runs, in place of the two runs' own, and judges anew.
-void rejudge(Comparison& comparison, std::optional<Ratio> training, std::optional<Ratio> total);
+/// Two configurations, as often one as the other: the ratios of all pairs, what all runs learned, and everything else
+/// of the pair with the median ratio. The interval is a bootstrap over pairs and over the steps in them. REQUIRES: as
+/// many of A as of B, one at least.
+Comparison compare(std::span<const RunData> a, std::span<const RunData> b, double tolerance = 0.05);
 
 /// Why the rates of a run are rough, in one sentence about `name`; "" where they are not.
 std::string rough_words(const Summary& summary, const std::string& name);

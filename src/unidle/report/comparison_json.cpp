@@ -22,26 +22,26 @@ json with_interval(double value, const std::optional<Interval>& interval) {
 
 json rate(const std::optional<Rate>& rate) { return rate ? with_interval(rate->value, rate->interval) : json(); }
 
-std::string_view word(Change change) {
+std::string_view word(experiment::SpeedChange change) {
   switch (change) {
-    case Change::kNoDifference: return "no-difference";
-    case Change::kFaster: return "faster";
-    case Change::kSlower: return "slower";
-    case Change::kRegression: return "regression";
+    case experiment::SpeedChange::kNoDifference: return "no-difference";
+    case experiment::SpeedChange::kFaster: return "faster";
+    case experiment::SpeedChange::kSlower: return "slower";
+    case experiment::SpeedChange::kRegression: return "regression";
     default: return "unknown";
   }
 }
 
-std::string_view word(ParityVerdict verdict) {
+std::string_view word(experiment::Verdict verdict) {
   switch (verdict) {
-    case ParityVerdict::kEqual: return "equal";
-    case ParityVerdict::kBetter: return "better";
-    case ParityVerdict::kWorse: return "worse";
+    case experiment::Verdict::kEqual: return "equal";
+    case experiment::Verdict::kBetter: return "better";
+    case experiment::Verdict::kWorse: return "worse";
     default: return "not-comparable";
   }
 }
 
-json ratio(const std::optional<Ratio>& ratio, Change change) {
+json ratio(const std::optional<experiment::Ratio>& ratio, experiment::SpeedChange change) {
   json out = ratio ? with_interval(ratio->value, ratio->interval) : with_interval(std::nan(""), std::nullopt);
   out["change"] = word(change);
   return out;
@@ -82,8 +82,8 @@ json side(const Summary& s) {
   return all;
 }
 
-json parity(const Parity& p) {
-  const bool compared = p.verdict != ParityVerdict::kNotComparable && p.why.empty();
+json measure(const experiment::Measure& p) {
+  const bool compared = p.verdict != experiment::Verdict::kNotComparable && p.why.empty();
   return {{"name", p.name},
           {"verdict", word(p.verdict)},
           {"judged", p.judged},
@@ -104,8 +104,8 @@ json to_json(const Comparison& c) {
                         {"effective", {{"a", text(setting.effective_a)}, {"b", text(setting.effective_b)}}}});
   }
   json metrics = json::array();
-  for (const Parity& metric : c.metrics) {
-    metrics.push_back(parity(metric));
+  for (std::size_t i = 1; i < c.learning.measures.size(); ++i) {
+    metrics.push_back(measure(c.learning.measures[i]));
   }
   json pairs = json::array();
   for (const RunPair& pair : c.pairs) {
@@ -121,7 +121,7 @@ json to_json(const Comparison& c) {
           {"b", side(c.b)},
           {"training_ratio", ratio(c.training_ratio, c.training)},
           {"total_ratio", ratio(c.total_ratio, c.total)},
-          {"loss", parity(c.loss)},
+          {"loss", measure(c.learning.measures.front())},
           {"metrics", metrics},
           {"settings", settings},
           {"changes", c.changes},

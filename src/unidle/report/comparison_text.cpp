@@ -70,7 +70,7 @@ std::string json_rows_as_text(const nlohmann::json& value, int width) {
 
 std::string to_text(const Comparison& c, int width, bool colour) {
   width = std::max(width, 20);
-  const char* tone = c.regression() ? kBoldRed : c.training == Change::kFaster ? kBoldGreen : kBold;
+  const char* tone = c.regression() ? kBoldRed : c.training == experiment::SpeedChange::kFaster ? kBoldGreen : kBold;
   const std::string head = wrap(headline(c), width);
   std::string out = (colour ? painted(head, tone) : head) + '\n';
   out += "\n" + cut("A  " + printable_line(c.a.name), static_cast<std::size_t>(width)) + "\n" +
@@ -78,7 +78,7 @@ std::string to_text(const Comparison& c, int width, bool colour) {
   out += section("Throughput", rows_as_text(throughput_rows(c), {"", "A", "B", "B/A"}, width));
   out += section("Where a step's time went", rows_as_text(step_rows(c), {"", "A", "B", "change"}, width));
   out += section("Where the run's time went", rows_as_text(phase_rows(c), {"", "A", "B", "change"}, width));
-  out += section("Learning at equal samples", rows_as_text(parity_rows(c), {"", "A", "B", "difference"}, width));
+  out += section("Learning at equal samples", rows_as_text(learning_rows(c), {"", "A", "B", "difference"}, width));
   out += section("Settings that differ", rows_as_text(setting_rows(c), {"", "A", "B"}, width));
   out += section("Changes made", changes_as_text(c.changes, width));
   out += section("Trials", json_rows_as_text(c.trials, width));

@@ -26,7 +26,7 @@ std::string rate_words(const std::optional<Rate>& rate) {
                         : format_number(rate->value);
 }
 
-std::string ratio_words(const std::optional<Ratio>& ratio, Change change) {
+std::string ratio_words(const std::optional<experiment::Ratio>& ratio, experiment::SpeedChange change) {
   if (!ratio) {
     return kAbsent;
   }
@@ -35,7 +35,7 @@ std::string ratio_words(const std::optional<Ratio>& ratio, Change change) {
   }
   const std::string words =
       fmt::format("{:.2f}x [{:.2f}, {:.2f}]", ratio->value, ratio->interval->low, ratio->interval->high);
-  return change == Change::kNoDifference ? words + " no difference shown" : words;
+  return change == experiment::SpeedChange::kNoDifference ? words + " no difference shown" : words;
 }
 
 /// What became of a duration: "-62 %", or nothing where it was nothing before.
@@ -63,13 +63,13 @@ std::string reading(const std::optional<std::string>& configured, const std::opt
   return effective ? *effective : configured ? *configured : kAbsent;
 }
 
-std::string difference_words(const Parity& parity) {
-  const double difference = parity.b - parity.a;
+std::string difference_words(const experiment::Measure& measure) {
+  const double difference = measure.b - measure.a;
   std::string words = fmt::format("{}{:.2g}", difference > 0 ? "+" : "", difference);
-  if (parity.judged) {
-    words += parity.verdict == ParityVerdict::kWorse    ? " worse"
-             : parity.verdict == ParityVerdict::kBetter ? " better"
-                                                        : " equal";
+  if (measure.judged) {
+    words += measure.verdict == experiment::Verdict::kWorse    ? " worse"
+             : measure.verdict == experiment::Verdict::kBetter ? " better"
+                                                               : " equal";
   }
   return words;
 }
@@ -159,16 +159,15 @@ std::vector<WordRow> phase_rows(const Comparison& c) {
   return rows;
 }
 
-std::vector<WordRow> parity_rows(const Comparison& c) {
+std::vector<WordRow> learning_rows(const Comparison& c) {
   std::vector<WordRow> rows;
-  const auto add = [&](const Parity& parity) {
-    if (parity.verdict != ParityVerdict::kNotComparable && parity.why.empty()) {
-      rows.push_back({fmt::format("{} at {} samples", parity.name, format_number(parity.samples)),
-                      {fmt::format("{:.4g}", parity.a), fmt::format("{:.4g}", parity.b), difference_words(parity)}});
+  const auto add = [&](const experiment::Measure& measure) {
+    if (measure.verdict != experiment::Verdict::kNotComparable && measure.why.empty()) {
+      rows.push_back({fmt::format("{} at {} samples", measure.name, format_number(measure.samples)),
+                      {fmt::format("{:.4g}", measure.a), fmt::format("{:.4g}", measure.b), difference_words(measure)}});
     }
   };
-  add(c.loss);
-  std::for_each(c.metrics.begin(), c.metrics.end(), add);
+  std::for_each(c.learning.measures.begin(), c.learning.measures.end(), add);
   return rows;
 }
 

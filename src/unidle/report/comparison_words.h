@@ -16,7 +16,7 @@ struct WordRow {
 std::vector<WordRow> throughput_rows(const Comparison& comparison);
 std::vector<WordRow> step_rows(const Comparison& comparison);
 std::vector<WordRow> phase_rows(const Comparison& comparison);
-std::vector<WordRow> parity_rows(const Comparison& comparison);
+std::vector<WordRow> learning_rows(const Comparison& comparison);
 std::vector<WordRow> setting_rows(const Comparison& comparison);  // two cells a row
 
 struct ChangeWords {

@@ -8,7 +8,7 @@
 #include <set>
 
 #include "unidle/base/units.h"
-#include "unidle/report/parity.h"
+#include "unidle/report/learning.h"
 #include "unidle/report/timeline.h"
 
 namespace unidle::report {
@@ -57,9 +57,9 @@ Line throughput_line(const Shown& shown, double length_s, const TimeUnit& unit) 
   return line;
 }
 
-Line as_line(const Curve& curve) {
+Line as_line(const experiment::Curve& curve) {
   Line line;
-  for (const CurvePoint& point : curve) {
+  for (const experiment::CurvePoint& point : curve) {
     line.emplace_back(point.samples, point.value);
   }
   return line;
@@ -67,10 +67,10 @@ Line as_line(const Curve& curve) {
 
 ChartLine loss_line(const RunData& run) {
   ChartLine line;
-  const Curve raw = loss_curve(run).points;
+  const experiment::Curve raw = learning_curves(run).loss;
   if (!raw.empty()) {
     const double width = (raw.back().samples - raw.front().samples) / 25;
-    line.points = thinned(as_line(smooth(raw, width)), kMostPoints);
+    line.points = thinned(as_line(experiment::smooth(raw, width)), kMostPoints);
     line.raw = thinned(as_line(raw), kMostPoints);
   }
   return line;
@@ -221,8 +221,9 @@ std::vector<Chart> charts(const std::vector<Shown>& runs, double length_s) {
   for (const std::string& name : metric_names(runs)) {
     maker.add(fmt::format("metric{}", number++), name, "samples seen", unit_of_metric(name), [&](const Shown& s) {
       ChartLine line;
-      if (const auto found = s.run->metrics.find(name); found != s.run->metrics.end()) {
-        line.points = thinned(as_line(metric_curve(found->second)), kMostPoints);
+      const experiment::LearningCurves curves = learning_curves(*s.run);
+      if (const auto found = curves.metrics.find(name); found != curves.metrics.end()) {
+        line.points = thinned(as_line(found->second), kMostPoints);
       }
       line.dots = line.points.size() <= 40;
       return line;

@@ -122,7 +122,7 @@ std::string comparison_html(const Comparison& c) {
   out += word_table("Throughput", throughput_rows(c), {"", c.a.name, c.b.name, "Ratio"});
   out += "<h3>Where a step's time went</h3>" + word_table("Where a step's time went", step_rows(c), with_change);
   out += "<h3>Where the run's time went</h3>" + word_table("Where the run's time went", phase_rows(c), with_change);
-  if (const auto rows = parity_rows(c); !rows.empty()) {
+  if (const auto rows = learning_rows(c); !rows.empty()) {
     out += "<h3>Learning at equal samples</h3>" +
            word_table("Learning at equal samples", rows, {"", c.a.name, c.b.name, "Difference"});
   }
@@ -143,7 +143,7 @@ std::string before_and_after(const std::optional<double>& a, const std::optional
 
 std::vector<Tile> gain_tiles(const Comparison& c) {
   std::vector<Tile> tiles;
-  const auto add_ratio = [&](const std::optional<Ratio>& ratio, const std::string& label) {
+  const auto add_ratio = [&](const std::optional<experiment::Ratio>& ratio, const std::string& label) {
     if (ratio) {
       tiles.push_back({fmt::format("{:.2f}x", ratio->value), label,
                        ratio->interval ? fmt::format("95 % interval {:.2f}x to {:.2f}x", ratio->interval->low,

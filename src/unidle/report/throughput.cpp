@@ -11,9 +11,6 @@ namespace unidle::report {
 namespace {
 
 constexpr std::size_t kFewestSteps = 8;
-constexpr int kRounds = 2000;
-// Two rates this close are the same number but for rounding.
-constexpr double kRounding = 1e-9;
 
 struct Block {
   double samples = 0;
@@ -72,7 +69,7 @@ double resampled_sum(const std::vector<double>& values, std::mt19937_64& random)
 
 void set_interval(Rate& rate) {
   if (!rate.draws.empty()) {
-    rate.interval = Interval{quantile(rate.draws, 0.025), quantile(rate.draws, 0.975)};
+    rate.interval = percentile_interval(rate.draws);
   }
 }
 
@@ -106,7 +103,7 @@ Throughput throughput(const RunData& run, const std::vector<Cycle>& all, std::ui
   if (out.steps >= kFewestSteps) {
     std::mt19937_64 random(seed);
     std::uniform_int_distribution<std::size_t> pick(0, blocks.size() - 1);
-    for (int round = 0; round < kRounds; ++round) {
+    for (int round = 0; round < kBootstrapDraws; ++round) {
       Block drawn;
       for (std::size_t i = 0; i < blocks.size(); ++i) {
         const Block& block = blocks[pick(random)];
@@ -125,34 +122,6 @@ Throughput throughput(const RunData& run, const std::vector<Cycle>& all, std::ui
   out.training = std::move(training);
   out.total = std::move(total);
   return out;
-}
-
-std::optional<Ratio> ratio(const std::optional<Rate>& a, const std::optional<Rate>& b) {
-  if (!a || !b || !usable(b->value / a->value)) {
-    return std::nullopt;
-  }
-  Ratio out{b->value / a->value, std::nullopt};
-  std::vector<double> draws;
-  for (std::size_t i = 0; i < std::min(a->draws.size(), b->draws.size()); ++i) {
-    draws.push_back(b->draws[i] / a->draws[i]);
-  }
-  if (!draws.empty()) {
-    out.interval = Interval{quantile(draws, 0.025), quantile(draws, 0.975)};
-  }
-  return out;
-}
-
-Change judge(const std::optional<Ratio>& ratio, double tolerance) {
-  if (!ratio || !ratio->interval) {
-    return Change::kUnknown;
-  }
-  if (ratio->interval->low > 1 + kRounding) {
-    return Change::kFaster;
-  }
-  if (ratio->interval->high >= 1 - kRounding) {
-    return Change::kNoDifference;
-  }
-  return ratio->interval->high < 1 - tolerance ? Change::kRegression : Change::kSlower;
 }
 
 }  // namespace unidle::report

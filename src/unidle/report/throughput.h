@@ -31,21 +31,4 @@ struct Throughput {
 /// interval. Seeded: the same steps and seed give the same draws.
 Throughput throughput(const RunData& run, const std::vector<Cycle>& cycles, std::uint64_t seed);
 
-/// b over a, with an interval when both have one.
-struct Ratio {
-  double value = 0;
-  std::optional<Interval> interval;
-};
-std::optional<Ratio> ratio(const std::optional<Rate>& a, const std::optional<Rate>& b);
-
-enum class Change {
-  kUnknown,       // one side has no rate, or too few steps for an interval
-  kNoDifference,  // the interval contains 1
-  kFaster,
-  kSlower,
-  kRegression,  // slower, and the whole interval lies beyond the tolerance
-};
-/// `tolerance` as a share, 0.05 for five per cent.
-Change judge(const std::optional<Ratio>& ratio, double tolerance);
-
 }  // namespace unidle::report

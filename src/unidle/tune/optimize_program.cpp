@@ -7,6 +7,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
+#include "unidle/experiment/protection.h"
 #include "unidle/knobs/command_line.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/tune/advice/batch_advice.h"
@@ -16,7 +17,6 @@
 #include "unidle/tune/optimize.h"
 #include "unidle/tune/output/written.h"
 #include "unidle/tune/trials/apply_runner.h"
-#include "unidle/tune/trials/protection.h"
 #include "unidle/tune/trials/trial_store.h"
 
 namespace unidle::tune {
@@ -91,10 +91,10 @@ bool is_proposed(const std::string& knob, const TunerOutcome& outcome) {
 std::unique_ptr<ApplyRunner> calibrated(const OptimizeOptions& options, const fs::path& scratch, ProgramResult& program,
                                         std::stop_token stop) {
   const fs::path here = fs::current_path();
-  const Ways found = ways_to_protect(here, options.command, scratch);
+  const experiment::Ways found = experiment::ways_to_protect(here, options.command, scratch);
   program.note = found.lacking;
   std::optional<Error> first;
-  for (const Protection protection : found.ways) {
+  for (const experiment::Protection protection : found.ways) {
     need_permission(found, protection, options.may_write);
     auto runner = std::make_unique<ApplyRunner>(
         ApplyRunner::Options{options.command, scratch / std::string(to_string(protection)), here, protection,

@@ -9,11 +9,12 @@
 #include "unidle/base/files.h"
 #include "unidle/base/json.h"
 #include "unidle/base/terminal.h"
+#include "unidle/base/units.h"
 #include "unidle/cli/signal_stop.h"
 #include "unidle/cli/subcommand.h"
+#include "unidle/experiment/configurations.h"
 #include "unidle/observe/recovery.h"
 #include "unidle/report/comparison.h"
-#include "unidle/report/turns.h"
 
 namespace unidle::cli::commands {
 
@@ -35,6 +36,34 @@ bool is_config(const std::string& path) {
          kExtensions.contains(std::filesystem::path(path).extension());
 }
 
+report::RunData loaded(const experiment::ConfigurationRun& done) {
+  report::RunData data = report::load_run(done.record);
+  data.name = done.config.string();
+  if (done.timed_out) {
+    data.meta[std::string(record::meta::kOutcome)] = "stopped";
+  }
+  const auto rate = report::summarise(data).throughput.training;
+  print_to(stderr, "{} run {}: {}\n", done.side == experiment::Side::kA ? 'A' : 'B', done.pair + 1,
+           rate ? format_number(rate->value) + " samples/s" : "no training steps");
+  return data;
+}
+
+report::Comparison configurations_compared(const Options& options, double tolerance) {
+  std::vector<report::RunData> a;
+  std::vector<report::RunData> b;
+  experiment::ConfigurationTurns turns;
+  turns.a = options.a;
+  turns.b = options.b;
+  turns.command = options.command;
+  turns.train_program = program_folder() / "unidle-train";
+  turns.runs = options.runs;
+  turns.seconds = options.seconds;
+  turns.on_run = [&](const auto& done) { (done.side == experiment::Side::kA ? a : b).push_back(loaded(done)); };
+  const SignalStop stop;
+  experiment::run_in_turns(turns, stop.token());
+  return report::compare(a, b, tolerance);
+}
+
 report::Comparison compared(const Options& options) {
   const double tolerance = options.tolerance_percent / 100;
   if (is_config(options.a) != is_config(options.b)) {
@@ -47,16 +76,7 @@ report::Comparison compared(const Options& options) {
     const report::RunData a = report::load_run(options.a);  // first, so that the error names it
     return report::compare(a, report::load_run(options.b), tolerance);
   }
-  report::TurnsOptions turns;
-  turns.a = options.a;
-  turns.b = options.b;
-  turns.command = options.command;
-  turns.train_program = program_folder() / "unidle-train";
-  turns.runs = options.runs;
-  turns.seconds = options.seconds;
-  turns.progress = [](const std::string& line) { print_to(stderr, "{}\n", line); };
-  const SignalStop stop;
-  return report::compare_turns(report::run_in_turns(turns, stop.token()), tolerance);
+  return configurations_compared(options, tolerance);
 }
 
 int run(const Options& options) {
@@ -101,8 +121,8 @@ const Subcommand& compare() {
       "  unidle compare before after --format json --tolerance 2\n"
       "  unidle compare naive.yaml tuned.yaml --runs 5\n"
       "  unidle compare a.yaml b.yaml --seconds 60 -- python train.py --config {config}\n\n"
-      "Exit code 1: B is a regression (slower beyond the tolerance, a higher loss, a PSNR more than 0.1 dB lower,\n"
-      "or a run that failed).",
+      "Exit code 1: B is a regression (slower beyond the tolerance, a loss or metric that is worse, or a run that\n"
+      "failed).",
       setup};
   return kCommand;
 }

@@ -39,7 +39,7 @@ Contest::Verdict Contest::challenge(const knobs::Settings& changes, const std::s
     return {Judgement::kRejected};
   }
   const bool others_between = log_.trials().size() > logged;
-  Turns turns(trial.result, best_.result, neighbours, confirm);
+  experiment::Alternation turns(trial.result.measurement(), best_.result.measurement(), neighbours, confirm);
   const double limit = 1 + margin * kWorth;
   while (turns.is_open(limit, scatter_, log_.last_was_disturbed()) && may_repeat() && take_turn(trial.changes, turns)) {
   }
@@ -57,7 +57,7 @@ Contest::Verdict Contest::challenge(const knobs::Settings& changes, const std::s
 }
 
 /// Gives the trial and the best so far their newest rates.
-Contest::Verdict Contest::judge(LoggedTrial& trial, const Turns& turns, double limit) {
+Contest::Verdict Contest::judge(LoggedTrial& trial, const experiment::Alternation& turns, double limit) {
   trial.result.rate = turns.change().rate;
   trial.result.others_cpus = turns.change().others_cpus;
   best_.result.rate = turns.reference().rate;
@@ -74,7 +74,7 @@ Contest::Verdict Contest::judge(LoggedTrial& trial, const Turns& turns, double l
 }
 
 /// One more run, which makes a ratio with the run before it. False when there is none.
-bool Contest::take_turn(const knobs::Settings& changes, Turns& turns) {
+bool Contest::take_turn(const knobs::Settings& changes, experiment::Alternation& turns) {
   const bool reference = turns.reference_is_next();
   LoggedTrial run = log_.measure(reference ? best_.settings : changes, reference ? "reference" : "again");
   if (run.result.interrupted || !run.result.ok) {
@@ -83,7 +83,7 @@ bool Contest::take_turn(const knobs::Settings& changes, Turns& turns) {
   if (reference && best_.settings.empty()) {
     repeats_.add(run.result);
   }
-  const auto [ratio, counts] = turns.take(run.result, scatter_);
+  const auto [ratio, counts] = turns.take(run.result.measurement(), scatter_);
   run.verdict = "turn";
   run.why = fmt::format("{}; {:.3f}x{}", reference ? "the best so far once more" : "the change once more", ratio,
                         counts ? "" : ", not counted: others used the CPUs during one of the two");
@@ -105,7 +105,7 @@ bool Contest::is_rejected(LoggedTrial& trial) {
     trial.verdict = "not taken";
     return true;
   }
-  Parity parity = repeats_.parity_of(trial.result, trial.changes);
+  experiment::Parity parity = repeats_.parity_of(trial.result, trial.changes);
   while (!parity.held && learn_spread(trial.result)) {
     parity = repeats_.parity_of(trial.result, trial.changes);
   }

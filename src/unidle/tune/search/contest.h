@@ -3,12 +3,12 @@
 
 #include <string>
 
+#include "unidle/experiment/alternation.h"
 #include "unidle/knobs/settings.h"
 #include "unidle/tune/search/budget.h"
 #include "unidle/tune/search/refusals.h"
 #include "unidle/tune/search/repeats.h"
 #include "unidle/tune/search/trial_log.h"
-#include "unidle/tune/search/turns.h"
 
 namespace unidle::tune {
 
@@ -53,15 +53,15 @@ class Contest {
   bool may_repeat() const { return !log_.stopped() && budget_.allows_run(); }
   bool is_rejected(LoggedTrial& trial);
   bool learn_spread(const TrialResult& changed);
-  bool take_turn(const knobs::Settings& changes, Turns& turns);
-  Verdict judge(LoggedTrial& trial, const Turns& turns, double limit);
+  bool take_turn(const knobs::Settings& changes, experiment::Alternation& turns);
+  Verdict judge(LoggedTrial& trial, const experiment::Alternation& turns, double limit);
   void take(Best best);
 
   TrialLog& log_;
   Budget& budget_;
   Repeats& repeats_;
   Refusals& refusals_;
-  Scatter scatter_;
+  experiment::Scatter scatter_;
   Best best_;
 };
 

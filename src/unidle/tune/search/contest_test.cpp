@@ -35,7 +35,7 @@ struct Arena {
   FakeRunner runner;
   TrialLog log;
   Budget budget;
-  Repeats repeats{{}, {}};
+  Repeats repeats{knobs::Settings{}};
   Refusals refusals;
   Contest contest{log, budget, repeats, refusals};
 };

@@ -56,7 +56,8 @@ TEST(Conclusion, NothingToGainHasItsReason) {
   EXPECT_EQ(conclusion_of(verified(1.0, false), of_a_program()),
             "nothing to gain: the best is 1.00x of the baseline (95 % interval 0.90 to 1.10)");
   TunerOutcome broken = verified(1.5, false);
-  broken.verification->parity = {false, "loss 2 instead of 1"};
+  broken.verification->parity.held = false;
+  broken.verification->parity.why = "loss 2 instead of 1";
   EXPECT_EQ(conclusion_of(broken, of_a_program()), "nothing to gain: loss 2 instead of 1");
   EXPECT_EQ(conclusion_of({}, of_a_program()), "nothing to gain: no change was faster than the program as it is");
   Circumstances none = of_a_program();

@@ -1,8 +1,5 @@
 #include "unidle/tune/search/repeats.h"
 
-#include <limits>
-#include <utility>
-
 namespace unidle::tune {
 
 namespace {
@@ -10,9 +7,15 @@ namespace {
 /// The deviation of three is within a factor of two mostly, and each costs as much as a trial.
 constexpr std::size_t kMostRepeats = 3;
 
-}  // namespace
+std::vector<experiment::Learned> learned_in(const std::vector<TrialResult>& runs) {
+  std::vector<experiment::Learned> learned;
+  for (const TrialResult& run : runs) {
+    learned.push_back(run.learned());
+  }
+  return learned;
+}
 
-Repeats::Repeats(knobs::Settings settings, ParityBands bands) : settings_(std::move(settings)), bands_(bands) {}
+}  // namespace
 
 bool Repeats::add(const TrialResult& run) {
   const bool complete = runs_.empty() || (run.loss.has_value() == baseline().loss.has_value() &&
@@ -23,20 +26,20 @@ bool Repeats::add(const TrialResult& run) {
   return complete;
 }
 
-bool Repeats::are_enough() const { return runs_.size() >= kMostRepeats || (runs_.size() > 1 && agree(runs_)); }
+bool Repeats::are_enough() const {
+  return runs_.size() >= kMostRepeats || (runs_.size() > 1 && experiment::agree(learned_in(runs_)));
+}
 
-Parity Repeats::parity_of(const TrialResult& changed, const knobs::Settings& changes) const {
+experiment::Parity Repeats::parity_of(const TrialResult& changed, const knobs::Settings& changes) const {
   return parity_of(runs_, {changed}, changes);
 }
 
-Parity Repeats::parity_of(const std::vector<TrialResult>& baselines, const std::vector<TrialResult>& changed,
-                          const knobs::Settings& changes) const {
-  ParityBands bands = bands_;
-  if (changes_effective_batch(changes)) {
-    bands.exact_loss = bands.numeric_loss = bands.psnr_db = bands.metric = std::numeric_limits<double>::infinity();
-  }
-  const Spread chance = spread_of(runs_).of_difference(baselines.size(), changed.size());
-  return check_parity(averaged(baselines), averaged(changed), changes, bands, chance);
+experiment::Parity Repeats::parity_of(const std::vector<TrialResult>& baselines,
+                                      const std::vector<TrialResult>& changed, const knobs::Settings& changes) const {
+  const auto demand = changes_effective_batch(changes) ? experiment::Demand::kFinite : experiment::demand_of(changes);
+  const experiment::Spread spread = experiment::spread_of(learned_in(runs_));
+  return experiment::parity_of(learned_in(baselines), learned_in(changed), demand,
+                               spread.of_difference(baselines.size(), changed.size()));
 }
 
 bool Repeats::changes_effective_batch(const knobs::Settings& changes) const {

@@ -18,12 +18,12 @@ TrialResult at_loss(double loss) {
 const knobs::Settings kWorkers = {{"loader.workers", "2"}};
 
 TEST(Repeats, TwoThatAgreeOrThreeAreEnough) {
-  Repeats same({}, {});
+  Repeats same({});
   same.add(at_loss(1));
   EXPECT_FALSE(same.are_enough()) << "one tells nothing of chance";
   same.add(at_loss(1));
   EXPECT_TRUE(same.are_enough());
-  Repeats apart({}, {});
+  Repeats apart({});
   apart.add(at_loss(1));
   apart.add(at_loss(1.1));
   EXPECT_FALSE(apart.are_enough());
@@ -32,7 +32,7 @@ TEST(Repeats, TwoThatAgreeOrThreeAreEnough) {
 }
 
 TEST(Repeats, ARunThatLacksWhatTheBaselineReportsIsLeftOut) {
-  Repeats repeats({}, {});
+  Repeats repeats({});
   EXPECT_TRUE(repeats.add(at_loss(1)));
   TrialResult without = at_loss(1);
   without.loss.reset();
@@ -44,7 +44,7 @@ TEST(Repeats, ARunThatLacksWhatTheBaselineReportsIsLeftOut) {
 }
 
 TEST(Repeats, WhatTheProgramDiffersByItselfIsNoBreach) {
-  Repeats repeats({}, {});
+  Repeats repeats({});
   repeats.add(at_loss(1));
   EXPECT_FALSE(repeats.parity_of(at_loss(1.1), kWorkers).held);
   repeats.add(at_loss(1.08));
@@ -53,7 +53,7 @@ TEST(Repeats, WhatTheProgramDiffersByItselfIsNoBreach) {
 }
 
 TEST(Repeats, OfAnotherEffectiveBatchOnlyANumberIsAsked) {
-  Repeats repeats({{"batch.size", "4"}, {"batch.accumulation", "4"}}, {});
+  Repeats repeats({{"batch.size", "4"}, {"batch.accumulation", "4"}});
   repeats.add(at_loss(1));
   const knobs::Settings same = {{"batch.size", "8"}, {"batch.accumulation", "2"}};
   const knobs::Settings other = {{"batch.size", "8"}};

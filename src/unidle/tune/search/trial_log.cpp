@@ -1,18 +1,8 @@
 #include "unidle/tune/search/trial_log.h"
 
-#include <cmath>
 #include <utility>
 
-#include "unidle/diagnose/policy.h"
-
 namespace unidle::tune {
-
-namespace {
-
-/// CPUs in use by others from which on a trial counts as disturbed.
-constexpr double kDisturbingCpus = diagnose::Policy{}.others_cpus;
-
-}  // namespace
 
 TrialLog::TrialLog(TrialRunner& runner, std::stop_token stop, Noise noise, OnTrial on_trial)
     : runner_(runner), stop_(std::move(stop)), noise_(noise), on_trial_(std::move(on_trial)) {}
@@ -25,7 +15,7 @@ LoggedTrial TrialLog::measure(const knobs::Settings& changes, const std::string&
   trial.result.interrupted = trial.result.interrupted || stopped();
   ++runs_;
   ++measured_;
-  last_disturbed_ = trial.result.others_cpus.value_or(0) > kDisturbingCpus;
+  last_disturbed_ = experiment::is_disturbed(trial.result.measurement());
   disturbed_ += last_disturbed_;
   searched_ += stage.starts_with("verify") || stage == "again" || stage == "reference" ? 0 : 1;
   return trial;
@@ -46,10 +36,6 @@ void TrialLog::add(LoggedTrial trial) {
   if (on_trial_) {
     on_trial_(trials_.back());
   }
-}
-
-bool comparable(const TrialResult& a, const TrialResult& b) {
-  return std::abs(a.others_cpus.value_or(0) - b.others_cpus.value_or(0)) <= kDisturbingCpus;
 }
 
 }  // namespace unidle::tune

@@ -73,7 +73,4 @@ class TrialLog {
   bool last_disturbed_ = false;
 };
 
-/// Both ran beside about as many busy CPUs of others: otherwise the rate of one says nothing about the other's.
-bool comparable(const TrialResult& a, const TrialResult& b);
-
 }  // namespace unidle::tune

@@ -76,14 +76,5 @@ TEST(TrialLog, ARunnerThatCannotArrangeTheLongestSamplesRunsNothing) {
   EXPECT_EQ(log.runs(), 0);
 }
 
-TEST(TrialLog, RatesBesideOtherLoadsDoNotCompare) {
-  TrialResult quiet = at_rate(100);
-  TrialResult busy = at_rate(60);
-  busy.others_cpus = 2;
-  EXPECT_FALSE(comparable(quiet, busy));
-  EXPECT_TRUE(comparable(busy, busy));
-  EXPECT_TRUE(comparable(quiet, quiet));
-}
-
 }  // namespace
 }  // namespace unidle::tune

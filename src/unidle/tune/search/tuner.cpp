@@ -104,7 +104,7 @@ Search::Search(TrialRunner& runner, Clock& clock, const knobs::Settings& setting
       options_(without_batches_unless_asked_for(std::move(options))),
       log_(runner, std::move(stop), options_.noise, on_trial),
       budget_(clock, options_.budget_s, options_.trials, options_.spent_s),
-      repeats_(settings, options_.bands),
+      repeats_(settings),
       contest_(log_, budget_, repeats_, refusals_),
       candidates_(settings, refusals_, {options_.only, !options_.batches.empty(), options_.not_allowed}) {
   candidates_.add(proposals);

@@ -11,7 +11,6 @@
 #include "unidle/tune/advice/proposals.h"
 #include "unidle/tune/search/batch_search.h"
 #include "unidle/tune/search/outcome.h"
-#include "unidle/tune/search/parity.h"
 #include "unidle/tune/search/trial_log.h"
 #include "unidle/tune/trials/trial.h"
 
@@ -26,7 +25,6 @@ struct TunerOptions {
   /// Of a bundle, and of pairs that need no further ones. Repeated short trials on an otherwise quiet machine differ by
   /// 1 to 2 %.
   Noise noise;
-  ParityBands bands;
   double least_gain = 0;  // a verified ratio below 1 plus this is not worth a change
   /// When no trial was better, verify the fastest of them, so that "nothing to gain" comes with an interval.
   bool verify_fastest = false;

@@ -75,7 +75,7 @@ TEST(TunerParity, AWorseLossBeyondTheProgramsOwnSpreadIsRejected) {
 
 TEST(TunerParity, AProgramThatRepeatsItselfIsRunTwiceBeforeALossIsRejected) {
   const TunerOutcome outcome = tuned_with_losses(
-      [](const knobs::Settings& changes, int) { return changes.contains("loader.workers") ? 1.05 : 1.0; });
+      [](const knobs::Settings& changes, int) { return changes.contains("loader.workers") ? 1.06 : 1.0; });
   EXPECT_FALSE(outcome.best.contains("loader.workers"));
   EXPECT_EQ(repeats_in(outcome), 1);
   for (std::size_t i = 0; i < outcome.trials.size(); ++i) {

@@ -3,7 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
+
+#include "unidle/experiment/ratio.h"
+#include "unidle/experiment/turns.h"
 
 namespace unidle::tune {
 
@@ -45,23 +49,27 @@ void Verifier::take_stock(Verification& verification) const {
   if (pairs == 0) {
     return;
   }
-  std::vector<double> ratios;
+  std::vector<experiment::PairOfRates> rates;
+  double least = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < pairs; ++i) {
-    ratios.push_back(verification.winner[i] / verification.baseline[i]);
+    rates.push_back({{verification.baseline[i], {}}, {verification.winner[i], {}}});
+    least = std::min(least, verification.winner[i] / verification.baseline[i]);
   }
-  verification.ratio = median(ratios);
-  verification.interval = bootstrap_median(ratios);
-  verification.clear =
-      pairs >= kLeastPairs && *std::min_element(ratios.begin(), ratios.end()) > 1 + kClearGain * log_.noise();
+  const auto ratio = experiment::ratio_of(rates);
+  if (!ratio) {
+    return;
+  }
+  verification.ratio = ratio->value;
+  verification.interval = ratio->interval.value_or(Interval{ratio->value, ratio->value});
+  verification.clear = pairs >= kLeastPairs && least > 1 + kClearGain * log_.noise();
   verification.shown = verification.parity.held && verification.interval.low > 1 &&
                        verification.ratio >= 1 + options_.least_gain &&
                        (verification.clear || pairs >= static_cast<std::size_t>(options_.pairs));
 }
 
-/// False when it was interrupted, or the winner failed or trains something else. Every other pair is turned round, so
-/// that a machine that gets slower steadily favours neither.
+/// False when it was interrupted, or the winner failed or trains something else.
 bool Verifier::run_pair(const knobs::Settings& changes, Verification& verification) {
-  const bool winner_first = verification.winner.size() % 2 == 1;
+  const bool winner_first = experiment::turns_of_pair(verification.winner.size()).front() == experiment::Side::kB;
   const auto run = [&](bool winner) {
     return log_.measure(winner ? changes : knobs::Settings{}, winner ? "verify-winner" : "verify-baseline");
   };
@@ -93,8 +101,9 @@ bool Verifier::fail_pair(const LoggedTrial& baseline, const LoggedTrial& winner,
     return true;
   }
   const bool by_winner = !winner.result.ok;
-  verification.parity = {false, fmt::format("the {} failed: {}", by_winner ? "winner" : "program as it is",
-                                            by_winner ? winner.why : baseline.why)};
+  verification.parity.held = false;
+  verification.parity.why = fmt::format("the {} failed: {}", by_winner ? "winner" : "program as it is",
+                                        by_winner ? winner.why : baseline.why);
   return false;
 }
 
@@ -105,15 +114,12 @@ bool Verifier::compare_pair(const TrialResult& baseline, LoggedTrial& winner, Ve
   verification.winner.push_back(winner.result.rate);
   verification.baselines.push_back(baseline);
   verification.winners.push_back(winner.result);
-  Parity parity = repeats_.parity_of({baseline}, {winner.result}, winner.changes);
+  experiment::Parity parity = repeats_.parity_of({baseline}, {winner.result}, winner.changes);
   if (parity.held && verification.winners.size() > 1) {
     // Together they show what chance hides in each of them.
     parity = repeats_.parity_of(verification.baselines, verification.winners, winner.changes);
   }
-  const bool common_metric = std::any_of(baseline.metrics.begin(), baseline.metrics.end(), [&](const auto& metric) {
-    return winner.result.metrics.contains(metric.first);
-  });
-  verification.compared = verification.compared || (baseline.loss && winner.result.loss) || common_metric;
+  verification.compared = verification.compared || parity.compared();
   if (!parity.held) {
     verification.parity = parity;
     winner.verdict = "parity broken";

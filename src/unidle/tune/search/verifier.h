@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "unidle/base/stats.h"
+#include "unidle/experiment/parity.h"
 #include "unidle/knobs/settings.h"
 #include "unidle/tune/search/budget.h"
 #include "unidle/tune/search/repeats.h"
@@ -19,7 +20,7 @@ struct Verification {
   Interval interval{1, 1};  // 95 %, bootstrap over the pairs
   bool clear = false;       // every pair shows a gain that noise cannot make
   bool shown = false;       // the interval lies above 1, the gain is worth it and parity holds
-  Parity parity;
+  experiment::Parity parity;
   bool compared = false;                        // a pair had a loss or a metric to compare
   std::vector<TrialResult> baselines, winners;  // of the pairs, for comparing them together
   int failures = 0;                             // pairs of which one did not run

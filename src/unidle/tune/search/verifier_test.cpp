@@ -33,7 +33,7 @@ struct Pairs {
   FakeRunner runner;
   TrialLog log;
   Budget budget;
-  Repeats repeats{{}, {}};
+  Repeats repeats{knobs::Settings{}};
 };
 
 FakeRunner::Surface winner_by(double factor) {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "unidle/experiment/protection.h"
 #include "unidle/tune/advice/reach.h"
-#include "unidle/tune/trials/protection.h"
 #include "unidle/tune/trials/trial.h"
 #include "unidle/tune/trials/trial_record.h"
 
@@ -17,14 +17,14 @@ namespace unidle::tune {
 
 /// What a short run of the program showed, and how long trials are because of it.
 struct ProgramPlan {
-  long long steps = 0;                           // of a trial; a program that ends earlier ends
-  double step_s = 0;                             // mean, waits and validation counted in
-  double startup_s = 0;                          // until the first step
-  double expected_s = 0;                         // of a trial of the program as it is
-  double limit_s = 0;                            // after which a trial is ended
-  knobs::Settings settings;                      // in effect, those that can be changed at run time, in canonical form
-  std::string device;                            // "cpu", "cuda", "rocm" or "unknown"
-  Protection protection = Protection::kInPlace;  // of the user's files in trials
+  long long steps = 0;       // of a trial; a program that ends earlier ends
+  double step_s = 0;         // mean, waits and validation counted in
+  double startup_s = 0;      // until the first step
+  double expected_s = 0;     // of a trial of the program as it is
+  double limit_s = 0;        // after which a trial is ended
+  knobs::Settings settings;  // in effect, those that can be changed at run time, in canonical form
+  std::string device;        // "cpu", "cuda", "rocm" or "unknown"
+  experiment::Protection protection = experiment::Protection::kInPlace;  // of the user's files in trials
   std::map<std::string, std::string>
       places;  // "loader", "dataset", "function", "model": file:line; "made_with"; "replacement": a patch
   SpareOptions spare;
@@ -49,7 +49,7 @@ class ApplyRunner : public TrialRunner {
     std::vector<std::string> command;
     std::filesystem::path scratch;
     std::filesystem::path folder;  // working folder
-    Protection protection = Protection::kInPlace;
+    experiment::Protection protection = experiment::Protection::kInPlace;
     bool allow_semantic = false;
     double budget_s = 600;  // of everything: decides how long a trial may be
     double target_s = 6;    // of training in a trial
@@ -64,7 +64,7 @@ class ApplyRunner : public TrialRunner {
   void resume(const ProgramPlan& plan) { plan_ = plan; }
   TrialResult run(const knobs::Settings& changes, std::stop_token stop) override;
   std::optional<TrialResult> run_longest(const knobs::Settings& changes, std::stop_token stop) override;
-  void recall(const TrialResult& result) override { losses_.read(result.losses); }
+  void recall(const TrialResult& result) override { TrialResult(result).read_loss(losses_); }
   /// The calibration did not fail but was too slow for the budget.
   bool too_slow() const { return too_slow_; }
 
@@ -83,7 +83,7 @@ class ApplyRunner : public TrialRunner {
   ProgramPlan plan_;
   int trials_ = 0;
   bool too_slow_ = false;
-  CommonLosses losses_;
+  experiment::LossScale losses_;
 };
 
 }  // namespace unidle::tune

@@ -10,38 +10,19 @@
 #include "unidle/base/log.h"
 #include "unidle/base/units.h"
 #include "unidle/diagnose/diagnose.h"
+#include "unidle/experiment/configurations.h"
+#include "unidle/experiment/last_words.h"
 #include "unidle/observe/observe.h"
 #include "unidle/record/record.h"
 #include "unidle/tune/advice/suggestions.h"
 #include "unidle/tune/trials/memory_margin.h"
 #include "unidle/tune/trials/memory_watch.h"
-#include "unidle/tune/trials/printed.h"
 
 namespace unidle::tune {
 
-namespace {
-
-constexpr std::string_view kPlaceholder = "{config}";
-
-std::string replaced(std::string text, const std::string& path) {
-  for (std::size_t at = text.find(kPlaceholder); at != std::string::npos; at = text.find(kPlaceholder, at)) {
-    text.replace(at, kPlaceholder.size(), path);
-    at += path.size();
-  }
-  return text;
-}
-
-}  // namespace
-
 CommandRunner::CommandRunner(Options options)
     : options_(std::move(options)), config_(knobs::ConfigFile::load(options_.config)) {
-  const bool has_place = std::any_of(options_.command.begin(), options_.command.end(), [](const std::string& word) {
-    return word.find(kPlaceholder) != std::string::npos;
-  });
-  if (!has_place) {
-    throw Error(ErrorCode::kUsage, "optimize", "the command has no {config}",
-                "write {config} where the command takes its configuration file");
-  }
+  experiment::with_config(options_.command, options_.config);  // throws where there is no place for it
 }
 
 TrialResult CommandRunner::run(const knobs::Settings& changes, std::stop_token stop) {
@@ -88,9 +69,7 @@ TrialResult CommandRunner::run_once(const knobs::Settings& changes, bool longest
   write_file_like(file, config.text(), options_.config);
 
   observe::Options run;
-  for (const std::string& word : options_.command) {
-    run.argv.push_back(replaced(word, file.string()));
-  }
+  run.argv = experiment::with_config(options_.command, file);
   run.record = folder / "record";
   if (longest_first) {
     run.environment["UNIDLE_LONGEST"] = "1";
@@ -121,7 +100,7 @@ TrialResult CommandRunner::run_once(const knobs::Settings& changes, bool longest
   }
   late_ = ended.timed_out;
   if (!ended.timed_out && !ended.status.ok()) {
-    result.problem = last_words(ended.err_tail, ended.out_tail);
+    result.problem = experiment::last_words(ended.err_tail, ended.out_tail);
     return result;
   }
   read(run.record, changes, result);

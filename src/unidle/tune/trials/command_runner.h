@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "unidle/experiment/protection.h"
 #include "unidle/knobs/config_file.h"
-#include "unidle/tune/trials/protection.h"
 #include "unidle/tune/trials/trial.h"
 #include "unidle/tune/trials/trial_record.h"
 
@@ -22,7 +22,8 @@ class CommandRunner : public TrialRunner {
     std::filesystem::path config;
     std::filesystem::path scratch;
     std::filesystem::path folder;  // working folder
-    std::vector<Protection> ways;  // of the user's files, the best first: another where the program fails in one
+    std::vector<experiment::Protection>
+        ways;  // of the user's files, the best first: another where the program fails in one
     bool allow_semantic = false;
     double trial_s = 30;
   };
@@ -32,10 +33,10 @@ class CommandRunner : public TrialRunner {
   /// A program that fails with one protection runs with the next from then on.
   TrialResult run(const knobs::Settings& changes, std::stop_token stop) override;
   std::optional<TrialResult> run_longest(const knobs::Settings& changes, std::stop_token stop) override;
-  void recall(const TrialResult& result) override { losses_.read(result.losses); }
+  void recall(const TrialResult& result) override { TrialResult(result).read_loss(losses_); }
   /// Why a better protection was not taken; empty when there was none.
   const std::string& note() const { return note_; }
-  Protection protection() const { return options_.ways.front(); }
+  experiment::Protection protection() const { return options_.ways.front(); }
 
  private:
   TrialResult run_once(const knobs::Settings& changes, bool longest_first, std::stop_token stop);
@@ -47,7 +48,7 @@ class CommandRunner : public TrialRunner {
   bool late_ = false;     // the newest trial ran into its limit
   bool settled_ = false;  // a trial went well: failures from then on are the settings'
   std::string note_;
-  CommonLosses losses_;
+  experiment::LossScale losses_;
 };
 
 }  // namespace unidle::tune

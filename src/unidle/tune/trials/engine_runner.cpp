@@ -13,6 +13,7 @@
 #include "unidle/base/numbers.h"
 #include "unidle/base/stats.h"
 #include "unidle/diagnose/diagnose.h"
+#include "unidle/experiment/last_words.h"
 #include "unidle/observe/observe.h"
 #include "unidle/record/record.h"
 #include "unidle/tune/advice/suggestions.h"
@@ -175,7 +176,8 @@ const TrialPlan& EngineRunner::calibrate(std::stop_token stop) {
       return plan_;
     }
     if (!result.timed_out) {
-      throw Error(code_of(result.status), options_.config.string(), last_words(result.err_tail, result.out_tail));
+      throw Error(code_of(result.status), options_.config.string(),
+                  experiment::last_words(result.err_tail, result.out_tail));
     }
   }
   throw Error(ErrorCode::kChild, options_.config.string(), "takes minutes for a few steps",
@@ -195,17 +197,20 @@ TrialResult EngineRunner::run(const knobs::Settings& changes, std::stop_token st
     return result;
   }
   if (run.timed_out || !run.status.ok()) {
-    result.problem =
-        run.timed_out ? fmt::format("took longer than {:.0f} s", limit_s) : last_words(run.err_tail, run.out_tail);
+    result.problem = run.timed_out ? fmt::format("took longer than {:.0f} s", limit_s)
+                                   : experiment::last_words(run.err_tail, run.out_tail);
     return result;
   }
   read_summary(run.out_tail, plan.whole_epochs, result);
   try {
+    const record::Reader reader(folder);
+    result.losses = losses_of(reader, reader.steps());
+    result.read_loss(losses_);
     const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(folder);
     result.suggestions = suggestions_of(diagnosis, options_.allow_semantic);
     refuse_full_memory(diagnosis, changes, result);
     result.validation_share = validation_share(diagnosis);
-    result.others_cpus = others_cpus(record::Reader(folder));
+    result.others_cpus = others_cpus(reader);
   } catch (const Error& failure) {
     // The trial's own figures stand without a diagnosis; only its hints are missing.
     spdlog::warn("trial {}: no diagnosis: {}", trials_, failure.what());

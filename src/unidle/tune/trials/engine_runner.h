@@ -56,6 +56,7 @@ class EngineRunner : public TrialRunner {
   /// In place of calibrate(): what an earlier search of the same configuration found.
   void resume(const TrialPlan& plan) { plan_ = plan; }
   TrialResult run(const knobs::Settings& changes, std::stop_token stop) override;
+  void recall(const TrialResult& result) override { TrialResult(result).read_loss(losses_); }
 
  private:
   std::vector<std::string> arguments(const knobs::Settings& changes, long long samples, long long warmup) const;
@@ -63,6 +64,7 @@ class EngineRunner : public TrialRunner {
 
   Options options_;
   TrialPlan plan_;
+  experiment::LossScale losses_;
   int trials_ = 0;
 };
 

@@ -3,29 +3,13 @@
 #include <nlohmann/json.hpp>
 
 #include "unidle/base/json.h"
-#include "unidle/base/secrets.h"
+#include "unidle/experiment/last_words.h"
 
 namespace unidle::tune {
 
 namespace {
 
 using nlohmann::json;
-
-/// The last line for which `accept` holds; empty when there is none.
-template <typename Accept>
-std::string_view last_line(std::string_view text, Accept accept) {
-  while (!text.empty()) {
-    const std::size_t newline = text.find_last_of("\r\n");
-    const std::string_view line = newline == std::string_view::npos ? text : text.substr(newline + 1);
-    if (accept(line)) {
-      return line;
-    }
-    text = newline == std::string_view::npos ? std::string_view() : text.substr(0, newline);
-  }
-  return {};
-}
-
-bool says_something(std::string_view line) { return line.find_first_not_of(" \t") != std::string_view::npos; }
 
 std::optional<double> number(const json& document, const char* key) {
   const auto found = document.find(key);
@@ -36,7 +20,7 @@ std::optional<double> number(const json& document, const char* key) {
 
 void read_summary(std::string_view output, bool with_validation, TrialResult& result) {
   const std::string_view line =
-      last_line(output, [](std::string_view text) { return text.starts_with('{') && json::accept(text); });
+      experiment::last_line(output, [](std::string_view text) { return text.starts_with('{') && json::accept(text); });
   const json document = parse_json(line.empty() ? output : line);
   if (!document.is_object()) {
     result.problem = "the program ended without its summary";
@@ -60,12 +44,6 @@ void read_summary(std::string_view output, bool with_validation, TrialResult& re
   }
   result.ok = result.rate > 0;
   result.problem = result.ok ? "" : "the program measured no throughput";
-}
-
-std::string last_words(std::string_view err, std::string_view out) {
-  std::string_view line = last_line(err, says_something);
-  line = line.empty() ? last_line(out, says_something) : line;
-  return line.empty() ? "the program failed without a word" : mask_secrets(line);
 }
 
 }  // namespace unidle::tune

@@ -1,7 +1,6 @@
 // Reading what a training program prints at its end.
 #pragma once
 
-#include <string>
 #include <string_view>
 
 #include "unidle/tune/trials/trial.h"
@@ -12,8 +11,5 @@ namespace unidle::tune {
 /// a JSON object. `with_validation` takes the rate with validation counted in, where the document has it. Sets `ok`,
 /// or `problem` when there is no such document or no rate in it.
 void read_summary(std::string_view output, bool with_validation, TrialResult& result);
-
-/// The last line that says something, of standard error or else of standard output: what a failed program died of.
-std::string last_words(std::string_view err, std::string_view out);
 
 }  // namespace unidle::tune

@@ -32,11 +32,5 @@ TEST(Printed, AMissingSummaryIsAProblemNotAZero) {
   }
 }
 
-TEST(Printed, LastWordsComeFromStandardErrorFirst) {
-  EXPECT_EQ(last_words("a\nboom\n\n", "out\n"), "boom");
-  EXPECT_EQ(last_words("\n", "out\r\n"), "out");
-  EXPECT_FALSE(last_words("", "").empty());
-}
-
 }  // namespace
 }  // namespace unidle::tune

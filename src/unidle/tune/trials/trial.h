@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "unidle/experiment/equal_samples.h"
+#include "unidle/experiment/measurement.h"
 #include "unidle/knobs/settings.h"
 #include "unidle/tune/advice/suggestions.h"
 
@@ -21,10 +23,11 @@ struct TrialResult {
   double rate = 0;                  // samples/s that the search maximises: everything after start-up counted in
   std::optional<double> step_rate;  // samples/s of the training steps alone
   std::optional<double> loss;       // at the end of the trial
-  /// Standard error of the loss, from how its steps differ from those of the first trial one by one: 0 where both are
-  /// the same, more where samples are drawn or changed at random.
+  /// Standard error of the loss beside that of the first trial: 0 where both are the same step by step, more where
+  /// samples are drawn or changed at random.
   double loss_error = 0;
-  std::map<long long, double> losses;  // as the program reported them, by samples seen; of programs only
+  double loss_fall = 0;                // how far the first trial's loss came down until then
+  std::map<long long, double> losses;  // as the program reported them, by samples seen
   std::map<std::string, double> metrics;
   knobs::Settings effective;                   // as the live program reports it
   std::map<std::string, std::string> refused;  // knobs that are not in force, with the reason
@@ -36,6 +39,12 @@ struct TrialResult {
   bool lengths_vary = false;  // batches had more shapes than full ones and a last one have
   std::string longest;        // of run_longest: what it had in its first batch; empty where all samples are alike
   bool interrupted = false;   // stopped on request: no measurement
+
+  experiment::Measurement measurement() const { return {rate, others_cpus}; }
+  /// What the trial learned, beside trials of as many samples.
+  experiment::Learned learned() const;
+  /// Fills in the loss from `losses`, where there are enough to compare.
+  void read_loss(experiment::LossScale& scale);
 };
 
 /// Runs trials. Not thread-safe. All trials of one runner see the same number of samples, so that losses compare.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <set>
 
@@ -19,8 +18,6 @@ namespace unidle::tune {
 namespace {
 
 constexpr double kWarmupShare = 0.25;
-/// Losses at fewer common positions than this are no comparison.
-constexpr std::size_t kLeastLosses = 4;
 
 double rate_of_process(const std::vector<record::Step>& steps) {
   const auto skip = static_cast<std::size_t>(static_cast<double>(steps.size()) * kWarmupShare);
@@ -189,34 +186,7 @@ std::string longest_in(const record::Reader& reader) {
   return found;
 }
 
-std::optional<LossReading> CommonLosses::read(const std::map<long long, double>& losses) {
-  if (first_.empty()) {
-    first_ = losses;
-    if (!losses.empty()) {
-      first_.erase(first_.begin(), first_.lower_bound(losses.rbegin()->first / 2));
-    }
-  }
-  double ours = 0;
-  double firsts = 0;
-  double all_firsts = 0;
-  std::vector<double> differences;
-  for (const auto& [position, loss] : first_) {
-    all_firsts += loss;
-    if (const auto found = losses.find(position); found != losses.end()) {
-      ours += found->second;
-      firsts += loss;
-      differences.push_back(found->second - loss);
-    }
-  }
-  if (differences.size() < kLeastLosses || firsts == 0) {
-    return std::nullopt;
-  }
-  const double level = all_firsts / static_cast<double>(first_.size());
-  return LossReading{level * ours / firsts,
-                     standard_deviation(differences) / std::sqrt(static_cast<double>(differences.size()))};
-}
-
-bool take_in(const record::Reader& reader, CommonLosses& common, TrialResult& result) {
+bool take_in(const record::Reader& reader, experiment::LossScale& scale, TrialResult& result) {
   const std::vector<record::Step> steps = reader.steps();
   result.rate = steps.size() < kLeastSteps ? 0 : rate_after_warmup(steps);
   result.ok = result.rate > 0;
@@ -225,10 +195,7 @@ bool take_in(const record::Reader& reader, CommonLosses& common, TrialResult& re
     return false;
   }
   result.losses = losses_of(reader, steps);
-  if (const auto loss = common.read(result.losses)) {
-    result.loss = loss->value;
-    result.loss_error = loss->error;
-  }
+  result.read_loss(scale);
   result.effective = effective_settings(reader);
   result.others_cpus = others_cpus(reader);
   result.lengths_vary = lengths_vary(reader);

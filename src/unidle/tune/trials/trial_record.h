@@ -47,24 +47,8 @@ std::string longest_in(const record::Reader& reader);
 /// Steps of a run that is to meet the longest samples in the first of them.
 constexpr long long kLongestSteps = 16;
 
-struct LossReading {
-  double value = 0;
-  double error = 0;  // standard error of the step-by-step differences from the first trial
-};
-
-/// Losses of several trials on one scale. A program may report fewer losses in one trial than in another: they are
-/// compared where both have one, over the second half of the first trial, where they have settled. Not thread-safe.
-class CommonLosses {
- public:
-  /// Nothing when there are too few losses in common to compare. The first call sets what later ones are compared with.
-  std::optional<LossReading> read(const std::map<long long, double>& losses);
-
- private:
-  std::map<long long, double> first_;
-};
-
 /// Fills in what the record of a trial says of it: rate, losses, settings in force, what disturbed it. False, with the
 /// problem, where too few steps were seen. `result.seconds` must be set.
-bool take_in(const record::Reader& reader, CommonLosses& common, TrialResult& result);
+bool take_in(const record::Reader& reader, experiment::LossScale& scale, TrialResult& result);
 
 }  // namespace unidle::tune

@@ -32,27 +32,5 @@ TEST(TrialRecord, RateLeavesOutWarmUpAndCountsGaps) {
   EXPECT_EQ(rate_after_warmup({}), 0);
 }
 
-std::map<long long, double> losses(double level, double swing) {
-  std::map<long long, double> found;
-  for (int i = 0; i < 40; ++i) {
-    found[i * 4] = level + (i % 2 == 0 ? swing : -swing);
-  }
-  return found;
-}
-
-TEST(TrialRecord, LossesThatDifferByChanceHaveAnError) {
-  CommonLosses common;
-  const auto first = common.read(losses(1.0, 0.4));
-  const auto same = common.read(losses(1.0, 0.4));
-  const auto other = common.read(losses(1.05, -0.4));
-  const auto shifted = common.read(losses(1.05, 0.4));
-  ASSERT_TRUE(first && same && other && shifted);
-  EXPECT_EQ(first->error, 0);
-  EXPECT_EQ(same->error, 0);
-  EXPECT_GT(other->error, 0.1);
-  EXPECT_NEAR(shifted->error, 0, 1e-9);
-  EXPECT_FALSE(common.read({}));
-}
-
 }  // namespace
 }  // namespace unidle::tune

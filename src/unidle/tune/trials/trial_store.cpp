@@ -11,7 +11,7 @@
 #include "unidle/base/files.h"
 #include "unidle/base/json.h"
 #include "unidle/base/log.h"
-#include "unidle/tune/trials/working_folder.h"
+#include "unidle/experiment/working_folder.h"
 
 namespace unidle::tune {
 
@@ -21,7 +21,7 @@ using nlohmann::json;
 namespace {
 
 /// Part of the identity: raise it when what a trial measures changes.
-constexpr int kFormat = 4;
+constexpr int kFormat = 5;
 constexpr std::chrono::hours kOldest(24);
 
 template <typename T>
@@ -48,6 +48,7 @@ json kept_json(const TrialResult& result) {
           {"rate", result.rate},
           {"loss", optional_json(result.loss)},
           {"loss_error", result.loss_error},
+          {"loss_fall", result.loss_fall},
           {"losses", losses},
           {"effective", result.effective},
           {"refused", result.refused},
@@ -67,6 +68,7 @@ TrialResult trial_of(const json& body) {
   result.rate = body.at("rate").get<double>();
   result.loss = number_if_any(body.at("loss"));
   result.loss_error = body.at("loss_error").get<double>();
+  result.loss_fall = body.at("loss_fall").get<double>();
   for (const json& each : body.at("losses")) {
     if (!each.at(0).is_number_integer()) {
       continue;  // 1e30 fits no whole number
@@ -105,7 +107,8 @@ ProgramPlan plan_of(const json& body) {
   plan.settings = body.at("settings").get<knobs::Settings>();
   plan.device = body.at("device").get<std::string>();
   plan.places = body.at("places").get<std::map<std::string, std::string>>();
-  plan.protection = protection_named(body.at("protection").get<std::string>()).value_or(Protection::kInPlace);
+  plan.protection =
+      experiment::protection_named(body.at("protection").get<std::string>()).value_or(experiment::Protection::kInPlace);
   plan.spare = body.at("spare").get<SpareOptions>();
   plan.choices = body.at("choices").get<OptionChoices>();
   return plan;
@@ -176,7 +179,7 @@ std::string search_identity(const std::vector<std::string>& command, const fs::p
     const std::string name = entry->path().filename();
     if (name == ".unidle" || name == "__pycache__" || name == ".git") {
       entry.disable_recursion_pending();
-    } else if (is_program_text(*entry)) {
+    } else if (experiment::is_program_text(*entry)) {
       files[entry->path().string()] =
           fmt::format("{} {}", entry->file_size(failure), entry->last_write_time(failure).time_since_epoch().count());
     }

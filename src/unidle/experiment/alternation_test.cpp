@@ -1,36 +1,31 @@
-#include "unidle/tune/search/turns.h"
+#include "unidle/experiment/alternation.h"
 
 #include <gtest/gtest.h>
 
-#include "unidle/tune/testing/fake_runner.h"
-
-namespace unidle::tune {
+namespace unidle::experiment {
 namespace {
 
 constexpr double kLimit = 1.01;
 
-TrialResult beside(double rate, double others_cpus) {
-  TrialResult result = testing::at_rate(rate);
-  result.others_cpus = others_cpus;
-  return result;
-}
+Measurement beside(double rate, double others_cpus) { return {rate, others_cpus}; }
 
-Turns turns_of(double change, double reference, bool confirm = false, bool neighbours = true) {
+Alternation alternation_of(double change, double reference, bool confirm = false, bool neighbours = true) {
   return {beside(change, 0), beside(reference, 0), neighbours, confirm};
 }
 
-TEST(Turns, OneRunDecidesWhatLiesFarFromTheLimit) {
+TEST(Alternation, OneRunDecidesWhatLiesFarFromTheLimit) {
   const Scatter scatter;
-  EXPECT_FALSE(turns_of(150, 100).is_open(kLimit, scatter, false));
-  EXPECT_FALSE(turns_of(95, 100).is_open(kLimit, scatter, false));
-  EXPECT_TRUE(turns_of(102, 100).is_open(kLimit, scatter, false)) << "as far as runs of one setting lie apart";
-  EXPECT_TRUE(turns_of(80, 100).is_open(kLimit, scatter, false)) << "so slow that it may be the machine";
-  EXPECT_TRUE(turns_of(95, 100, false, false).is_open(kLimit, scatter, true)) << "others were there, and not then";
+  EXPECT_FALSE(alternation_of(150, 100).is_open(kLimit, scatter, false));
+  EXPECT_FALSE(alternation_of(95, 100).is_open(kLimit, scatter, false));
+  EXPECT_TRUE(alternation_of(102, 100).is_open(kLimit, scatter, false)) << "as far as runs of one setting lie apart";
+  EXPECT_TRUE(alternation_of(80, 100).is_open(kLimit, scatter, false)) << "so slow that it may be the machine";
+  EXPECT_TRUE(alternation_of(95, 100, false, false).is_open(kLimit, scatter, true))
+      << "others were there, and not then";
 }
 
-TEST(Turns, AreTakenByTheReferenceFirst) {
+TEST(Alternation, BeginsWithTheReference) {
   Scatter scatter;
-  Turns turns = turns_of(102, 100);
+  Alternation turns = alternation_of(102, 100);
   EXPECT_TRUE(turns.reference_is_next());
   EXPECT_NEAR(turns.take(beside(90, 0), scatter).ratio, 102.0 / 90, 1e-12);
   EXPECT_FALSE(turns.reference_is_next());
@@ -41,18 +36,18 @@ TEST(Turns, AreTakenByTheReferenceFirst) {
   EXPECT_EQ(turns.reference().rate, 90);
 }
 
-TEST(Turns, ARatioToAnOlderRunIsReplacedByOneToANeighbour) {
+TEST(Alternation, ARatioToAnOlderRunIsReplacedByOneToANeighbour) {
   Scatter scatter;
-  Turns turns = turns_of(150, 100, false, false);
+  Alternation turns = alternation_of(150, 100, false, false);
   EXPECT_NEAR(turns.ratio(), 1.5, 1e-12);
   turns.take(beside(148, 0), scatter);
   EXPECT_EQ(turns.counted(), 1u);
   EXPECT_NEAR(turns.ratio(), 150.0 / 148, 1e-12);
 }
 
-TEST(Turns, OfTwoRunsOneOfWhichOthersDisturbedNothingIsCounted) {
+TEST(Alternation, OfTwoRunsOneOfWhichOthersDisturbedNothingIsCounted) {
   Scatter scatter;
-  Turns turns(beside(50, 2), beside(100, 0), true, false);
+  Alternation turns(beside(50, 2), beside(100, 0), true, false);
   EXPECT_EQ(turns.counted(), 0u);
   EXPECT_TRUE(turns.is_open(kLimit, scatter, true));
   EXPECT_TRUE(turns.take(beside(40, 2), scatter).counts);
@@ -61,26 +56,26 @@ TEST(Turns, OfTwoRunsOneOfWhichOthersDisturbedNothingIsCounted) {
   EXPECT_EQ(turns.counted(), 1u);
 }
 
-TEST(Turns, WhatHasToBeConfirmedNeedsASecondRunOfItself) {
+TEST(Alternation, WhatHasToBeConfirmedNeedsASecondRunOfItself) {
   Scatter scatter;
-  Turns turns = turns_of(150, 100, true);
+  Alternation turns = alternation_of(150, 100, true);
   int more = 0;
   for (; turns.is_open(kLimit, scatter, false); ++more) {
     turns.take(beside(turns.reference_is_next() ? 100 : 150, 0), scatter);
   }
   EXPECT_EQ(more, 2);
-  EXPECT_FALSE(turns_of(90, 100, true).is_open(kLimit, scatter, false)) << "one against it is enough";
+  EXPECT_FALSE(alternation_of(90, 100, true).is_open(kLimit, scatter, false)) << "one against it is enough";
 }
 
-TEST(Turns, HaveAnEnd) {
+TEST(Alternation, HasAnEnd) {
   Scatter scatter;
-  Turns close = turns_of(101, 100);
+  Alternation close = alternation_of(101, 100);
   for (int i = 0; close.is_open(kLimit, scatter, false); ++i) {
     ASSERT_LT(i, 10);
     close.take(beside(close.reference_is_next() ? 100 : 101, 0), scatter);
   }
   EXPECT_EQ(close.counted(), 7u);
-  Turns disturbed(beside(50, 2), beside(100, 0), true, false);
+  Alternation disturbed(beside(50, 2), beside(100, 0), true, false);
   for (int i = 0; disturbed.is_open(kLimit, scatter, true); ++i) {
     ASSERT_LT(i, 10);
     disturbed.take(disturbed.reference_is_next() ? beside(100, 0) : beside(50, 2), scatter);
@@ -103,4 +98,4 @@ TEST(Scatter, IsLearnedFromRunsOfOneSetting) {
 }
 
 }  // namespace
-}  // namespace unidle::tune
+}  // namespace unidle::experiment

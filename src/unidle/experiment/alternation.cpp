@@ -1,13 +1,12 @@
-#include "unidle/tune/search/turns.h"
+#include "unidle/experiment/alternation.h"
 
 #include <algorithm>
 #include <cmath>
 #include <utility>
 
 #include "unidle/base/stats.h"
-#include "unidle/tune/search/trial_log.h"
 
-namespace unidle::tune {
+namespace unidle::experiment {
 
 namespace {
 
@@ -25,12 +24,12 @@ constexpr double kStale = 1.5;
 constexpr double kWidest = 0.2;
 /// The standard deviation of a normal distribution for a mean absolute deviation of 1.
 constexpr double kOfMeanDeviation = 1.25;
-/// Turns in all, those that say nothing with them.
+/// Alternation in all, those that say nothing with them.
 constexpr int kMostTurns = 9;
 
 }  // namespace
 
-void Scatter::add(const TrialResult& before, const TrialResult& after) {
+void Scatter::add(const Measurement& before, const Measurement& after) {
   if (comparable(after, before)) {
     apart_.push_back(std::abs(after.rate / before.rate - 1));
   }
@@ -44,14 +43,14 @@ double Scatter::of_ratio() const {
   return kOfMeanDeviation * sum / static_cast<double>(apart_.size());
 }
 
-Turns::Turns(TrialResult change, TrialResult reference, bool neighbours, bool confirm)
+Alternation::Alternation(Measurement change, Measurement reference, bool neighbours, bool confirm)
     : change_(std::move(change)), reference_(std::move(reference)), neighbours_(neighbours), confirm_(confirm) {
   if (comparable(change_, reference_)) {
     ratios_.push_back(last_ratio());
   }
 }
 
-bool Turns::is_open(double limit, const Scatter& scatter, bool disturbed) const {
+bool Alternation::is_open(double limit, const Scatter& scatter, bool disturbed) const {
   if (taken_ >= kMostTurns || ratios_.size() >= kMostRatios) {
     return false;
   }
@@ -66,8 +65,8 @@ bool Turns::is_open(double limit, const Scatter& scatter, bool disturbed) const 
   return slow || lucky || stale || std::abs(middle - limit) < kClearance * error;
 }
 
-Turns::Turn Turns::take(const TrialResult& run, Scatter& scatter) {
-  TrialResult& before = reference_next_ ? reference_ : change_;
+Alternation::Turn Alternation::take(const Measurement& run, Scatter& scatter) {
+  Measurement& before = reference_next_ ? reference_ : change_;
   scatter.add(before, run);
   before = run;
   if (!neighbours_) {
@@ -83,6 +82,6 @@ Turns::Turn Turns::take(const TrialResult& run, Scatter& scatter) {
   return turn;
 }
 
-double Turns::ratio() const { return ratios_.empty() ? last_ratio() : median(ratios_); }
+double Alternation::ratio() const { return ratios_.empty() ? last_ratio() : median(ratios_); }
 
-}  // namespace unidle::tune
+}  // namespace unidle::experiment

@@ -1,9 +1,9 @@
-#include "unidle/tune/trials/trackers.h"
+#include "unidle/experiment/trackers.h"
 
 #include <array>
 #include <cstdlib>
 
-namespace unidle::tune {
+namespace unidle::experiment {
 
 namespace fs = std::filesystem;
 
@@ -92,4 +92,4 @@ std::vector<fs::path> files_with_tokens() {
   return files;
 }
 
-}  // namespace unidle::tune
+}  // namespace unidle::experiment

@@ -1,17 +1,17 @@
-#include "unidle/report/turns.h"
+#include "unidle/report/comparison.h"
 
 #include <gmock/gmock.h>
 
-#include "unidle/base/error.h"
 #include "unidle/report/testing/scripted_run.h"
 
 namespace unidle::report {
 namespace {
 
-using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using testing::Script;
 using testing::scripted_run;
+
+using Runs = std::vector<RunData>;
 
 Script at(double compute_ms, std::uint64_t seed) {
   Script script;
@@ -20,61 +20,65 @@ Script at(double compute_ms, std::uint64_t seed) {
   return script;
 }
 
-TEST(Turns, ADriftingMachineIsNoDifference) {
-  Turns turns;
+TEST(ComparisonOfTurns, ADriftingMachineIsNoDifference) {
+  Runs a;
+  Runs b;
   // Each pair is slower than the one before by a tenth, both sides alike.
   for (int pair = 0; pair < 5; ++pair) {
     const double ms = 50 * (1 + 0.1 * pair);
-    turns.a.push_back(scripted_run(at(ms, 10 + pair)));
-    turns.b.push_back(scripted_run(at(ms, 20 + pair)));
+    a.push_back(scripted_run(at(ms, 10 + pair)));
+    b.push_back(scripted_run(at(ms, 20 + pair)));
   }
-  const Comparison c = compare_turns(turns);
-  EXPECT_EQ(c.training, Change::kNoDifference);
+  const Comparison c = compare(a, b);
+  EXPECT_EQ(c.training, experiment::SpeedChange::kNoDifference);
   EXPECT_EQ(c.pairs.size(), 5u);
   EXPECT_NEAR(c.training_ratio->value, 1, 0.02);
   EXPECT_FALSE(c.regression());
 }
 
-TEST(Turns, ASlowerConfigurationIsARegression) {
-  Turns turns;
+TEST(ComparisonOfTurns, ASlowerConfigurationIsARegression) {
+  Runs a;
+  Runs b;
   for (int pair = 0; pair < 3; ++pair) {
-    turns.a.push_back(scripted_run(at(50, 10 + pair)));
-    turns.b.push_back(scripted_run(at(100, 20 + pair)));
+    a.push_back(scripted_run(at(50, 10 + pair)));
+    b.push_back(scripted_run(at(100, 20 + pair)));
   }
-  const Comparison c = compare_turns(turns);
-  EXPECT_EQ(c.training, Change::kRegression);
+  const Comparison c = compare(a, b);
+  EXPECT_EQ(c.training, experiment::SpeedChange::kRegression);
   EXPECT_TRUE(c.regression());
   EXPECT_EQ(to_json(c)["pairs"].size(), 3u);
   EXPECT_THAT(to_text(c, 100, false), HasSubstr("3 runs of each"));
 }
 
-TEST(Turns, SayHowManyRunsWereDisturbed) {
-  Turns turns;
+TEST(ComparisonOfTurns, SayHowManyRunsWereDisturbed) {
+  Runs a;
+  Runs b;
   for (int pair = 0; pair < 3; ++pair) {
-    turns.a.push_back(scripted_run(at(50, 10 + pair)));
+    a.push_back(scripted_run(at(50, 10 + pair)));
     Script script = at(50, 20 + pair);
     script.others_cores = pair == 1 ? 0.02 : 2;
-    turns.b.push_back(scripted_run(script));
+    b.push_back(scripted_run(script));
   }
-  EXPECT_THAT(compare_turns(turns).notes,
-              ::testing::Contains(HasSubstr("Other processes used the CPUs during 2 of 6 runs")));
+  EXPECT_THAT(compare(a, b).notes, ::testing::Contains(HasSubstr("Other processes used the CPUs during 2 of 6 runs")));
 }
 
-TEST(Turns, OnePairIsAnOrdinaryComparison) {
-  const Comparison c = compare_turns({{scripted_run(at(50, 1))}, {scripted_run(at(50, 2))}});
+TEST(ComparisonOfTurns, OnePairIsAnOrdinaryComparison) {
+  const Comparison c = compare(scripted_run(at(50, 1)), scripted_run(at(50, 2)));
   EXPECT_TRUE(c.pairs.empty());
   EXPECT_TRUE(to_json(c)["pairs"].is_null());
 }
 
-TEST(Turns, TheCommandTakesTheConfiguration) {
-  TurnsOptions options;
-  options.command = {"python", "train.py", "--config={config}"};
-  EXPECT_THAT(command_for(options, "/x/a.yaml"), ElementsAre("python", "train.py", "--config=/x/a.yaml"));
-  options.command = {"python", "train.py"};
-  EXPECT_THROW(command_for(options, "/x/a.yaml"), Error);
-  options.command.clear();
-  options.train_program = "/nowhere/unidle-train";
-  EXPECT_THROW(command_for(options, "/x/a.yaml"), Error);
+TEST(ComparisonOfTurns, WhatAllRunsLearnedIsCompared) {
+  Runs a;
+  Runs b;
+  for (int pair = 0; pair < 3; ++pair) {
+    a.push_back(scripted_run(at(50, 10 + pair)));
+    Script script = at(50, 20 + pair);
+    script.loss_factor = pair == 1 ? 1.6 : 1.02;  // one run among three that went wrong
+    b.push_back(scripted_run(script));
+  }
+  EXPECT_FALSE(compare(a[0], b[0]).regression());
+  EXPECT_EQ(compare(a, b).learning.measures.front().verdict, experiment::Verdict::kWorse);
 }
 
 TEST(Summary, EnergyNeedsADeviceThatTellsIt) {

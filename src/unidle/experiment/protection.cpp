@@ -1,4 +1,4 @@
-#include "unidle/tune/trials/protection.h"
+#include "unidle/experiment/protection.h"
 
 #include <fmt/format.h>
 
@@ -10,11 +10,11 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
+#include "unidle/experiment/trackers.h"
+#include "unidle/experiment/working_folder.h"
 #include "unidle/observe/mounts.h"
-#include "unidle/tune/trials/trackers.h"
-#include "unidle/tune/trials/working_folder.h"
 
-namespace unidle::tune {
+namespace unidle::experiment {
 
 namespace fs = std::filesystem;
 using observe::SandboxOptions;
@@ -164,4 +164,4 @@ void protect(observe::Options& run, Protection protection, const fs::path& folde
   }
 }
 
-}  // namespace unidle::tune
+}  // namespace unidle::experiment

@@ -1,4 +1,4 @@
-#include "unidle/tune/trials/working_folder.h"
+#include "unidle/experiment/working_folder.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 
-namespace unidle::tune {
+namespace unidle::experiment {
 
 namespace fs = std::filesystem;
 
@@ -197,4 +197,4 @@ fs::path copy_for_trial(const fs::path& from, const std::vector<std::string>& co
   return copy;
 }
 
-}  // namespace unidle::tune
+}  // namespace unidle::experiment

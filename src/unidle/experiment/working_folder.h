@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-namespace unidle::tune {
+namespace unidle::experiment {
 
 /// A script or a configuration, by its ending, of up to 1 MiB; one that cannot be read is none.
 bool is_program_text(const std::filesystem::directory_entry& entry);
@@ -35,4 +35,4 @@ void copy_folder(const std::filesystem::path& from, const std::filesystem::path&
 std::filesystem::path copy_for_trial(const std::filesystem::path& from, const std::vector<std::string>& command,
                                      const std::filesystem::path& to);
 
-}  // namespace unidle::tune
+}  // namespace unidle::experiment

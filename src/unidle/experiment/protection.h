@@ -9,7 +9,7 @@
 
 #include "unidle/observe/observe.h"
 
-namespace unidle::tune {
+namespace unidle::experiment {
 
 /// Names are part of the output and of stored searches.
 enum class Protection {
@@ -47,4 +47,4 @@ void need_permission(const Ways& found, Protection protection, bool may_write);
 void protect(observe::Options& run, Protection protection, const std::filesystem::path& folder,
              const std::vector<std::string>& command, const std::filesystem::path& own);
 
-}  // namespace unidle::tune
+}  // namespace unidle::experiment

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace unidle::tune {
+namespace unidle::experiment {
 
 /// Environment by which trackers of experiments write to `own` instead of a server, and by which no token is found.
 std::map<std::string, std::string> muted_trackers(const std::filesystem::path& own);
@@ -14,4 +14,4 @@ std::map<std::string, std::string> muted_trackers(const std::filesystem::path& o
 /// Files in the user's home that hold tokens of trackers and hubs; a trial with layers reads them as empty.
 std::vector<std::filesystem::path> files_with_tokens();
 
-}  // namespace unidle::tune
+}  // namespace unidle::experiment

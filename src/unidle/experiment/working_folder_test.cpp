@@ -1,10 +1,10 @@
-#include "unidle/tune/trials/working_folder.h"
+#include "unidle/experiment/working_folder.h"
 
 #include <gmock/gmock.h>
 
 #include "unidle/base/files.h"
 
-namespace unidle::tune {
+namespace unidle::experiment {
 namespace {
 
 namespace fs = std::filesystem;
@@ -66,4 +66,4 @@ TEST(WorkingFolder, WhatLiesBesideItIsThereWhenItIsNamed) {
 }
 
 }  // namespace
-}  // namespace unidle::tune
+}  // namespace unidle::experiment

@@ -1,4 +1,4 @@
-#include "unidle/tune/trials/protection.h"
+#include "unidle/experiment/protection.h"
 
 #include <gmock/gmock.h>
 #include <stdlib.h>
@@ -8,10 +8,10 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
-#include "unidle/tune/trials/trackers.h"
-#include "unidle/tune/trials/working_folder.h"
+#include "unidle/experiment/trackers.h"
+#include "unidle/experiment/working_folder.h"
 
-namespace unidle::tune {
+namespace unidle::experiment {
 namespace {
 
 namespace fs = std::filesystem;
@@ -106,4 +106,4 @@ TEST(Places, AreThoseThatCommandEnvironmentScriptsAndLinksName) {
 }
 
 }  // namespace
-}  // namespace unidle::tune
+}  // namespace unidle::experiment

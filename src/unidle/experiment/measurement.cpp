@@ -1,0 +1,22 @@
+#include "unidle/experiment/measurement.h"
+
+#include <cmath>
+
+#include "unidle/diagnose/policy.h"
+
+namespace unidle::experiment {
+
+namespace {
+
+/// CPUs in use by others from which on a run counts as disturbed.
+constexpr double kDisturbingCpus = diagnose::Policy{}.others_cpus;
+
+}  // namespace
+
+bool is_disturbed(const Measurement& run) { return run.others_cpus.value_or(0) > kDisturbingCpus; }
+
+bool comparable(const Measurement& a, const Measurement& b) {
+  return std::abs(a.others_cpus.value_or(0) - b.others_cpus.value_or(0)) <= kDisturbingCpus;
+}
+
+}  // namespace unidle::experiment

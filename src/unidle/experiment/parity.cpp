@@ -1,0 +1,182 @@
+#include "unidle/experiment/parity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "unidle/base/units.h"
+#include "unidle/experiment/metric_names.h"
+
+namespace unidle::experiment {
+
+namespace {
+
+constexpr double kSameArithmetic = 0.02;
+constexpr double kOtherArithmetic = 0.05;
+constexpr double kOfFall = 0.01;
+constexpr double kStandardErrors = 4;
+constexpr double kPsnrDb = 0.1;
+constexpr double kMetric = 0.02;
+/// Chance that hides more than this share of the loss hides a difference that matters.
+constexpr double kTooCoarse = 0.25;
+/// A difference of exactly the band is no breach, whatever rounding makes of it.
+constexpr double kRounding = 1e-9;
+
+double loss_band(Demand demand) { return demand == Demand::kSame ? kSameArithmetic : kOtherArithmetic; }
+
+Measure not_comparable(std::string name, std::string why) {
+  Measure measure;
+  measure.name = std::move(name);
+  measure.why = std::move(why);
+  return measure;
+}
+
+Measure not_finite(std::string name) {
+  Measure measure = not_comparable(name, name + " stopped being a finite number");
+  measure.verdict = Verdict::kWorse;
+  measure.judged = true;
+  measure.held = false;
+  return measure;
+}
+
+Measure side_by_side(std::string name, const Reading& a, const Reading& b) {
+  Measure measure;
+  measure.name = std::move(name);
+  measure.samples = std::min(a.samples, b.samples);
+  measure.a = a.value;
+  measure.b = b.value;
+  measure.verdict = Verdict::kEqual;
+  return measure;
+}
+
+/// `worse`: by how much B is.
+void judge(Measure& measure, double worse, double allowed) {
+  measure.judged = true;
+  measure.allowed = allowed;
+  const double limit = allowed * (1 + kRounding);
+  measure.verdict = worse > limit ? Verdict::kWorse : worse < -limit ? Verdict::kBetter : Verdict::kEqual;
+  measure.held = measure.verdict != Verdict::kWorse;
+}
+
+Measure compare_loss(const Learned& before, const Learned& after, Demand demand, const Spread& by_chance) {
+  if (!before.loss || !after.loss) {
+    const std::string& why = before.why_no_loss.empty() ? after.why_no_loss : before.why_no_loss;
+    return not_comparable("loss", why.empty() ? "no loss was recorded on both sides" : why);
+  }
+  if (!std::isfinite(before.loss->value)) {
+    return not_comparable("loss", "the loss to compare with is not a finite number");
+  }
+  if (!std::isfinite(after.loss->value)) {
+    return not_finite("loss");
+  }
+  Measure measure = side_by_side("loss", *before.loss, *after.loss);
+  if (demand == Demand::kFinite) {
+    return measure;
+  }
+  const double scale = std::abs(measure.a);
+  const double band = std::max(loss_band(demand) * scale, kOfFall * before.loss_fall);
+  const double chance = kStandardErrors * std::hypot(before.loss->error, after.loss->error, by_chance.loss);
+  judge(measure, measure.b - measure.a, std::max(band, chance));
+  // Where other samples were drawn, a lower loss is no sign of harm.
+  if (demand == Demand::kSame && measure.verdict == Verdict::kBetter && chance <= band) {
+    measure.held = false;
+  }
+  if (measure.verdict == Verdict::kEqual && chance > kTooCoarse * scale && chance > band) {
+    return not_comparable("loss", "the losses are too few or too noisy to show a difference that matters");
+  }
+  return measure;
+}
+
+double band_of_metric(const std::string& name, double value, Demand demand) {
+  if (is_psnr(name)) {
+    return kPsnrDb;
+  }
+  return (is_loss(name) ? loss_band(demand) : kMetric) * std::abs(value);
+}
+
+Measure compare_metric(const std::string& name, const Reading& before, const Reading& after, Demand demand,
+                       double by_chance) {
+  const Direction better = better_direction(name);
+  const bool judged = better != Direction::kUnknown && demand != Demand::kFinite;
+  if (!std::isfinite(before.value) || (!std::isfinite(after.value) && better == Direction::kUnknown)) {
+    return not_comparable(name, name + " is not a finite number");
+  }
+  if (!std::isfinite(after.value)) {
+    return not_finite(name);
+  }
+  Measure measure = side_by_side(name, before, after);
+  if (judged) {
+    const double chance = kStandardErrors * std::hypot(before.error, after.error, by_chance);
+    const double worse = better == Direction::kLarger ? measure.a - measure.b : measure.b - measure.a;
+    judge(measure, worse, std::max(band_of_metric(name, measure.a, demand), chance));
+  }
+  return measure;
+}
+
+}  // namespace
+
+Demand demand_of(const knobs::Settings& changes) {
+  return !changes.empty() && knobs::is_exact(changes) ? Demand::kSame : Demand::kAsGood;
+}
+
+std::string in_words(const Measure& measure) {
+  if (!measure.why.empty()) {
+    return measure.why;
+  }
+  const double difference = measure.b - measure.a;
+  const std::string where =
+      measure.samples > 0 ? fmt::format("{} samples", format_number(measure.samples)) : "equal samples";
+  std::string words =
+      fmt::format("{} at {} is {} against {}", measure.name, where, format_number(measure.b), format_number(measure.a));
+  if (!measure.judged) {
+    return words;
+  }
+  const double scale = std::abs(measure.a);
+  words += is_psnr(measure.name) || scale == 0
+               ? fmt::format(" ({:+.2g}, allowed {:.2g})", difference, measure.allowed)
+               : fmt::format(" ({:+.1f} %, allowed {:.0f} %)", difference / scale * 100, measure.allowed / scale * 100);
+  if (!measure.held && measure.verdict == Verdict::kBetter) {
+    words += ": what changed leaves the arithmetic alone, so the samples differ";
+  }
+  return words;
+}
+
+bool Parity::compared() const {
+  return std::any_of(measures.begin(), measures.end(),
+                     [](const Measure& measure) { return measure.verdict != Verdict::kNotComparable; });
+}
+
+Parity parity_of(const std::vector<Learned>& before, const std::vector<Learned>& after, Demand demand,
+                 const Spread& chance) {
+  const Learned a = averaged(before);
+  const Learned b = averaged(after);
+  Parity parity;
+  parity.measures.push_back(compare_loss(a, b, demand, chance));
+  for (const auto& [name, reading] : a.metrics) {
+    if (const auto other = b.metrics.find(name); name != "loss" && other != b.metrics.end()) {
+      const auto spread = chance.metrics.find(name);
+      const double by_chance = spread == chance.metrics.end() ? 0 : spread->second;
+      parity.measures.push_back(compare_metric(name, reading, other->second, demand, by_chance));
+    }
+  }
+  const auto broken = std::find_if(parity.measures.begin(), parity.measures.end(),
+                                   [](const Measure& measure) { return !measure.held; });
+  if (broken != parity.measures.end()) {
+    parity.held = false;
+    parity.why = in_words(*broken);
+  }
+  return parity;
+}
+
+Parity parity_of(const std::vector<LearningCurves>& a, const std::vector<LearningCurves>& b, Demand demand) {
+  std::vector<LearningCurves> runs = a;
+  runs.insert(runs.end(), b.begin(), b.end());
+  const std::vector<Learned> learned = learned_by(runs);
+  const auto middle = learned.begin() + static_cast<std::ptrdiff_t>(a.size());
+  const std::vector<Learned> before(learned.begin(), middle);
+  return parity_of(before, {middle, learned.end()}, demand, spread_of(before).of_difference(a.size(), b.size()));
+}
+
+}  // namespace unidle::experiment
