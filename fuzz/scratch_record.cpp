@@ -10,9 +10,9 @@
 
 #include "fuzz.h"
 #include "unidle/base/clock.h"
+#include "unidle/base/sqlite.h"
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/record/detail/schema.h"
-#include "unidle/record/sqlite.h"
 
 namespace unidle::fuzz {
 
@@ -42,7 +42,7 @@ const std::string& empty_record() {
   static const std::string kBytes = [] {
     const fs::path file = scratch_folder() / "empty.db";
     {
-      record::Database db(file, file.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, ErrorCode::kIo);
+      sqlite::Database db(file, file.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, ErrorCode::kIo);
       db.execute(fmt::format("PRAGMA application_id={}; PRAGMA user_version={};", record::kApplicationId,
                              record::kSchemaVersion)
                      .c_str());
@@ -88,7 +88,7 @@ void bind(sqlite3_stmt* statement, int column, std::string_view cell, bool blob)
   }
 }
 
-void insert(record::Database& db, std::string_view line) {
+void insert(sqlite::Database& db, std::string_view line) {
   auto [name, rest] = split(line, "\t");
   const auto table = tables().find(name);
   if (table == tables().end()) {
@@ -127,7 +127,7 @@ void ScratchRecord::diagnose() {
 fs::path write_rows(std::string_view lines) {
   const fs::path folder = fresh_folder();
   const fs::path file = put("record/record.db", empty_record());
-  record::Database db(file, file.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo);
+  sqlite::Database db(file, file.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo);
   db.execute("PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; BEGIN;");
   for (const std::string_view line : lines_of(lines)) {
     insert(db, line);

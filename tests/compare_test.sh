@@ -65,7 +65,7 @@ expect 2 "$unidle" compare superres-naive nowhere
 touch naive.yaml
 expect 2 "$unidle" compare superres-naive naive.yaml
 [ "$(wc -l <err)" -eq 1 ] && grep -q 'naive.yaml' err || fail "not one line that names the config: $(cat err)"
-grep -q 'the other is none' err || fail "a record and a configuration: $(cat err)"
+grep -q 'the other is not' err || fail "a record and a configuration: $(cat err)"
 cp naive.yaml other.yaml
 expect 2 "$unidle" compare naive.yaml other.yaml -- python3 train.py
 grep -q '{config}' err || fail "a command without a place for the configuration: $(cat err)"

@@ -89,7 +89,7 @@ TEST(OptionChoices, NoOtherValueIsTried) {
   const OptionChoices choices = {{"batch_size", {"16", "32"}}, {"b", {"16", "32"}}, {"amp_dtype", {"float16"}}};
   EXPECT_EQ(why_refused({"python", "t.py", "--batch-size", "32", "-b", "16", "--x", "64"}, choices), "");
   EXPECT_EQ(why_refused({"python", "t.py", "--batch-size", "64"}, choices),
-            "--batch-size takes only 16, 32, and 64 is none of them");
+            "--batch-size accepts 16, 32; 64 is not one of them");
   EXPECT_NE(why_refused({"python", "t.py", "--batch_size=64"}, choices), "");
   EXPECT_NE(why_refused({"python", "t.py", "-b", "64"}, choices), "");
   EXPECT_EQ(why_refused({"python", "t.py", "batch_size", "64", "--batch-size"}, choices), "");
