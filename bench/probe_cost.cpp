@@ -1,4 +1,4 @@
-// What observation costs: one event in the training thread, and the sampler as a share of one core.
+// What observation costs: one step in the training thread, and the sampler as a share of one core.
 // Prints one JSON document a line. Peers: a clock_gettime call for the event (what timing the same event costs without
 // recording it); the sampler has none.
 #include <fmt/format.h>
@@ -40,7 +40,7 @@ double median_ns(Work work, Between between) {
   return unidle::median(rounds);
 }
 
-double emit_ns() {
+double step_ns() {
   const unidle::TemporaryFolder folder;
   ::setenv("UNIDLE_PROBE_DIR", folder.path().c_str(), 1);
   unidle_probe* probe = unidle_probe_open("train");
@@ -50,15 +50,16 @@ double emit_ns() {
     fmt::print(stderr, "no ring: {}\n", problem);
     std::exit(1);
   }
-  std::vector<unidle_event> events;
+  std::vector<unidle::probe::Slot> events;
   const double cost = median_ns(
       [&](std::uint64_t i) {
-        const unidle_event event{i, 1, i, 0, 0, 0, UNIDLE_EVENT_STEP, 0, 0};
-        unidle_probe_emit(probe, &event);
+        const unidle_step step{i, 1, i, 32, 32 * i, 0.5, 0, 127, 1, 0, 1, 1, 1, 1, 1, 0, 0, 0};
+        unidle_probe_step(probe, &step);
       },
       [&] {
         events.clear();
         reader->drain(events);
+        reader->release();
       });
   if (unidle_probe_dropped(probe) > 0) {
     fmt::print(stderr, "events were dropped: the figure would be that of dropping\n");
@@ -119,7 +120,7 @@ void print(const std::string& name, const std::string& unit, double ours, const 
 int main() {
   volatile std::uint64_t sink = 0;
   const double clock = median_ns([&](std::uint64_t) { sink = unidle_probe_now_ns(); }, [] {});
-  print("probe_emit", "ns/event", emit_ns(), {{"clock_gettime", clock}});
+  print("probe_step", "ns/step", step_ns(), {{"clock_gettime", clock}});
   print("sampler_9_processes", "share of one core", sampler_share(8), nlohmann::json::object());
   print("sampler_33_processes", "share of one core", sampler_share(32), nlohmann::json::object());
   return 0;

@@ -10,10 +10,9 @@ namespace {
 
 void run_notes(std::string_view bytes) {
   ScratchRecord record;
-  observe::EventMerger merger(record.writer());
+  observe::EventWriter writer(record.writer());
   probe::NotesReader reader(put("42.jsonl", bytes));
-  reader.drain([&](nlohmann::json body) { merger.take_note(42, 7, std::move(body)); });
-  merger.finish();
+  reader.drain([&](nlohmann::json body) { writer.take_note(42, 7, std::move(body)); });
   record.diagnose();
 }
 

@@ -16,20 +16,20 @@ void run_ring(std::string_view bytes) {
   if (reader == nullptr) {
     return;
   }
-  std::vector<unidle_event> events;
+  std::vector<probe::Slot> events;
   reader->drain(events);
-  require(events.size() + reader->refused() <= bytes.size() / sizeof(unidle_event));
+  require(events.size() + reader->refused() <= bytes.size() / sizeof(probe::Slot));
   ScratchRecord record;
-  observe::EventMerger merger(record.writer());
-  for (const unidle_event& event : events) {
-    merger.take(reader->pid(), event);
+  observe::EventWriter writer(record.writer());
+  for (const probe::Slot& event : events) {
+    writer.take(reader->pid(), event);
   }
-  merger.write_seconds(INT64_MAX);
-  merger.finish();
+  writer.write_work();
   record.diagnose();
   events.clear();
   reader->drain(events);
   require(events.empty());
+  reader->release();
   reader->dropped();
   reader->closed();
 }

@@ -7,7 +7,7 @@ namespace unidle::fuzz::targets {
 const Target& stretch() {
   static const Target kTarget = {"stretch", [](std::string_view bytes) {
                                    const auto read = probe::read_stretch(put("7.stretch", bytes));
-                                   require(!read || read->events.size() <= bytes.size());
+                                   require(!read || read->steps.size() <= bytes.size());
                                  }};
   return kTarget;
 }

@@ -3,8 +3,10 @@
 A unit test holds the list in C++ against that page, too.
 """
 
+import collections
 import os
 import re
+import struct
 
 _PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "docs", "probe-format.md")
 _PLACES = ("a", "b", "value", "reserved")
@@ -31,3 +33,26 @@ def check(kind, a=0, b=0, value=0.0, reserved=0):
             place,
             kind,
         )
+
+
+def _step_layout():
+    """(offset, type, field, bit) of each field of a step."""
+    with open(_PAGE) as page:
+        table = page.read().split("A step is one event:")[1].split("\n\n")[1]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[2:]]
+    return [(int(offset), kind, field, int(bit or 0)) for offset, kind, field, bit, _ in rows]
+
+
+_LAYOUT = _step_layout()
+_STEP = struct.Struct("<" + "".join({"u64": "Q", "u32": "I", "f64": "d"}[row[1]] for row in _LAYOUT))
+Step = collections.namedtuple("Step", [row[2] for row in _LAYOUT])
+
+
+def is_step(slot):
+    return slot[48] == KINDS["STEP"]
+
+
+def step_of(slot):
+    """The step whose 128 bytes these are; what was not seen is None."""
+    step = Step(*_STEP.unpack_from(slot))
+    return step._replace(**{field: None for _, _, field, bit in _LAYOUT if bit and not step.seen & bit})

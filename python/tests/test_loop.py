@@ -14,21 +14,27 @@ from _unidle_shim.host import event_kinds, probe  # noqa: E402
 from _unidle_shim.loop import loop as looping  # noqa: E402
 
 
-class FakeRing:
+class FakeRing(probe.Writer):
     def __init__(self):
-        self.events = []
+        self.view, self.events, self.steps = bytearray(128), [], []
 
-    def emit(self, kind, t_ns, duration_ns, step=0, a=0, b=0, value=0.0, reserved=0):
+    def room(self):
+        return 0
+
+    def publish(self):
+        if event_types.is_step(self.view):
+            self.steps.append(event_types.step_of(self.view))
+            return
+        t_ns, duration_ns, step, a, b, value, kind, _, reserved = struct.unpack_from("=QQQQQdIIQ", self.view)
         event_types.check(kind, a, b, value, reserved)
         self.events.append((kind, t_ns, duration_ns, step, a, b, value))
 
-    def emit_all(self, layout, values):
-        content = probe.packer_of(layout).pack(*probe._possible(values))  # as a ring does it
-        for t_ns, duration_ns, step, a, b, value, kind, _, _ in struct.iter_unpack("=QQQQQdIIQ", content):
-            self.emit(kind, t_ns, duration_ns, step, a, b, value)
-
     def of(self, kind):
         return [event for event in self.events if event[0] == kind]
+
+    def part(self, name):
+        """Of each step that has it."""
+        return [getattr(step, name) for step in self.steps if getattr(step, name) is not None]
 
 
 class Module:
@@ -89,7 +95,7 @@ class Program:
         self.loop.optimizer_ends(optimizer, t0, self.t, ns)
 
     def steps(self):
-        return self.ring.of(event_kinds.STEP)
+        return self.ring.steps
 
 
 class LoopTest(unittest.TestCase):
@@ -111,11 +117,11 @@ class LoopTest(unittest.TestCase):
         steps = self.program.steps()
         self.assertEqual(len(steps), 5)
         for one, following in zip(steps, steps[1:]):
-            self.assertEqual(one[1] + one[2], following[1])
-        self.assertEqual([step[2] for step in steps], [72, 72, 72, 72, 65])
-        self.assertEqual([step[4] for step in steps], [4] * 5)
-        self.assertEqual([event[2] for event in self.program.ring.of(event_kinds.INPUT)], [10] * 5)
-        self.assertEqual([event[2] for event in self.program.ring.of(event_kinds.FORWARD)], [20] * 5)
+            self.assertEqual(one.t_ns + one.duration_ns, following.t_ns)
+        self.assertEqual([step.duration_ns for step in steps], [72, 72, 72, 72, 65])
+        self.assertEqual([step.samples for step in steps], [4] * 5)
+        self.assertEqual(self.program.ring.part("input_ns"), [10] * 5)
+        self.assertEqual(self.program.ring.part("forward_ns"), [20] * 5)
         self.assertEqual(self.loader.use, "train")
 
     def test_the_last_step_is_not_lost(self):
@@ -135,7 +141,8 @@ class LoopTest(unittest.TestCase):
             program.step(self.optimizer)
         program.loop.finish()
         self.assertEqual(
-            [(event[3], event[6]) for event in program.ring.of(event_kinds.LOSS)], [(0, 1.0), (2, 1.0)]
+            [(step.step, step.loss) for step in program.steps() if step.loss is not None],
+            [(0, 1.0), (2, 1.0)],
         )
 
     def test_micro_batches_are_of_one_step(self):
@@ -146,8 +153,8 @@ class LoopTest(unittest.TestCase):
                 self.program.backward(loss=0.25)
             self.program.step(self.optimizer)
         self.program.loop.finish()
-        self.assertEqual([(step[4], step[5]) for step in self.program.steps()], [(16, 4)] * 3)
-        self.assertEqual([event[6] for event in self.program.ring.of(event_kinds.LOSS)], [1.0] * 3)
+        self.assertEqual([(step.samples, step.micro_batches) for step in self.program.steps()], [(16, 4)] * 3)
+        self.assertEqual(self.program.ring.part("loss"), [1.0] * 3)
 
     def test_batches_fetched_together_are_of_one_step(self):
         """As the Trainer of transformers does it for its micro-batches."""
@@ -159,7 +166,7 @@ class LoopTest(unittest.TestCase):
                 self.program.backward(loss=0.25)
             self.program.step(self.optimizer)
         self.program.loop.finish()
-        self.assertEqual([(step[4], step[5]) for step in self.program.steps()], [(16, 4)] * 3)
+        self.assertEqual([(step.samples, step.micro_batches) for step in self.program.steps()], [(16, 4)] * 3)
 
     def test_a_batch_fetched_ahead_is_of_the_step_that_uses_it(self):
         """As accelerate does it, to know which batch is the last one."""
@@ -171,8 +178,8 @@ class LoopTest(unittest.TestCase):
             self.program.backward()
             self.program.step(self.optimizer)
         self.program.loop.finish()
-        self.assertEqual([step[5] for step in self.program.steps()], [1] * 5)
-        self.assertEqual(sum(step[4] for step in self.program.steps()), 18)
+        self.assertEqual([step.micro_batches for step in self.program.steps()], [1] * 5)
+        self.assertEqual(sum(step.samples for step in self.program.steps()), 18)
 
     def test_two_optimisers_make_one_step(self):
         generator, other = Module(), Optimizer()
@@ -186,8 +193,8 @@ class LoopTest(unittest.TestCase):
                     program.backward()
                     program.step(optimizer)
             program.loop.finish()
-            self.assertEqual([(step[4], step[5]) for step in program.steps()], [(4, 1)] * 4)
-            self.assertEqual([event[2] for event in program.ring.of(event_kinds.OPTIMIZER)], [10] * 4)
+            self.assertEqual([(step.samples, step.micro_batches) for step in program.steps()], [(4, 1)] * 4)
+            self.assertEqual(program.ring.part("optimizer_ns"), [10] * 4)
 
     def two_batches(self, places, loaders, optimizers, micro=1):
         """Four iterations, in which each of two optimisers has batches of its own."""
@@ -201,7 +208,7 @@ class LoopTest(unittest.TestCase):
                     program.backward()
                 program.step(optimizers[which])
         program.loop.finish()
-        return [(step[4], step[5]) for step in program.steps()]
+        return [(step.samples, step.micro_batches) for step in program.steps()]
 
     def test_a_batch_for_the_second_optimiser_is_of_the_same_step(self):
         two, one = (Optimizer(), Optimizer()), (self.optimizer, self.optimizer)
@@ -220,9 +227,9 @@ class LoopTest(unittest.TestCase):
             self.program.step(self.optimizer)
             self.program.idle(11)
         self.program.loop.finish()
-        self.assertEqual([step[2] for step in self.program.steps()], [66, 66, 66, 55])
-        self.assertEqual([step[4] for step in self.program.steps()], [8] * 4)
-        self.assertEqual(self.program.ring.of(event_kinds.INPUT), [])
+        self.assertEqual([step.duration_ns for step in self.program.steps()], [66, 66, 66, 55])
+        self.assertEqual([step.samples for step in self.program.steps()], [8] * 4)
+        self.assertEqual(self.program.ring.part("input_ns"), [])
 
     def test_time_before_the_forward_pass_is_input_only_when_the_lines_say_so(self):
         self.program.loop.gap_is_input[looping.AFTER_STEP] = 1.0
@@ -232,7 +239,7 @@ class LoopTest(unittest.TestCase):
             self.program.step(self.optimizer)
             self.program.idle(11)
         self.program.loop.finish()
-        self.assertEqual([event[2] for event in self.program.ring.of(event_kinds.INPUT)], [11, 11])
+        self.assertEqual(self.program.ring.part("input_ns"), [11, 11])
 
     def test_time_within_a_step_is_input_where_the_lines_say_so(self):
         self.program.loop.gap_is_input[looping.AFTER_FORWARD] = 1.0
@@ -245,8 +252,10 @@ class LoopTest(unittest.TestCase):
                 self.program.idle(4)
             self.program.step(self.optimizer)
         self.program.loop.finish()
-        self.assertEqual([event[2] for event in self.program.ring.of(event_kinds.INPUT)], [24, 24, 24])
-        self.assertEqual([(step[2], step[5]) for step in self.program.steps()], [(135, 2)] * 3)
+        self.assertEqual(self.program.ring.part("input_ns"), [24, 24, 24])
+        self.assertEqual(
+            [(step.duration_ns, step.micro_batches) for step in self.program.steps()], [(135, 2)] * 3
+        )
 
     def test_time_within_a_step_is_input_where_arrays_become_tensors(self):
         program = self.program
@@ -262,7 +271,7 @@ class LoopTest(unittest.TestCase):
             program.step(self.optimizer)
             program.idle(6)
         program.loop.finish()
-        self.assertEqual([event[2] for event in program.ring.of(event_kinds.INPUT)], [16] * 4)
+        self.assertEqual(program.ring.part("input_ns"), [16] * 4)
 
     def test_arrays_that_answer_a_forward_pass_are_no_batch(self):
         program = self.program
@@ -275,7 +284,7 @@ class LoopTest(unittest.TestCase):
             program.backward()
             program.step(self.optimizer)
         program.loop.finish()
-        self.assertEqual(program.ring.of(event_kinds.INPUT), [])
+        self.assertEqual(program.ring.part("input_ns"), [])
 
     def test_lines_that_were_seen_count_more_than_arrays(self):
         program = self.program
@@ -288,7 +297,7 @@ class LoopTest(unittest.TestCase):
                 program.backward()
                 program.step(self.optimizer)
         program.loop.finish()
-        self.assertEqual([event[2] for event in program.ring.of(event_kinds.INPUT)], [6, 6])
+        self.assertEqual(program.ring.part("input_ns"), [6, 6])
 
     def test_parameters_that_are_changed_by_hand(self):
         for _ in range(4):
@@ -297,8 +306,11 @@ class LoopTest(unittest.TestCase):
             self.program.loop.updates_by_hand(self.program.t)
             self.program.idle(7)
         self.program.loop.finish()
-        self.assertEqual([(step[2], step[5]) for step in self.program.steps()], [(57, 1)] * 3 + [(50, 1)])
-        self.assertEqual(self.program.ring.of(event_kinds.OPTIMIZER), [])
+        self.assertEqual(
+            [(step.duration_ns, step.micro_batches) for step in self.program.steps()],
+            [(57, 1)] * 3 + [(50, 1)],
+        )
+        self.assertEqual(self.program.ring.part("optimizer_ns"), [])
 
     def test_an_optimiser_ends_changes_by_hand(self):
         for _ in range(4):
@@ -309,14 +321,16 @@ class LoopTest(unittest.TestCase):
                     self.program.loop.updates_by_hand(self.program.t)
             self.program.step(self.optimizer)
         self.program.loop.finish()
-        self.assertEqual([step[5] for step in self.program.steps()][-3:], [2] * 3)
+        self.assertEqual([step.micro_batches for step in self.program.steps()][-3:], [2] * 3)
 
     def test_bare_tensors_make_steps_too(self):
         for _ in range(4):
             self.program.backward()
             self.program.step(self.optimizer)
         self.program.loop.finish()
-        self.assertEqual([(step[2], step[5]) for step in self.program.steps()], [(35, 1)] * 4)
+        self.assertEqual(
+            [(step.duration_ns, step.micro_batches) for step in self.program.steps()], [(35, 1)] * 4
+        )
 
     def test_it_stops_after_the_asked_steps(self):
         program = self.program = Program(max_steps=3)

@@ -28,7 +28,7 @@ class ValidationTest(unittest.TestCase):
         self.assertEqual([span[4] for span in spans], [100, 100])
         self.assertEqual([span[2] for span in spans], [250, 250])
         self.assertEqual(len(self.program.steps()), 6)
-        self.assertLess(max(event[2] for event in self.program.ring.of(event_kinds.INPUT)), 100)
+        self.assertLess(max(self.program.ring.part("input_ns")), 100)
 
     def test_validation_without_a_loader(self):
         for _ in range(2):
@@ -56,7 +56,7 @@ class ValidationTest(unittest.TestCase):
         """Steps with their samples, and the samples of each validation."""
         self.program.loop.finish()
         return (
-            [step[4] for step in self.program.steps()],
+            [step.samples for step in self.program.steps()],
             [span[4] for span in self.program.ring.of(event_kinds.VALIDATE)],
         )
 
@@ -186,7 +186,7 @@ class ValidationTest(unittest.TestCase):
         self.program.loop.finish()
         self.assertEqual(self.loader.use, "train")
         self.assertEqual(self.program.ring.of(event_kinds.VALIDATE), [])
-        self.assertEqual([step[4] for step in self.program.steps()], [4] * 4)
+        self.assertEqual([step.samples for step in self.program.steps()], [4] * 4)
 
     def test_a_model_that_trains_in_evaluation_mode(self):
         self.model.training = False
@@ -222,7 +222,9 @@ class ValidationTest(unittest.TestCase):
             loop.in_optimizer -= 1
             self.program.step(self.optimizer)
         loop.finish()
-        self.assertEqual([(step[4], step[5]) for step in self.program.steps()], [(4, 1), (4, 1), (4, 1)])
+        self.assertEqual(
+            [(step.samples, step.micro_batches) for step in self.program.steps()], [(4, 1), (4, 1), (4, 1)]
+        )
 
     def test_a_closure_after_a_fetch_shows_what_its_loader_is_for(self):
         loop, held_out = self.program.loop, test_loop.Loader()
@@ -242,7 +244,7 @@ class ValidationTest(unittest.TestCase):
         self.program.fetch(self.loader)
         loop.finish()
         self.assertEqual((self.loader.use, held_out.use), ("train", "validate"))
-        self.assertEqual(len(self.program.ring.of(event_kinds.INPUT)), 6)
+        self.assertEqual(len(self.program.ring.part("input_ns")), 6)
         self.assertEqual(len(self.program.ring.of(event_kinds.VALIDATE)), 2)
 
 

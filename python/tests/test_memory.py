@@ -15,19 +15,18 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 from _unidle_shim.facts import in_effect
 from _unidle_shim.host import probe
+from _unidle_shim.loop import step_events
+from _unidle_shim.loop.step_parts import Parts
 from _unidle_shim.patches import loaders
 from _unidle_shim.samples import sample_cost  # noqa: E402
 from test_loop import Loader, Module, Optimizer, Program  # noqa: E402
 
 
-class Silent:
-    """A ring that nobody reads."""
+class Silent(probe.Writer):
+    """A ring that is always full."""
 
-    def emit(self, *event, **more):
-        pass
-
-    def emit_all(self, layout, values):
-        pass
+    def room(self):
+        return None
 
 
 def grown(work, before, more):
@@ -77,7 +76,7 @@ class MemoryTest(unittest.TestCase):
             program.backward()
             program.step(optimizer)
         program.loop.finish()
-        self.assertEqual([event[4] for event in program.steps()[1:]], [4] * 4)
+        self.assertEqual([step.samples for step in program.steps()[1:]], [4] * 4)
 
     def test_steps(self):
         program, loader, model, optimizer = self.program(), Loader(), Module(), Optimizer()
@@ -111,9 +110,8 @@ class MemoryTest(unittest.TestCase):
         os.environ["UNIDLE_PROBE_DIR"] = folder
         self.addCleanup(os.environ.pop, "UNIDLE_PROBE_DIR")
         ring = probe.Ring("worker")
-        self.assertLess(
-            grown(lambda: ring.emit_all("pS", (1, 2, 3, 2, 1, 2, 3, 4, 5, 1)), 2_000, 20_000), self.BYTES
-        )
+        parts = Parts(1)
+        self.assertLess(grown(lambda: step_events.write(ring, parts, 1, 2, 3, 4), 2_000, 20_000), self.BYTES)
 
     def test_ids_of_samples(self):
         seen, at = sample_cost.Seen(), iter(range(10**9))

@@ -18,9 +18,10 @@ from typing import Any, Iterator, Optional
 
 from unidle.errors import UsageError
 
-_STEP, _STARTUP, _LOSS = 1, 9, 12
-# Parts of a step, whose times add up until it is over; and what has an event of its own.
-_PARTS = {"input": 2, "transfer": 3, "forward": 4, "backward": 5, "optimizer": 6, "sync": 7, "log": 13}
+_STARTUP = 9
+# Parts of a step, whose times add up until it is over, with their bits of `seen`; and what has its own event.
+_PARTS = {"input": 1, "transfer": 2, "forward": 4, "backward": 8, "optimizer": 16, "sync": 32, "log": 0}
+_LOSS_SEEN = 64
 _SPANS = {"validate": 10, "checkpoint": 11}
 _NOTES_TOGETHER = 64  # that are written by one system call,
 _NOTES_EVERY_NS = 1_000_000_000  # and so often at least
@@ -34,6 +35,15 @@ class _Event(ctypes.Structure):
         ("thread", ctypes.c_uint32),
         ("reserved", ctypes.c_uint64),
     ]
+
+
+class _Step(ctypes.Structure):
+    _fields_ = (
+        [(name, ctypes.c_uint64) for name in ("t_ns", "duration_ns", "step", "samples", "samples_before")]
+        + [("loss", ctypes.c_double)]
+        + [(name, ctypes.c_uint32) for name in ("kind", "seen", "micro_batches", "syncs")]
+        + [(f"{name}_ns", ctypes.c_uint64) for name in (*_PARTS, "flush")]
+    )
 
 
 class _Open:
@@ -53,13 +63,14 @@ class _Observation:
         library.unidle_probe_open.restype = ctypes.c_void_p
         library.unidle_probe_open.argtypes = [ctypes.c_char_p]
         library.unidle_probe_emit.argtypes = [ctypes.c_void_p, ctypes.POINTER(_Event)]
+        library.unidle_probe_step.argtypes = [ctypes.c_void_p, ctypes.POINTER(_Step)]
         library.unidle_probe_note.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
         self._library, self._probe, self._thread = library, None, 0
         limit = os.environ.get("UNIDLE_MAX_STEPS", "")
         self._most_steps = int(limit) if limit.isdigit() else 0
         self._steps = self._samples = 0
         self._begin = 0  # of the step that is under way; 0: not known
-        self._parts: dict = {}  # kind -> ns so far
+        self._parts: dict = {}  # name -> ns so far
         self._open: list = []  # phases that are under way, the innermost last
         self._notes: list = []
         self._written_ns = 0
@@ -83,11 +94,15 @@ class _Observation:
         if self._begin == 0:  # when the first one began is not known
             self._started(now)
             return
-        for kind, duration_ns in self._parts.items():
-            self.emit(kind, self._begin, duration_ns, self._steps)
+        step = _Step(self._begin, max(0, now - self._begin), self._steps, samples, micro_batches=1)
+        for name, duration_ns in self._parts.items():
+            setattr(step, f"{name}_ns", duration_ns)
+            step.seen |= _PARTS[name]
+        step.syncs = "sync" in self._parts
         if loss is not None:
-            self.emit(_LOSS, now, 0, self._steps, self._samples, value=loss)
-        self.emit(_STEP, self._begin, now - self._begin, self._steps, samples, 1)
+            step.seen |= _LOSS_SEEN
+            step.loss, step.samples_before = loss, self._samples
+        self._library.unidle_probe_step(self._probe, step)
         self._parts.clear()
         self._steps, self._samples, self._begin = self._steps + 1, self._samples + samples, now
         if self._steps == self._most_steps:
@@ -110,7 +125,7 @@ class _Observation:
             if self._open:
                 self._open[-1].inner_ns += took
             if name in _PARTS:
-                self._parts[_PARTS[name]] = self._parts.get(_PARTS[name], 0) + max(0, took - this.inner_ns)
+                self._parts[name] = self._parts.get(name, 0) + max(0, took - this.inner_ns)
             elif _torch_spans() == torch_spans:  # else the shim has seen it
                 self.emit(_SPANS[name], begin, took, self._steps or _torch_steps())
 
@@ -132,18 +147,9 @@ class _Observation:
         for fields in notes:
             self._library.unidle_probe_note(self._probe, json.dumps(fields).encode())
 
-    def emit(
-        self,
-        kind: int,
-        t_ns: int,
-        duration_ns: int,
-        step: int = 0,
-        a: int = 0,
-        b: int = 0,
-        value: float = 0.0,
-    ) -> None:
+    def emit(self, kind: int, t_ns: int, duration_ns: int, step: int = 0) -> None:
         self._library.unidle_probe_emit(
-            self._probe, _Event(max(0, t_ns), max(0, duration_ns), step, max(0, a), b, value, kind, 0, 0)
+            self._probe, _Event(max(0, t_ns), max(0, duration_ns), step, 0, 0, 0.0, kind, 0, 0)
         )
 
 

@@ -55,18 +55,17 @@ void remove_file(const fs::path& path) {
 
 }  // namespace
 
-Collector::Collector(Path folder, record::Writer& writer, EventMerger& merger, probe::OpenFile opener)
-    : folder_(std::move(folder)), writer_(writer), merger_(merger), opener_(std::move(opener)) {}
+Collector::Collector(Path folder, record::Writer& writer, EventWriter& events, probe::OpenFile opener)
+    : folder_(std::move(folder)), writer_(writer), events_(events), opener_(std::move(opener)) {}
 
 void Collector::resume(const record::ResumePoint& point) {
-  resumed_ = true;
-  merger_.resume(point);
+  events_.resume(point);
   processes_.taken(point.processes);
   for (const record::Position& position : point.positions) {
     earlier_[position.file] = position;
     processes_.known(position.process, static_cast<std::uint64_t>(position.process_start));
     if (Path(position.file).extension() == ".stretch") {
-      merger_.skip_steps_before(position.process, position.taken);
+      events_.skip_steps_before(position.process, position.taken);
     }
   }
 }
@@ -110,43 +109,19 @@ void Collector::open_ring(const Path& path, bool everything) {
   probe_seen_ = true;
   const auto started_ns = static_cast<std::int64_t>(reader->started_ns());
   const std::int64_t number = processes_.number(reader->pid(), reader->process_start());
-  Ring ring{std::move(reader), {path.filename().string(), number, 0, started_ns, 0, 0}};
+  Ring ring{std::move(reader), {path.filename().string(), number, 0, started_ns, 0}};
   ring.position.process_start = static_cast<std::int64_t>(ring.reader->process_start());
   if (const record::Position* known = earlier(path); known != nullptr && known->started_ns == started_ns) {
-    ring.position = *known;
-  }
-  if (resumed_) {
-    take_left(ring);
+    ring.position = *known;  // a recorder that was killed before it released what it had committed
+    ring.reader->skip_to(static_cast<std::uint64_t>(known->taken));
   }
   rings_.emplace(path, std::move(ring));
 }
 
-/// What a recorder before us had taken out of the ring and not yet put into the record.
-void Collector::take_left(Ring& ring) {
-  const auto taken = static_cast<std::uint64_t>(ring.position.taken);
-  const auto whole = static_cast<std::uint64_t>(ring.position.whole);
-  const std::uint64_t end = ring.reader->position();
-  std::uint64_t found = 0;
-  for (const auto& [number, event] : ring.reader->read_again(0)) {
-    if (number >= taken) {
-      merger_.take(ring.position.process, event);
-      ++found;
-    } else {
-      merger_.take_again(ring.position.process, event, number >= whole);
-    }
-  }
-  lost_ += end > taken ? end - taken - std::min(found, end - taken) : 0;
-  ring.position.taken = static_cast<std::int64_t>(std::max(end, taken));
-}
-
 void Collector::open_notes(const Path& path) {
   const std::uint64_t start = start_of(path);
-  record::Position position{path.filename().string(),
-                            processes_.number(pid_of(path), start),
-                            static_cast<std::int64_t>(start),
-                            identity_of(path),
-                            0,
-                            0};
+  record::Position position{path.filename().string(), processes_.number(pid_of(path), start),
+                            static_cast<std::int64_t>(start), identity_of(path), 0};
   if (const record::Position* known = earlier(path); known != nullptr && known->started_ns == position.started_ns) {
     position = *known;
   }
@@ -188,24 +163,19 @@ void Collector::drain_rings(bool everything) {
 }
 
 void Collector::drain(Ring& ring) {
-  events_.clear();
-  ring.reader->drain(events_);
-  const std::int64_t process = ring.position.process;
-  // Events that cannot be are left out, so that numbers are counted from the end.
-  std::uint64_t number = ring.reader->position() - events_.size();
-  for (const unidle_event& event : events_) {
-    merger_.take(process, event);
-    ++number;
-    if (event.kind == UNIDLE_EVENT_STEP && !merger_.has_open_step(process)) {
-      ring.position.whole = static_cast<std::int64_t>(number);
-    }
+  slots_.clear();
+  ring.reader->drain(slots_);
+  for (const probe::Slot& slot : slots_) {
+    events_.take(ring.position.process, slot);
   }
   const auto taken = static_cast<std::int64_t>(ring.reader->position());
   ring.changed = ring.changed || taken != ring.position.taken;
   ring.position.taken = taken;
-  if (!merger_.has_open_step(process)) {
-    ring.position.whole = taken;
-  }
+}
+
+bool Collector::crowded() const {
+  return std::any_of(rings_.begin(), rings_.end(),
+                     [](const auto& entry) { return !entry.second.done && entry.second.reader->crowded(); });
 }
 
 /// Its process has ended, or tells nothing more through this ring.
@@ -224,21 +194,21 @@ void Collector::end(const Path& path, Ring& ring) {
 }
 
 void Collector::take_stretch(const Path& path, const probe::Stretch& stretch) {
-  if (stretch.events.empty()) {
+  if (stretch.steps.empty()) {
     return;
   }
   const std::int64_t process = processes_.number(stretch.pid, stretch.process_start);
   // The process may have been killed while it wrote these very steps into its ring.
-  const std::int64_t first = merger_.steps_of(process);
-  for (const unidle_event& event : stretch.events) {
-    if (static_cast<std::int64_t>(event.step) >= first) {
-      merger_.take(process, event);
+  const std::int64_t first = events_.steps_of(process);
+  for (const unidle_step& step : stretch.steps) {
+    if (static_cast<std::int64_t>(step.step) >= first) {
+      events_.take_step(process, step);
     }
   }
-  const std::int64_t next = merger_.steps_of(process);
-  merger_.skip_steps_before(process, next);  // it may live, and tell of them yet
-  writer_.set(record::Position{path.filename().string(), process, static_cast<std::int64_t>(stretch.process_start), 0,
-                               next, next});
+  const std::int64_t next = events_.steps_of(process);
+  events_.skip_steps_before(process, next);  // it may live, and tell of them yet
+  writer_.set(
+      record::Position{path.filename().string(), process, static_cast<std::int64_t>(stretch.process_start), 0, next});
 }
 
 void Collector::take_notes(std::int64_t now_ns) {
@@ -267,7 +237,7 @@ void Collector::take_notes_of(Notes& notes, std::int64_t now_ns) {
   notes.reader.drain([&](nlohmann::json body) {
     probe_seen_ = true;
     python_seen_ = python_seen_ || is_running_shim(body);
-    merger_.take_note(notes.position.process, now_ns, std::move(body));
+    events_.take_note(notes.position.process, now_ns, std::move(body));
   });
   notes.position.taken = notes.reader.position();
   const bool came = notes.position.taken != before;
@@ -291,6 +261,7 @@ void Collector::write_positions() {
 void Collector::settle() {
   for (auto at = rings_.begin(); at != rings_.end();) {
     Ring& ring = at->second;
+    ring.reader->release();
     if (!ring.done) {
       ++at;
       continue;
@@ -303,7 +274,7 @@ void Collector::settle() {
     at = rings_.erase(at);
     const auto same = [&](const auto& other) { return other.second.position.process == process; };
     if (std::none_of(rings_.begin(), rings_.end(), same)) {
-      merger_.forget(process);
+      events_.forget(process);
     }
   }
   for (const Path& stretch : std::exchange(read_stretches_, {})) {

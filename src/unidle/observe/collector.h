@@ -24,14 +24,16 @@ namespace unidle::observe {
 /// was, and nothing is lost or taken twice. Not thread-safe. Throws what the writer throws.
 class Collector {
  public:
-  /// The writer and the merger must outlive it; the writer commits on flush() only.
-  Collector(std::filesystem::path folder, record::Writer& writer, EventMerger& merger,
+  /// The writer and the event writer must outlive it; the writer commits on flush() only.
+  Collector(std::filesystem::path folder, record::Writer& writer, EventWriter& events,
             probe::OpenFile opener = probe::open_file);
 
   /// Goes on where another one was; before anything else.
   void resume(const record::ResumePoint& point);
   /// All rings; often.
   void take_events();
+  /// Whether a ring may soon have no room for what comes: time to commit.
+  bool crowded() const;
   /// All there is, at the end: also rings that could not be opened earlier, and steps that are marked and not yet told
   /// of. Their processes may live.
   void take_all_events();
@@ -39,7 +41,7 @@ class Collector {
   void take_notes(std::int64_t now_ns);
   /// Before each commit.
   void write_positions();
-  /// After each commit: removes the files of processes that have ended.
+  /// After each commit: rings have room again, and the files of processes that have ended are removed.
   void settle();
   /// The run is over and all is committed: removes all files of processes.
   void remove_files();
@@ -51,8 +53,6 @@ class Collector {
   std::uint64_t dropped() const;
   std::uint64_t events_refused() const;
   std::uint64_t notes_refused() const;
-  /// Events that were written over before a recorder that was killed had put them into the record.
-  std::uint64_t lost() const { return lost_; }
   /// What could not be read; the first ones.
   std::vector<std::string> problems() const;
 
@@ -82,7 +82,6 @@ class Collector {
   void open_ring(const Path& path, bool everything);
   void open_notes(const Path& path);
   const record::Position* earlier(const Path& path) const;
-  void take_left(Ring& ring);
   void drain(Ring& ring);
   void end(const Path& path, Ring& ring);
   void drain_rings(bool everything);
@@ -92,22 +91,20 @@ class Collector {
 
   Path folder_;
   record::Writer& writer_;
-  EventMerger& merger_;
+  EventWriter& events_;
   probe::OpenFile opener_;
   Processes processes_;
   std::map<std::string, record::Position> earlier_;  // by file name, of a collector before us
-  bool resumed_ = false;
   std::map<Path, Ring> rings_;
   std::map<Path, Notes> notes_;
   std::map<Path, Unready> unready_;
   std::set<Path> stretches_;
   std::set<Path> read_stretches_;  // of processes that have ended
-  std::vector<unidle_event> events_;
+  std::vector<probe::Slot> slots_;
   std::uint64_t round_ = 0;
   std::uint64_t dropped_ = 0;  // of rings that are gone; likewise the next two
   std::uint64_t refused_ = 0;
   std::uint64_t notes_refused_ = 0;
-  std::uint64_t lost_ = 0;
   bool probe_seen_ = false;
   bool python_seen_ = false;
   std::vector<std::string> problems_;

@@ -32,14 +32,15 @@ class CollectorTest : public ::testing::Test {
   }
   ~CollectorTest() override { ::unsetenv("UNIDLE_PROBE_DIR"); }
 
-  static void emit(unidle_probe* probe, std::uint32_t kind, std::uint64_t step, std::uint64_t duration_ns = 10) {
-    const unidle_event event{1000 * step + 1, duration_ns, step, 4, 1, 0, kind, 0, 0};
-    unidle_probe_emit(probe, &event);
-  }
   static void emit_step(unidle_probe* probe, std::uint64_t step) {
-    emit(probe, UNIDLE_EVENT_INPUT, step);
-    emit(probe, UNIDLE_EVENT_FORWARD, step);
-    emit(probe, UNIDLE_EVENT_STEP, step, 100);
+    unidle_step event{};
+    event.t_ns = 1000 * step + 1;
+    event.duration_ns = 100;
+    event.step = step;
+    event.samples = 4;
+    event.seen = UNIDLE_STEP_INPUT | UNIDLE_STEP_FORWARD;
+    event.input_ns = event.forward_ns = 10;
+    unidle_probe_step(probe, &event);
   }
   /// A ring as the process `pid` that was started at `start` leaves it when it ends: one step.
   void leave_ring(const std::string& name, std::uint32_t pid, std::uint64_t start) {
@@ -56,18 +57,19 @@ class CollectorTest : public ::testing::Test {
 
   struct Session {
     explicit Session(const CollectorTest& test, probe::OpenFile opener = probe::open_file)
-        : writer(test.folder_.path()), merger(writer), collector(test.probe_, writer, merger, std::move(opener)) {
+        : writer(test.folder_.path()), events(writer), collector(test.probe_, writer, events, std::move(opener)) {
       writer.commit_on_flush_only();
     }
     void round(std::int64_t now) {
       collector.take_events();
       collector.take_notes(now);
+      events.write_work();
       collector.write_positions();
       writer.flush();
       collector.settle();
     }
     record::Writer writer;
-    EventMerger merger;
+    EventWriter events;
     Collector collector;
   };
 
@@ -153,12 +155,13 @@ TEST_F(CollectorTest, ANoteAfterAnyNumberOfQuietRoundsIsRead) {
     fs::create_directories(probe_folder);
     ::setenv("UNIDLE_PROBE_DIR", probe_folder.c_str(), 1);
     record::Writer writer(run.path());
-    EventMerger merger(writer);
-    Collector collector(probe_folder, writer, merger);
+    EventWriter events(writer);
+    Collector collector(probe_folder, writer, events);
     const auto round = [&](std::int64_t now) {
       collector.take_all_events();
       collector.take_notes(now);
       collector.write_positions();
+      writer.flush();
       collector.settle();
     };
     unidle_probe* probe = unidle_probe_open("train");
@@ -178,7 +181,7 @@ TEST_F(CollectorTest, ANoteAfterAnyNumberOfQuietRoundsIsRead) {
 /// The recorder is killed after each of its operations in turn; what goes on afterwards has every step once.
 TEST_F(CollectorTest, NothingIsLostOrTakenTwiceWhereverTheRecorderIsKilled) {
   constexpr std::uint64_t kSteps = 40;
-  for (int last = 0; last < 60; ++last) {
+  for (int last = 0; last < 72; ++last) {
     const TemporaryFolder run;
     const fs::path probe_folder = run.path() / "probe";
     fs::create_directories(probe_folder);
@@ -199,11 +202,12 @@ TEST_F(CollectorTest, NothingIsLostOrTakenTwiceWhereverTheRecorderIsKilled) {
       writer.commit_on_flush_only();
       writer.set_meta(record::meta::kPid, 1'000'000'000);
       writer.flush();
-      EventMerger merger(writer);
-      Collector collector(probe_folder, writer, merger);
+      EventWriter events(writer);
+      Collector collector(probe_folder, writer, events);
       for (int round = 0; round < 100; ++round) {
         operation([&] { collector.take_events(); });
         operation([&] { collector.take_notes(round); });
+        operation([&] { events.write_work(); });
         operation([&] { collector.write_positions(); });
         operation([&] { writer.flush(); });
         operation([&] { collector.settle(); });
@@ -213,18 +217,17 @@ TEST_F(CollectorTest, NothingIsLostOrTakenTwiceWhereverTheRecorderIsKilled) {
     }
     for (std::uint64_t step = 0; step < kSteps; ++step) {
       emit_step(probe, step);
-      emit(probe, UNIDLE_EVENT_SAMPLE, step, 5);
+      const unidle_event sample{1000 * step + 1, 5, 0, 0, 0, 0, UNIDLE_EVENT_SAMPLE, 0, 0};
+      unidle_probe_emit(probe, &sample);
       unidle_probe_note(probe, R"({"type":"metric","name":"psnr","value":1})");
       ::usleep(step % 7 == 0 ? 300 : 0);
     }
-    emit(probe, UNIDLE_EVENT_INPUT, kSteps);  // a step that is not over
     int status = 0;
     ::waitpid(child, &status, 0);
     ASSERT_TRUE(WIFSIGNALED(status)) << last;
 
     recover(run.path());
-    emit(probe, UNIDLE_EVENT_FORWARD, kSteps);  // the process has outlived unidle, and goes on
-    emit(probe, UNIDLE_EVENT_STEP, kSteps, 100);
+    emit_step(probe, kSteps);  // the process has outlived unidle, and goes on
     unidle_probe_close(probe);
     recover(run.path());
     EXPECT_EQ(recover(run.path()), 0U) << last;
@@ -288,6 +291,32 @@ TEST_F(CollectorTest, AStretchThatEndsWhileItIsReadIsNotLost) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     ASSERT_EQ(steps[i].index, static_cast<std::int64_t>(i));
   }
+  unidle_probe_close(probe);
+}
+
+/// More samples than the ring has room for, each second: it is committed and released before it is full.
+TEST_F(CollectorTest, ACrowdedRingAsksForACommit) {
+  unidle_probe* probe = unidle_probe_open("train");
+  Session session(*this);
+  const unidle_event sample{1, 5, 0, 0, 0, 0, UNIDLE_EVENT_SAMPLE, 1, 0};
+  std::uint64_t commits = 0;
+  constexpr std::uint64_t kSamples = 10 * probe::kRingCapacity;
+  for (std::uint64_t i = 0; i < kSamples; ++i) {
+    unidle_probe_emit(probe, &sample);
+    if (i % 1000 == 0) {
+      session.collector.take_events();
+      if (session.collector.crowded()) {
+        session.round(1);
+        ++commits;
+      }
+    }
+  }
+  session.round(2);
+  EXPECT_EQ(unidle_probe_dropped(probe), 0U);
+  EXPECT_GE(commits, 30U);
+  const auto work = record::Reader(folder_.path()).sample_work();
+  ASSERT_THAT(work, SizeIs(1)) << "the sums of one second";
+  EXPECT_EQ(work[0].samples, static_cast<std::int64_t>(kSamples));
   unidle_probe_close(probe);
 }
 

@@ -32,30 +32,38 @@ TEST(ObservedProgram, DISABLED_Train) {
   unidle_probe* probe = unidle_probe_open("train");
   ASSERT_NE(probe, nullptr);
   const auto emit = [&](std::uint32_t kind, std::uint64_t step, std::uint64_t duration_ns, std::uint64_t a = 0,
-                        std::uint64_t b = 0, double value = 0) {
-    const unidle_event event{unidle_probe_now_ns(), duration_ns, step, a, b, value, kind, 0, 0};
+                        double value = 0) {
+    const unidle_event event{unidle_probe_now_ns(), duration_ns, step, a, 0, value, kind, 0, 0};
     unidle_probe_emit(probe, &event);
   };
   unidle_probe_note(probe, R"({"type":"setting","knob":"loader.workers","value":4,"source":"effective"})");
   unidle_probe_note(probe, R"({"type":"metric","name":"psnr","value":31.5,"step":2,"samples":64})");
   unidle_probe_note(probe, R"({"type":"exception","text":"boom"})");
   emit(UNIDLE_EVENT_STARTUP, 0, 5);
-  for (std::uint64_t step = 0; step < 3; ++step) {
-    for (int micro = 0; micro < 2; ++micro) {
-      emit(UNIDLE_EVENT_INPUT, step, 10);
-      emit(UNIDLE_EVENT_FORWARD, step, 20);
-      emit(UNIDLE_EVENT_BACKWARD, step, 30);
-      emit(UNIDLE_EVENT_SYNC, step, 1);
-    }
-    emit(UNIDLE_EVENT_OPTIMIZER, step, 40);
-    if (step == 1) {
-      emit(UNIDLE_EVENT_LOSS, step, 0, 32, 0, 0.25);
-    }
-    emit(UNIDLE_EVENT_STEP, step, 200, 32, 2);
+  for (std::uint64_t number = 0; number < 3; ++number) {
+    unidle_step step{};
+    step.t_ns = unidle_probe_now_ns();
+    step.duration_ns = 200;
+    step.step = number;
+    step.samples = 32;
+    step.micro_batches = 2;
+    step.seen = UNIDLE_STEP_INPUT | UNIDLE_STEP_FORWARD | UNIDLE_STEP_BACKWARD | UNIDLE_STEP_OPTIMIZER |
+                UNIDLE_STEP_SYNC | (number == 1 ? UNIDLE_STEP_LOSS : 0);
+    step.input_ns = 20;
+    step.transfer_ns = 99;  // not seen
+    step.forward_ns = 40;
+    step.backward_ns = 60;
+    step.optimizer_ns = 41;
+    step.sync_ns = 2;
+    step.syncs = 3;
+    step.loss = 0.25;
+    step.samples_before = 32;
+    step.log_ns = number == 2 ? 2'000'000'000 : 0;
+    unidle_probe_step(probe, &step);
   }
-  emit(UNIDLE_EVENT_LOSS, 2, 0, 64, 0, 0.125);  // read back late
-  emit(UNIDLE_EVENT_SAMPLE, 0, 100, 1, 4096);
-  emit(UNIDLE_EVENT_SAMPLE, 0, 300, 2, 4096);
+  emit(UNIDLE_EVENT_LOSS, 2, 0, 64, 0.125);  // read back late
+  emit(UNIDLE_EVENT_SAMPLE, 0, 100, 1);
+  emit(UNIDLE_EVENT_SAMPLE, 0, 300, 2);
   emit(UNIDLE_EVENT_VALIDATE, 0, 50, 128);
   unidle_probe_close(probe);
 }
@@ -78,7 +86,7 @@ class Observe : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(Observe, StepsAreJoinedFromTheirParts) {
+TEST_F(Observe, AStepIsRecordedAsItWasTold) {
   ASSERT_TRUE(run(training()).status.ok());
   const std::vector<record::Step> steps = reader().steps();
   ASSERT_THAT(steps, SizeIs(3));
@@ -89,13 +97,21 @@ TEST_F(Observe, StepsAreJoinedFromTheirParts) {
   EXPECT_EQ(steps[1].input_ns, 20);
   EXPECT_EQ(steps[1].forward_ns, 40);
   EXPECT_EQ(steps[1].backward_ns, 60);
-  EXPECT_EQ(steps[1].optimizer_ns, 40);
+  EXPECT_EQ(steps[1].optimizer_ns, 41);
   EXPECT_EQ(steps[1].sync_ns, 2);
-  EXPECT_EQ(steps[1].syncs, 2);
+  EXPECT_EQ(steps[1].syncs, 3);
   EXPECT_FALSE(steps[1].transfer_ns.has_value());
   EXPECT_EQ(steps[1].loss, 0.25);
   EXPECT_EQ(steps[1].samples_before, 32);
   EXPECT_FALSE(steps[0].loss.has_value());
+  EXPECT_FALSE(steps[0].samples_before.has_value());
+  const std::vector<record::Series> series = reader().all_series();
+  const auto log = std::find_if(series.begin(), series.end(), [](auto& one) { return one.name == "step.log"; });
+  ASSERT_NE(log, series.end());
+  const std::vector<record::Point> points = reader().points(*log);
+  ASSERT_THAT(points, SizeIs(1));
+  EXPECT_EQ(points[0].t_ns, steps[2].t_ns);
+  EXPECT_EQ(points[0].value, 2);
 }
 
 TEST_F(Observe, NotesSpansAndSamplesReachTheRecord) {
@@ -232,48 +248,65 @@ TEST_F(Observe, DamagedRingsAndNotesAreProblemsAndNothingMore) {
   EXPECT_EQ(reader().meta(record::meta::kProblems)->size(), 2U);
 }
 
-TEST(Merger, StepsOfSeveralProcessesStayApart) {
+TEST(EventWriter, WhatIsNotSeenIsNoZero) {
   const TemporaryFolder folder;
   {
     record::Writer writer(folder.path());
-    EventMerger merger(writer);
-    unidle_event input{1, 5, 0, 0, 0, 0, UNIDLE_EVENT_INPUT, 0, 0};
-    unidle_event step{1, 9, 0, 1, 0, 0, UNIDLE_EVENT_STEP, 0, 0};
-    unidle_event loss{1, 0, 1, 0, 0, std::nan(""), UNIDLE_EVENT_LOSS, 0, 0};
-    merger.take(10, input);
-    merger.take(20, step);
-    merger.take(10, step);
-    step.step = 1;
-    merger.take(10, loss);
-    merger.take(10, step);
-    merger.finish();
+    EventWriter events(writer);
+    unidle_step step{1, 9, 0, 1, 0, std::nan(""), UNIDLE_EVENT_STEP, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0};
+    events.take_step(20, step);
+    step.seen = UNIDLE_STEP_INPUT | UNIDLE_STEP_LOSS;
+    events.take_step(10, step);
+    step.seen = UNIDLE_STEP_SYNC;
+    events.take_step(10, step);
   }
   const auto steps = record::Reader(folder.path()).steps();
   ASSERT_THAT(steps, SizeIs(3));
   EXPECT_FALSE(steps[0].input_ns.has_value());
+  EXPECT_FALSE(steps[0].loss.has_value());
+  EXPECT_EQ(steps[0].micro_batches, 1);
   EXPECT_EQ(steps[1].input_ns, 5);
-  EXPECT_EQ(steps[1].micro_batches, 1);
-  EXPECT_TRUE(std::isnan(steps[2].loss.value()));
+  EXPECT_TRUE(std::isnan(steps[1].loss.value()));
+  EXPECT_EQ(steps[2].sync_ns, 0);
+  EXPECT_EQ(steps[2].syncs, 0);
 }
 
-TEST(Merger, PartsWithoutStepsDoNotPileUp) {
-  const TemporaryFolder folder;
-  record::Writer writer(folder.path());
-  EventMerger merger(writer);
-  for (std::uint64_t i = 0; i < 20'000; ++i) {
-    merger.take(1, {1, 5, i, 0, 0, 0, UNIDLE_EVENT_INPUT, 0, 0});
-    merger.take(1, {1, 5, i, 0, 0, 0, UNIDLE_EVENT_LOSS, 0, 0});
-  }
-  EXPECT_LE(merger.open_steps(), 4096U);
-}
-
-TEST(Merger, ADevicesPeriodIsASeriesWhereItIsKnown) {
+/// Each commit writes what has come since the last one: nothing is held back that a kill would lose.
+TEST(EventWriter, WorkOfOneSecondAddsUpOverCommits) {
   const TemporaryFolder folder;
   {
     record::Writer writer(folder.path());
-    EventMerger merger(writer);
-    merger.take(7, {1, 2'000'000'000, 0, 0, 0, 0, UNIDLE_EVENT_DEVICE, 0, 0});
-    merger.take(7, {5, 3'000'000'000, 1, 4'000'000'000, 0, 0, UNIDLE_EVENT_DEVICE, 0, 0});
+    EventWriter events(writer);
+    for (const std::uint64_t ns : {100U, 300U, 200U}) {
+      probe::Slot slot{};
+      slot.event = {5'000'000'000, ns, 0, 7, 64, 0, UNIDLE_EVENT_SAMPLE, 1, 0};
+      events.take(10, slot);
+      events.write_work();
+    }
+    probe::Slot far{};  // more than any number holds
+    far.event = {5'000'000'000, 1, 0, 7, INT64_MAX, 0, UNIDLE_EVENT_SAMPLE, 2, 0};
+    for (int i = 0; i < 4; ++i) {
+      events.take(10, far);
+      events.write_work();
+    }
+  }
+  const auto work = record::Reader(folder.path()).sample_work();
+  ASSERT_THAT(work, SizeIs(2));
+  EXPECT_EQ(work[0].t_ns, 5'000'000'000);
+  EXPECT_EQ(work[0].samples, 3);
+  EXPECT_EQ(work[0].busy_ns, 600);
+  EXPECT_EQ(work[0].slowest_ns, 300);
+  EXPECT_EQ(work[0].bytes, 192);
+  EXPECT_EQ(work[1].bytes, INT64_MAX);
+}
+
+TEST(EventWriter, ADevicesPeriodIsASeriesWhereItIsKnown) {
+  const TemporaryFolder folder;
+  {
+    record::Writer writer(folder.path());
+    EventWriter events(writer);
+    events.take(7, {.event = {1, 2'000'000'000, 0, 0, 0, 0, UNIDLE_EVENT_DEVICE, 0, 0}});
+    events.take(7, {.event = {5, 3'000'000'000, 1, 4'000'000'000, 0, 0, UNIDLE_EVENT_DEVICE, 0, 0}});
   }
   const record::Reader reader(folder.path());
   std::map<std::string, std::vector<double>> values;
@@ -286,14 +319,14 @@ TEST(Merger, ADevicesPeriodIsASeriesWhereItIsKnown) {
   EXPECT_THAT(values["step.device_period"], ElementsAre(4.0));
 }
 
-TEST(Merger, OddNotesAreKeptAsNotes) {
+TEST(EventWriter, OddNotesAreKeptAsNotes) {
   const TemporaryFolder folder;
   {
     record::Writer writer(folder.path());
-    EventMerger merger(writer);
+    EventWriter events(writer);
     for (const char* text : {R"({"type":5})", R"({"type":"setting"})", R"({"type":"metric","name":1,"value":"x"})",
                              R"({"type":"setting","knob":["a"],"value":null,"source":3,"t_ns":"soon"})", "{}"}) {
-      merger.take_note(1, 7, nlohmann::json::parse(text));
+      events.take_note(1, 7, nlohmann::json::parse(text));
     }
   }
   const record::Reader reader(folder.path());

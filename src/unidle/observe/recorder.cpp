@@ -66,8 +66,8 @@ Recorder::Recorder(const fs::path& folder, const std::vector<std::string>& argv,
     writer_->commit_on_flush_only();
     make_folders(folder_ / "probe");
     lock_ = lock_folder(folder_ / "probe");
-    merger_.emplace(*writer_);
-    collector_.emplace(folder_ / "probe", *writer_, *merger_);
+    events_.emplace(*writer_);
+    collector_.emplace(folder_ / "probe", *writer_, *events_);
   } catch (const std::exception& error) {
     const auto* failure = dynamic_cast<const Error*>(&error);
     if (failure != nullptr && failure->code() == ErrorCode::kUsage) {
@@ -83,7 +83,7 @@ Recorder::~Recorder() = default;
 
 void Recorder::close() {
   collector_.reset();
-  merger_.reset();
+  events_.reset();
   writer_.reset();
   lock_.reset();
 }
@@ -159,16 +159,15 @@ void Recorder::loop(std::stop_token stop) {
 
 void Recorder::collect(bool everything) {
   const std::int64_t now = clock_.now_ns();
-  const bool second = everything || now >= next_second_ns_;
   guarded([&](record::Writer& writer) {
     everything ? collector_->take_all_events() : collector_->take_events();
     take_devices();
     take_readings();
-    if (second) {
+    if (everything || now >= next_second_ns_ || collector_->crowded()) {
       next_second_ns_ = now + kNsPerSecond;
       collector_->take_notes(now);
       look_for_unseen();
-      merger_->write_seconds(now);
+      events_->write_work();
       write_tails(everything);
       collector_->write_positions();
       writer.flush();
@@ -187,7 +186,7 @@ void Recorder::look_for_unseen() {
   next_unseen_ns_ = now + std::max(kNsPerSecond, (now - started_ns_) / 4);
   if (const auto unseen = find_unseen(root_pid_, collector_->reporting())) {
     unseen_told_ = true;
-    merger_->take_note(unseen->pid, now,
+    events_->take_note(unseen->pid, now,
                        {{"type", "unseen"}, {"command", unseen->command}, {"why", to_string(unseen->why)}});
   }
 }
@@ -290,7 +289,7 @@ void Recorder::write_end(int code, int signal, std::string_view outcome) {
     }
   });
   guarded([&](record::Writer& writer) {
-    merger_->finish();
+    events_->write_work();
     nlohmann::json exit = {{"code", code}, {"signal", signal}};
     // The kernel tells nobody else that it was for want of memory.
     if (const auto kills = telemetry::read_cgroup_use().oom_kills; kills && oom_kills_ && *kills >= *oom_kills_) {

@@ -68,7 +68,7 @@ class Recorder {
   Clock& clock_;
   std::optional<record::Writer> writer_;
   UniqueFd lock_;  // on the probe folder: somebody records
-  std::optional<EventMerger> merger_;
+  std::optional<EventWriter> events_;
   std::optional<Collector> collector_;
   std::shared_ptr<Queue> queue_;
   bool nvml_seen_ = false;

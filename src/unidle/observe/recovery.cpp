@@ -85,20 +85,17 @@ bool lives(std::int64_t pid) { return pid > 0 && (::kill(static_cast<pid_t>(pid)
 std::uint64_t take_left(const fs::path& folder, const Before& before) {
   record::Writer writer(folder, record::Begin::kResume);
   writer.commit_on_flush_only();
-  EventMerger merger(writer);
-  Collector collector(folder / "probe", writer, merger);
+  EventWriter events(writer);
+  Collector collector(folder / "probe", writer, events);
   collector.resume(*before.point);
   collector.take_all_events();
   collector.take_notes(system_clock().now_ns());
   collector.write_positions();
-  merger.finish();
+  events.write_work();
   if (!before.over) {
     std::vector<std::string> problems = before.problems;
     problems.push_back(
-        fmt::format("unidle was killed while it recorded: {} steps come from what it had left", merger.steps()));
-    if (collector.lost() > 0) {
-      problems.push_back(fmt::format("{} events were written over meanwhile", collector.lost()));
-    }
+        fmt::format("unidle was killed while it recorded: {} steps come from what it had left", events.steps()));
     const bool python = before.python || collector.python_seen();
     writer.set_meta(record::meta::kProblems, problems);
     writer.set_meta(record::meta::kDropped, before.dropped + collector.dropped());
@@ -112,7 +109,7 @@ std::uint64_t take_left(const fs::path& folder, const Before& before) {
     collector.remove_files();
     writer.flush();
   }
-  return merger.steps();
+  return events.steps();
 }
 
 }  // namespace

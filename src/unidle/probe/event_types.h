@@ -5,9 +5,11 @@
 // shim writes against that table.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 
 #include "unidle/probe/unidle_probe.h"
 
@@ -26,27 +28,7 @@ struct EventShape {
 constexpr std::string_view field_name(std::string_view field) { return field.substr(0, field.find(':')); }
 
 inline constexpr std::array kEventShapes = {
-    EventShape{.kind = UNIDLE_EVENT_STEP,
-               .name = "STEP",
-               .meaning = "one optimiser step, begin to end",
-               .a = "samples",
-               .b = "micro_batches"},
-    EventShape{.kind = UNIDLE_EVENT_INPUT,
-               .name = "INPUT",
-               .meaning = "waited for the next batch",
-               .a = "ready: batches that were ready"},
-    EventShape{.kind = UNIDLE_EVENT_TRANSFER,
-               .name = "TRANSFER",
-               .meaning = "host-to-device copy",
-               .a = "bytes",
-               .b = "how: bit 0 pinned, bit 1 blocking"},
-    EventShape{.kind = UNIDLE_EVENT_FORWARD, .name = "FORWARD"},
-    EventShape{.kind = UNIDLE_EVENT_BACKWARD, .name = "BACKWARD"},
-    EventShape{.kind = UNIDLE_EVENT_OPTIMIZER, .name = "OPTIMIZER"},
-    EventShape{.kind = UNIDLE_EVENT_SYNC,
-               .name = "SYNC",
-               .meaning = "the host waited for the device",
-               .value = "waits: how many; 0 is one"},
+    EventShape{.kind = UNIDLE_EVENT_STEP, .name = "STEP", .meaning = "one optimiser step, with fields of its own"},
     EventShape{.kind = UNIDLE_EVENT_SAMPLE,
                .name = "SAMPLE",
                .meaning = "samples were produced",
@@ -59,16 +41,9 @@ inline constexpr std::array kEventShapes = {
     EventShape{.kind = UNIDLE_EVENT_CHECKPOINT, .name = "CHECKPOINT"},
     EventShape{.kind = UNIDLE_EVENT_LOSS,
                .name = "LOSS",
-               .meaning = "training loss",
+               .meaning = "training loss of a step that is over",
                .a = "samples_before: seen before this step",
                .value = "loss"},
-    EventShape{.kind = UNIDLE_EVENT_LOG, .name = "LOG", .meaning = "printing, logging, progress bars inside the loop"},
-    EventShape{.kind = UNIDLE_EVENT_FLUSH,
-               .name = "FLUSH",
-               .meaning = "the allocator was flushed or garbage collected inside the loop"},
-    EventShape{.kind = UNIDLE_EVENT_LOADER_START,
-               .name = "LOADER_START",
-               .meaning = "loader workers were started or shut down; it is part of the step's INPUT too"},
     EventShape{
         .kind = UNIDLE_EVENT_DEVICE,
         .name = "DEVICE",
@@ -83,9 +58,23 @@ inline constexpr std::array kEventShapes = {
                .value = "matrix_share: of the kernels' time on matrix units, -1 without kernels"},
 };
 
+/// The parts of a step: the bit of `seen` and the name.
+inline constexpr std::array kStepFields = {
+    std::pair{UNIDLE_STEP_INPUT, "INPUT"},         std::pair{UNIDLE_STEP_TRANSFER, "TRANSFER"},
+    std::pair{UNIDLE_STEP_FORWARD, "FORWARD"},     std::pair{UNIDLE_STEP_BACKWARD, "BACKWARD"},
+    std::pair{UNIDLE_STEP_OPTIMIZER, "OPTIMIZER"}, std::pair{UNIDLE_STEP_SYNC, "SYNC"},
+    std::pair{UNIDLE_STEP_LOSS, "LOSS"},
+};
+
+constexpr bool is_kind(std::uint32_t kind) {
+  return std::any_of(kEventShapes.begin(), kEventShapes.end(),
+                     [kind](const EventShape& shape) { return static_cast<std::uint32_t>(shape.kind) == kind; });
+}
+
 /// REQUIRES: a kind of the list.
 constexpr const EventShape& shape_of(unidle_event_kind kind) {
-  return kEventShapes[static_cast<std::size_t>(kind) - UNIDLE_EVENT_STEP];
+  return *std::find_if(kEventShapes.begin(), kEventShapes.end(),
+                       [kind](const EventShape& shape) { return shape.kind == kind; });
 }
 
 /// A whole number that events of that kind have in `a`, `b` or `reserved`; another name does not compile.

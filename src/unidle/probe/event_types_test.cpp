@@ -14,9 +14,12 @@ namespace {
 
 TEST(EventTypes, TheListIsInTheOrderOfItsKinds) {
   for (std::size_t i = 0; i < kEventShapes.size(); ++i) {
-    EXPECT_EQ(static_cast<std::size_t>(kEventShapes[i].kind), i + 1) << kEventShapes[i].name;
+    EXPECT_TRUE(i == 0 || kEventShapes[i - 1].kind < kEventShapes[i].kind) << kEventShapes[i].name;
     EXPECT_EQ(&shape_of(kEventShapes[i].kind), &kEventShapes[i]);
+    EXPECT_TRUE(is_kind(kEventShapes[i].kind));
   }
+  EXPECT_FALSE(is_kind(0));
+  EXPECT_FALSE(is_kind(UNIDLE_EVENT_STEP + 1));
 }
 
 TEST(EventTypes, EveryKindOfTheHeaderIsInTheList) {
@@ -55,6 +58,10 @@ std::string python_kinds() {
       "\"\"\"The kinds of events. Written by ./dev format from src/unidle/probe/event_types.h.\"\"\"\n\n";
   for (const EventShape& shape : kEventShapes) {
     module += std::string(shape.name) + " = " + std::to_string(shape.kind) + "\n";
+  }
+  module += "\n# What is known of a step.\n";
+  for (const auto& [bit, name] : kStepFields) {
+    module += std::string("SEEN_") + name + " = " + std::to_string(bit) + "\n";
   }
   return module;
 }

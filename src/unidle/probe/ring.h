@@ -13,7 +13,7 @@ namespace unidle::probe {
 constexpr std::uint64_t kRingMagic = 0x31474e52444e5500;  // "\0UNDRNG1" in the file, little-endian
 constexpr std::uint32_t kRingVersion = UNIDLE_PROBE_VERSION;
 constexpr std::size_t kHeaderBytes = 4096;
-/// 1 MiB of events: a tenth of a second, the collector's period, at 160 000 events a second.
+/// 2 MiB of events: a tenth of a second, the collector's period, at 160 000 events a second.
 constexpr std::uint64_t kRingCapacity = 16384;
 constexpr std::uint64_t kMaxRingCapacity = std::uint64_t{1} << 24;
 
@@ -24,6 +24,12 @@ constexpr std::uint32_t kRingClosed = 2;
 /// How a ring tells that its writer has ended, `RingHeader::locked`; stored in files: do not change.
 constexpr std::uint32_t kRecordLock = 1;  // POSIX, on the first byte
 constexpr std::uint32_t kFileLock = 2;    // flock(2)
+
+/// One event in the ring. `event.kind` tells which it is, whatever it is: the two begin alike.
+union Slot {
+  unidle_event event;
+  unidle_step step;
+};
 
 /// The first page of a ring file. Head, tail and dropped only grow; event i lies at slot i % capacity. The writer
 /// owns head and dropped, the reader owns tail; each has its cache line.
@@ -43,7 +49,8 @@ struct RingHeader {
   std::uint64_t process_start;  // of the writer, in clock ticks since the machine started; 0: not known
 };
 
-static_assert(sizeof(unidle_event) == 64 && std::is_trivially_copyable_v<unidle_event>);
+static_assert(sizeof(unidle_event) == 64 && sizeof(unidle_step) == 128 && sizeof(Slot) == 128);
+static_assert(std::is_trivially_copyable_v<Slot> && offsetof(unidle_step, kind) == offsetof(unidle_event, kind));
 static_assert(sizeof(RingHeader) == 256 && sizeof(RingHeader) <= kHeaderBytes);
 static_assert(offsetof(RingHeader, state) == 56 && offsetof(RingHeader, head) == 64);
 static_assert(offsetof(RingHeader, tail) == 128 && offsetof(RingHeader, dropped) == 192 &&
@@ -51,6 +58,6 @@ static_assert(offsetof(RingHeader, tail) == 128 && offsetof(RingHeader, dropped)
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free && sizeof(std::atomic<std::uint64_t>) == 8);
 static_assert((kRingCapacity & (kRingCapacity - 1)) == 0);
 
-constexpr std::size_t ring_file_bytes(std::uint64_t capacity) { return kHeaderBytes + capacity * sizeof(unidle_event); }
+constexpr std::size_t ring_file_bytes(std::uint64_t capacity) { return kHeaderBytes + capacity * sizeof(Slot); }
 
 }  // namespace unidle::probe

@@ -34,7 +34,7 @@ std::string header_problem(const RingHeader& header, std::uint64_t bytes) {
   if (header.magic != kRingMagic) {
     return "is not a ring";
   }
-  if (header.version != kRingVersion || header.event_bytes != sizeof(unidle_event)) {
+  if (header.version != kRingVersion || header.event_bytes != sizeof(Slot)) {
     return "has another version";
   }
   const std::uint64_t capacity = header.capacity;
@@ -47,10 +47,17 @@ std::string header_problem(const RingHeader& header, std::uint64_t bytes) {
   return {};
 }
 
-bool possible(const unidle_event& event) {
+bool possible(const Slot& slot) {
   constexpr std::uint64_t kMaxTime = kMaxInteger / 4;
-  return event.kind >= UNIDLE_EVENT_STEP && event.kind <= kEventShapes.back().kind && event.t_ns <= kMaxTime &&
-         event.duration_ns <= kMaxTime && event.step <= kMaxInteger && event.a <= kMaxInteger && event.b <= kMaxInteger;
+  const unidle_event& event = slot.event;
+  if (!is_kind(event.kind) || event.t_ns > kMaxTime || event.duration_ns > kMaxTime || event.step > kMaxInteger ||
+      event.a > kMaxInteger || event.b > kMaxInteger) {
+    return false;
+  }
+  const unidle_step& step = slot.step;
+  return event.kind != UNIDLE_EVENT_STEP ||
+         std::max({step.input_ns, step.transfer_ns, step.forward_ns, step.backward_ns, step.optimizer_ns, step.sync_ns,
+                   step.log_ns, step.flush_ns}) <= kMaxTime;
 }
 
 }  // namespace
@@ -89,7 +96,7 @@ std::unique_ptr<RingReader> RingReader::open(const std::filesystem::path& path, 
 }
 
 RingReader::RingReader(int fd, RingHeader* header, std::uint64_t capacity)
-    : fd_(fd), header_(header), capacity_(capacity), tail_(header->tail.load()) {
+    : fd_(fd), header_(header), capacity_(capacity), position_(header->tail.load()), released_(position_) {
   // Pairs with the release store of the magic.
   std::atomic_ref<std::uint64_t>(header->magic).load(std::memory_order_acquire);
   pid_ = header->pid;
@@ -103,53 +110,38 @@ RingReader::~RingReader() {
   ::close(fd_);
 }
 
-void RingReader::drain(std::vector<unidle_event>& events) {
+void RingReader::skip_to(std::uint64_t position) {
+  position_ = std::max(position_, std::min(position, header_->head.load(std::memory_order_acquire)));
+}
+
+void RingReader::drain(std::vector<Slot>& events) {
   // The size is asked for each time: to touch the mapping of a file that has been cut short would kill us.
   damaged_ = damaged_ || file_bytes(fd_) < ring_file_bytes(capacity_);
   if (damaged_) {
     return;
   }
   const std::uint64_t head = header_->head.load(std::memory_order_acquire);
-  if (head - tail_ > capacity_) {
+  if (head - position_ > capacity_) {
     damaged_ = true;
     return;
   }
-  const auto* slots = reinterpret_cast<const unidle_event*>(reinterpret_cast<const char*>(header_) + kHeaderBytes);
-  for (; tail_ != head; ++tail_) {
-    unidle_event event;
-    std::memcpy(&event, &slots[tail_ & (capacity_ - 1)], sizeof event);
-    if (possible(event)) {
-      events.push_back(event);
+  const auto* slots = reinterpret_cast<const Slot*>(reinterpret_cast<const char*>(header_) + kHeaderBytes);
+  for (; position_ != head; ++position_) {
+    Slot slot;
+    std::memcpy(&slot, &slots[position_ & (capacity_ - 1)], sizeof slot);
+    if (possible(slot)) {
+      events.push_back(slot);
     } else {
       ++refused_;
     }
   }
-  header_->tail.store(tail_, std::memory_order_release);
 }
 
-std::vector<std::pair<std::uint64_t, unidle_event>> RingReader::read_again(std::uint64_t from) {
-  std::vector<std::pair<std::uint64_t, unidle_event>> found;
-  // A place beyond the head, which nothing has been read up to, would have us look at 2^64 events.
-  damaged_ = damaged_ || header_->head.load(std::memory_order_acquire) - tail_ > capacity_;
-  if (damaged_ || file_bytes(fd_) < ring_file_bytes(capacity_)) {
-    return found;
+void RingReader::release() {
+  if (!damaged_ && file_bytes(fd_) >= kHeaderBytes) {
+    header_->tail.store(position_, std::memory_order_release);
+    released_ = position_;
   }
-  const auto oldest = [this] {
-    const std::uint64_t head = header_->head.load(std::memory_order_acquire);
-    return head < capacity_ ? 0 : head - capacity_;
-  };
-  const auto* slots = reinterpret_cast<const unidle_event*>(reinterpret_cast<const char*>(header_) + kHeaderBytes);
-  for (std::uint64_t i = std::max(from, oldest()); i < tail_; ++i) {
-    unidle_event event;
-    std::memcpy(&event, &slots[i & (capacity_ - 1)], sizeof event);
-    if (possible(event)) {
-      found.emplace_back(i, event);
-    }
-  }
-  // A writer that lives may have come round meanwhile, and be writing the slot that is the oldest now.
-  const std::uint64_t still = oldest();
-  std::erase_if(found, [still](const auto& entry) { return still > 0 && entry.first <= still; });
-  return found;
 }
 
 std::uint64_t RingReader::dropped() const {

@@ -11,11 +11,9 @@
 #include <vector>
 
 #include "unidle/base/handle.h"
-#include "unidle/probe/unidle_probe.h"
+#include "unidle/probe/ring.h"
 
 namespace unidle::probe {
-
-struct RingHeader;
 
 /// Opens a file as open(2) does: the readers open theirs by it, so that a test can count.
 using OpenFile = std::function<int(const char* path, int flags)>;
@@ -38,14 +36,17 @@ class RingReader {
   std::uint64_t process_start() const { return process_start_; }
   std::uint64_t started_ns() const { return started_ns_; }
   /// Number of the next event, from 0.
-  std::uint64_t position() const { return tail_; }
+  std::uint64_t position() const { return position_; }
+  /// Leaves out the events before that number: another reader has taken them.
+  void skip_to(std::uint64_t position);
 
-  /// Appends what has come since the last call and frees its room in the ring. Events that cannot be are left out
-  /// and counted. A ring found damaged yields nothing from then on.
-  void drain(std::vector<unidle_event>& events);
-  /// With their numbers, the events from number `from` to position() that another reader has taken already, as far as
-  /// they were not written over.
-  std::vector<std::pair<std::uint64_t, unidle_event>> read_again(std::uint64_t from);
+  /// Appends what has come since the last call. Events that cannot be are left out and counted. A ring found damaged
+  /// yields nothing from then on.
+  void drain(std::vector<Slot>& events);
+  /// Gives the room of what was drained back to the writer. Until then another reader would find it all.
+  void release();
+  /// Whether so much was drained and not released that the writer may soon run out of room.
+  bool crowded() const { return position_ - released_ > capacity_ / 4; }
   /// Events that its writer had to drop because the ring was full.
   std::uint64_t dropped() const;
   /// Events left out because their fields cannot be.
@@ -60,7 +61,8 @@ class RingReader {
   int fd_;
   RingHeader* header_;
   std::uint64_t capacity_;
-  std::uint64_t tail_;
+  std::uint64_t position_;
+  std::uint64_t released_;
   std::int64_t pid_ = 0;
   std::uint64_t process_start_ = 0;
   std::uint64_t started_ns_ = 0;

@@ -50,24 +50,26 @@ class Ring : public ::testing::Test {
     return RingReader::open(path, problem);
   }
 
-  static std::vector<unidle_event> drain(RingReader& reader) {
-    std::vector<unidle_event> events;
+  /// Drains and makes room.
+  static std::vector<Slot> drain(RingReader& reader) {
+    std::vector<Slot> events;
     reader.drain(events);
+    reader.release();
     return events;
   }
 
-  static unidle_event step(std::uint64_t index) {
-    unidle_event event{};
-    event.kind = UNIDLE_EVENT_STEP;
-    event.step = index;
-    event.t_ns = index;
-    return event;
+  static unidle_step step(std::uint64_t index) {
+    unidle_step step{};
+    step.step = index;
+    step.t_ns = index;
+    step.flush_ns = index;  // the last field
+    return step;
   }
 
   static void emit_steps(unidle_probe* probe, std::uint64_t from, std::uint64_t to) {
     for (std::uint64_t i = from; i < to; ++i) {
-      const unidle_event event = step(i);
-      unidle_probe_emit(probe, &event);
+      const unidle_step event = step(i);
+      unidle_probe_step(probe, &event);
     }
   }
 
@@ -78,8 +80,9 @@ TEST_F(Ring, EverythingIsANoOpWithoutTheVariable) {
   ::unsetenv("UNIDLE_PROBE_DIR");
   unidle_probe* probe = unidle_probe_open("train");
   EXPECT_EQ(probe, nullptr);
-  const unidle_event event = step(1);
+  const unidle_event event{};
   unidle_probe_emit(probe, &event);
+  emit_steps(probe, 0, 1);
   unidle_probe_note(probe, "{\"type\":\"x\"}");
   EXPECT_EQ(unidle_probe_dropped(probe), 0U);
   unidle_probe_close(probe);
@@ -97,7 +100,7 @@ TEST_F(Ring, LimitOnFileSizeNeverEndsTheProgram) {
     const rlimit small{100'000, RLIM_INFINITY};
     ::setrlimit(RLIMIT_FSIZE, &small);
     const bool refused = unidle_probe_open("train") == nullptr;
-    const rlimit large{2'000'000, RLIM_INFINITY};
+    const rlimit large{3'000'000, RLIM_INFINITY};
     ::setrlimit(RLIMIT_FSIZE, &large);
     unidle_probe* probe = unidle_probe_open("train");
     const std::string note = "{\"type\":\"" + std::string(1'000'000, 'x') + "\"}";
@@ -121,9 +124,13 @@ TEST_F(Ring, CarriesEventsInOrder) {
   EXPECT_THAT(drain(*reader), IsEmpty());
   unidle_event event{5, 6, 7, 8, 9, 0.5, UNIDLE_EVENT_SAMPLE, 3, 0};
   unidle_probe_emit(probe, &event);
-  const std::vector<unidle_event> events = drain(*reader);
-  ASSERT_THAT(events, SizeIs(1));
-  EXPECT_EQ(std::memcmp(&events[0], &event, sizeof event), 0);
+  unidle_step step{1, 2, 3, 4, 5, 0.25, 0, 99, 6, 7, 11, 12, 13, 14, 15, 16, 17, 18};
+  unidle_probe_step(probe, &step);
+  const std::vector<Slot> events = drain(*reader);
+  ASSERT_THAT(events, SizeIs(2));
+  EXPECT_EQ(std::memcmp(&events[0].event, &event, sizeof event), 0);
+  step.kind = UNIDLE_EVENT_STEP;
+  EXPECT_EQ(std::memcmp(&events[1].step, &step, sizeof step), 0);
   EXPECT_FALSE(reader->closed());
   unidle_probe_close(probe);
   EXPECT_TRUE(reader->closed());
@@ -135,8 +142,8 @@ TEST_F(Ring, WrapsAroundManyTimes) {
   std::uint64_t next = 0;
   for (std::uint64_t at = 0; at < 5 * kRingCapacity; at += 10'007) {
     emit_steps(probe, at, at + 10'007);
-    for (const unidle_event& event : drain(*reader)) {
-      ASSERT_EQ(event.step, next++);
+    for (const Slot& event : drain(*reader)) {
+      ASSERT_EQ(event.step.step, next++);
     }
   }
   EXPECT_GE(next, 5 * kRingCapacity);
@@ -149,12 +156,12 @@ TEST_F(Ring, FullRingDropsTheNewestAndCounts) {
   emit_steps(probe, 0, kRingCapacity + 10);
   EXPECT_EQ(unidle_probe_dropped(probe), 10U);
   const auto reader = open(file(".ring"));
-  const std::vector<unidle_event> events = drain(*reader);
+  const std::vector<Slot> events = drain(*reader);
   ASSERT_THAT(events, SizeIs(kRingCapacity));
-  EXPECT_EQ(events.back().step, kRingCapacity - 1);
+  EXPECT_EQ(events.back().step.step, kRingCapacity - 1);
   EXPECT_EQ(reader->dropped(), 10U);
   emit_steps(probe, 77, 78);
-  EXPECT_EQ(drain(*reader).at(0).step, 77U);
+  EXPECT_EQ(drain(*reader).at(0).step.step, 77U);
   unidle_probe_close(probe);
 }
 
@@ -170,10 +177,11 @@ TEST_F(Ring, ReaderAndWriterAtTheSameTimeLoseNothing) {
   std::uint64_t last = 0;
   for (bool over = false; !over;) {
     over = reader->closed();
-    for (const unidle_event& event : drain(*reader)) {
-      ASSERT_TRUE(seen == 0 || event.step > last);
-      ASSERT_EQ(event.t_ns, event.step);
-      last = event.step;
+    for (const Slot& event : drain(*reader)) {
+      ASSERT_TRUE(seen == 0 || event.step.step > last);
+      ASSERT_EQ(event.step.t_ns, event.step.step);
+      ASSERT_EQ(event.step.flush_ns, event.step.step);
+      last = event.step.step;
       ++seen;
     }
   }
@@ -270,18 +278,21 @@ TEST_F(Ring, DamagedHeaderBytesNeverHurtTheReader) {
 
 TEST_F(Ring, EventsThatCannotBeAreCounted) {
   unidle_probe* probe = unidle_probe_open("train");
-  unidle_event event = step(1);
-  event.kind = 0;
-  unidle_probe_emit(probe, &event);
-  event.kind = 9999;
-  unidle_probe_emit(probe, &event);
-  event = step(2);
-  event.duration_ns = ~std::uint64_t{0};
-  unidle_probe_emit(probe, &event);
+  unidle_event event{};
+  for (const std::uint32_t kind : {0U, 9999U, 2U}) {
+    event.kind = kind;
+    unidle_probe_emit(probe, &event);
+  }
+  for (std::uint64_t unidle_step::*field :
+       {&unidle_step::duration_ns, &unidle_step::input_ns, &unidle_step::flush_ns}) {
+    unidle_step impossible = step(2);
+    impossible.*field = ~std::uint64_t{0};
+    unidle_probe_step(probe, &impossible);
+  }
   emit_steps(probe, 3, 4);
   const auto reader = open(file(".ring"));
   EXPECT_THAT(drain(*reader), SizeIs(1));
-  EXPECT_EQ(reader->refused(), 3U);
+  EXPECT_EQ(reader->refused(), 6U);
   unidle_probe_close(probe);
 }
 
@@ -350,22 +361,71 @@ TEST_F(Ring, NotesThatWereReadAreRemovedAndMadeAnew) {
   unidle_probe_close(probe);
 }
 
-TEST_F(Ring, WhatAnotherReaderTookIsReadAgainUnlessItWasWrittenOver) {
+/// A program that was compiled with version 1 has events of 64 bytes alone: its steps come as such.
+TEST_F(Ring, AStepOfAnOlderProgramHasNoParts) {
+  unidle_probe* probe = unidle_probe_open("train");
+  emit_steps(probe, 0, kRingCapacity);  // what is left in the slot is none of it
+  const auto reader = open(file(".ring"));
+  drain(*reader);
+  const unidle_event event{1, 2, 3, 32, 4, 0, UNIDLE_EVENT_STEP, 0, 0};
+  unidle_probe_emit(probe, &event);
+  const auto events = drain(*reader);
+  ASSERT_THAT(events, SizeIs(1));
+  const unidle_step expected{1, 2, 3, 32, 0, 0, UNIDLE_EVENT_STEP, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+  EXPECT_EQ(std::memcmp(&events[0].step, &expected, sizeof expected), 0);
+  unidle_probe_close(probe);
+}
+
+TEST_F(Ring, ARingOfAnotherVersionIsRefused) {
+  unidle_probe_close(unidle_probe_open("train"));
+  const std::uint32_t old[] = {1, 64};
+  std::fstream(file(".ring"), std::ios::in | std::ios::out | std::ios::binary)
+      .seekp(8)
+      .write(reinterpret_cast<const char*>(old), sizeof old);
+  std::string problem;
+  EXPECT_EQ(RingReader::open(file(".ring"), problem), nullptr);
+  EXPECT_EQ(problem, "has another version");
+}
+
+TEST_F(Ring, WhatWasNotReleasedIsThereForAnotherReader) {
   unidle_probe* probe = unidle_probe_open("train");
   emit_steps(probe, 0, 100);
-  {
-    const auto before = open(file(".ring"));
-    EXPECT_THAT(drain(*before), SizeIs(100));
-  }
+  std::vector<Slot> events;
+  const auto before = open(file(".ring"));
+  before->drain(events);
+  EXPECT_THAT(events, SizeIs(100));
+  EXPECT_THAT(drain(*open(file(".ring"))), SizeIs(100));
   const auto reader = open(file(".ring"));
   EXPECT_EQ(reader->position(), 100U);
   EXPECT_THAT(drain(*reader), IsEmpty());
-  const auto again = reader->read_again(40);
-  ASSERT_THAT(again, SizeIs(60));
-  EXPECT_EQ(again.front().first, 40U);
-  EXPECT_EQ(again.front().second.step, 40U);
-  emit_steps(probe, 100, kRingCapacity + 70);  // 70 slots are written over, and one more may be just being written
-  EXPECT_THAT(reader->read_again(0), SizeIs(29));
+  unidle_probe_close(probe);
+}
+
+TEST_F(Ring, WhatIsInTheRecordIsLeftOut) {
+  unidle_probe* probe = unidle_probe_open("train");
+  emit_steps(probe, 0, 100);
+  const auto reader = open(file(".ring"));
+  reader->skip_to(40);
+  const auto events = drain(*reader);
+  ASSERT_THAT(events, SizeIs(60));
+  EXPECT_EQ(events.front().step.step, 40U);
+  reader->skip_to(10);  // never back
+  EXPECT_EQ(reader->position(), 100U);
+  unidle_probe_close(probe);
+}
+
+TEST_F(Ring, IsCrowdedUntilItIsReleased) {
+  unidle_probe* probe = unidle_probe_open("train");
+  const auto reader = open(file(".ring"));
+  std::vector<Slot> events;
+  emit_steps(probe, 0, kRingCapacity / 4);
+  reader->drain(events);
+  EXPECT_FALSE(reader->crowded());
+  emit_steps(probe, 0, 1);
+  reader->drain(events);
+  EXPECT_TRUE(reader->crowded());
+  reader->release();
+  EXPECT_FALSE(reader->crowded());
   unidle_probe_close(probe);
 }
 
@@ -379,7 +439,8 @@ TEST_F(Ring, ADamagedPlaceIsNotReadUpTo) {
       .seekp(offsetof(RingHeader, tail))
       .write(reinterpret_cast<const char*>(&beyond), sizeof beyond);
   const auto reader = open(path);
-  EXPECT_THAT(reader->read_again(0), IsEmpty());
+  reader->skip_to(beyond);
+  EXPECT_THAT(drain(*reader), IsEmpty());
   EXPECT_TRUE(reader->damaged());
 }
 

@@ -99,17 +99,20 @@ class Steps {
     }
     stepped_ = at;
   }
-  std::vector<unidle_event> take() { return std::move(events_); }
+  std::vector<unidle_step> take() { return std::move(steps_); }
 
  private:
   void end(std::uint64_t at) {
     if (at >= begin_) {
-      if (batches_ > 0) {
-        events_.push_back({begin_, waited_, index_, 0, 0, 0, UNIDLE_EVENT_INPUT, 0, 0});
-      }
-      const std::uint64_t samples = samples_ > 0 ? samples_ : header_.usual_samples;
-      const std::uint64_t batches = batches_ > 0 ? batches_ : header_.usual_batches;
-      events_.push_back({begin_, at - begin_, index_, samples, batches, 0, UNIDLE_EVENT_STEP, 0, 0});
+      unidle_step step{};
+      step.t_ns = begin_;
+      step.duration_ns = at - begin_;
+      step.step = index_;
+      step.samples = samples_ > 0 ? samples_ : header_.usual_samples;
+      step.micro_batches = static_cast<std::uint32_t>(batches_ > 0 ? batches_ : header_.usual_batches);
+      step.seen = batches_ > 0 ? UNIDLE_STEP_INPUT : 0;
+      step.input_ns = waited_;
+      steps_.push_back(step);
       index_ += 1;
     }
     begin_ = at;
@@ -120,10 +123,10 @@ class Steps {
   std::uint64_t index_, begin_, waited_, samples_, batches_;
   std::uint64_t stepped_;  // end of the optimiser of the step under way; 0: it has not stepped
   std::uint64_t seen_ = 0;
-  std::vector<unidle_event> events_;
+  std::vector<unidle_step> steps_;
 };
 
-std::vector<unidle_event> events_of(const Header& header, const Marks& marks) {
+std::vector<unidle_step> steps_of(const Header& header, const Marks& marks) {
   Steps steps(header);
   const auto sane = [](std::uint64_t time) { return time > 0 && time < kMostCount; };
   std::size_t step = 0;
@@ -169,7 +172,7 @@ std::optional<Stretch> read_stretch(const std::filesystem::path& path, const Ope
                         header.size < kMostCount && header.usual_samples < kMostCount &&
                         header.usual_batches < kMostCount && header.stepped_ns < kMostCount;
   if (header.open == 1 && possible) {
-    stretch.events = events_of(header, *marks);
+    stretch.steps = steps_of(header, *marks);
   }
   return stretch;
 }

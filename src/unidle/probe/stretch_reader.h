@@ -14,9 +14,9 @@ namespace unidle::probe {
 struct Stretch {
   std::int64_t pid = 0;
   std::uint64_t process_start = 0;
-  /// INPUT and STEP of each step that is over, as the process would have written them at the end of the stretch; none
-  /// while no stretch is under way.
-  std::vector<unidle_event> events;
+  /// Those that are over, as the process would have told of them at the end of the stretch; none while no stretch is
+  /// under way.
+  std::vector<unidle_step> steps;
 };
 
 /// As the file is now, whether its process lives or not. Nothing when it is no such file, not whole or damaged.

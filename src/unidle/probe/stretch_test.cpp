@@ -23,15 +23,6 @@ class StretchTest : public ::testing::Test {
     std::ofstream(path, std::ios::binary) << bytes;
     return read_stretch(path);
   }
-  static std::vector<unidle_event> steps_of(const Stretch& stretch) {
-    std::vector<unidle_event> steps;
-    for (const unidle_event& event : stretch.events) {
-      if (event.kind == UNIDLE_EVENT_STEP) {
-        steps.push_back(event);
-      }
-    }
-    return steps;
-  }
 
   TemporaryFolder folder_;
 };
@@ -50,17 +41,17 @@ TEST_F(StretchTest, CountsStepsByTheirBatches) {
   ASSERT_TRUE(stretch);
   EXPECT_EQ(stretch->pid, 77);
   EXPECT_EQ(stretch->process_start, 4321U);
-  const auto steps = steps_of(*stretch);
+  const auto& steps = stretch->steps;
   ASSERT_THAT(steps, SizeIs(2));  // the third has one of its batches only
   EXPECT_EQ(steps[0].step, 40U);
   EXPECT_EQ(steps[0].t_ns, 100U);
   EXPECT_EQ(steps[0].duration_ns, 30U);
-  EXPECT_EQ(steps[0].a, 32U);
-  EXPECT_EQ(steps[0].b, 2U);
+  EXPECT_EQ(steps[0].samples, 32U);
+  EXPECT_EQ(steps[0].micro_batches, 2U);
   EXPECT_EQ(steps[1].t_ns, 130U);
   EXPECT_EQ(steps[1].duration_ns, 30U);
-  EXPECT_EQ(stretch->events[0].kind, static_cast<std::uint32_t>(UNIDLE_EVENT_INPUT));
-  EXPECT_EQ(stretch->events[0].duration_ns, 8U);
+  EXPECT_EQ(steps[0].input_ns, 8U);
+  EXPECT_EQ(steps[0].seen, static_cast<std::uint32_t>(UNIDLE_STEP_INPUT));
 }
 
 TEST_F(StretchTest, StepsThatAreMarkedEndWhereTheNextBatchIsAskedFor) {
@@ -70,11 +61,11 @@ TEST_F(StretchTest, StepsThatAreMarkedEndWhereTheNextBatchIsAskedFor) {
   file.stepped(0, 110).stepped(1, 119);
   const auto stretch = read(file.bytes());
   ASSERT_TRUE(stretch);
-  const auto steps = steps_of(*stretch);
+  const auto& steps = stretch->steps;
   ASSERT_THAT(steps, SizeIs(2));
   EXPECT_EQ(steps[0].duration_ns, 11U);
   EXPECT_EQ(steps[1].duration_ns, 10U);
-  EXPECT_EQ(steps[1].a, 4U);
+  EXPECT_EQ(steps[1].samples, 4U);
 }
 
 TEST_F(StretchTest, WithoutALoaderAStepEndsWithItsOptimizer) {
@@ -86,10 +77,10 @@ TEST_F(StretchTest, WithoutALoaderAStepEndsWithItsOptimizer) {
   file.stepped(0, 118).stepped(1, 128);
   const auto stretch = read(file.bytes());
   ASSERT_TRUE(stretch);
-  const auto steps = steps_of(*stretch);
+  const auto& steps = stretch->steps;
   ASSERT_THAT(steps, SizeIs(2));
   EXPECT_EQ(steps[0].duration_ns, 8U);
-  EXPECT_EQ(steps[0].a, 6U);
+  EXPECT_EQ(steps[0].samples, 6U);
   EXPECT_EQ(steps[1].t_ns, 108U);
   EXPECT_EQ(steps[1].duration_ns, 10U);
 }
@@ -100,7 +91,7 @@ TEST_F(StretchTest, NothingWhileNoneIsUnderWay) {
   file.batch(0, 110, 113).stepped(0, 120).stepped(1, 130);
   const auto stretch = read(file.bytes());
   ASSERT_TRUE(stretch);
-  EXPECT_THAT(stretch->events, IsEmpty());
+  EXPECT_THAT(stretch->steps, IsEmpty());
 }
 
 TEST_F(StretchTest, ForeignAndDamagedFilesAreRefusedOrHarmless) {
@@ -111,7 +102,7 @@ TEST_F(StretchTest, ForeignAndDamagedFilesAreRefusedOrHarmless) {
     file.batch(i, 110 + 10 * i, 112 + 10 * i).stepped(i, 111 + 10 * i);
   }
   const std::string whole = file.bytes();
-  ASSERT_THAT(steps_of(*read(whole)), SizeIs(7));
+  ASSERT_THAT(read(whole)->steps, SizeIs(7));
   for (std::size_t keep = 0; keep < whole.size(); keep += 8) {
     EXPECT_FALSE(read(whole.substr(0, keep))) << keep;
   }
@@ -120,7 +111,7 @@ TEST_F(StretchTest, ForeignAndDamagedFilesAreRefusedOrHarmless) {
       std::string damaged = whole;
       damaged[at] = static_cast<char>(damaged[at] ^ bits);
       if (const auto stretch = read(damaged)) {
-        EXPECT_LE(stretch->events.size(), 32U) << at;
+        EXPECT_LE(stretch->steps.size(), 32U) << at;
       }
     }
   }

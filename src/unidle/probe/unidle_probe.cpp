@@ -23,10 +23,11 @@
 #endif
 
 using unidle::probe::RingHeader;
+using unidle::probe::Slot;
 
 struct unidle_probe {
   RingHeader* header;
-  unidle_event* events;
+  Slot* slots;
   std::uint64_t head;  // our own copy: whatever happens to the file, we never write outside the mapping
   std::uint64_t generation;
   int file;  // held open for its lock
@@ -130,7 +131,7 @@ void fill_header(RingHeader* header, int fd, const char* role) {
   header->locked = lock_while_alive(fd) ? unidle::probe::kRecordLock : 0;
   header->process_start = process_start();
   header->version = unidle::probe::kRingVersion;
-  header->event_bytes = sizeof(unidle_event);
+  header->event_bytes = sizeof(Slot);
   header->capacity = unidle::probe::kRingCapacity;
   header->pid = static_cast<std::uint32_t>(getpid());
   header->start_ns = unidle_probe_now_ns();
@@ -149,6 +150,19 @@ int open_notes(const char* folder) {
   }
   return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 }
+
+/// Where the next event goes; nothing, and counted, where the ring is full.
+Slot* free_slot(unidle_probe* probe) {
+  RingHeader* header = probe->header;
+  if (probe->head - header->tail.load(std::memory_order_acquire) >= unidle::probe::kRingCapacity) {
+    header->dropped.store(header->dropped.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    return nullptr;
+  }
+  return &probe->slots[probe->head & (unidle::probe::kRingCapacity - 1)];
+}
+
+/// The free slot is filled: the reader may have it.
+void publish(unidle_probe* probe) { probe->header->head.store(++probe->head, std::memory_order_release); }
 
 /// The reader removes a notes file that it has read and that nothing has come into for a while: then there is a new
 /// one, behind the same descriptor, for other threads may be writing.
@@ -188,8 +202,8 @@ UNIDLE_PROBE_API unidle_probe* unidle_probe_open(const char* role) {
     return nullptr;
   }
   fill_header(header, fd, role);
-  auto* events = reinterpret_cast<unidle_event*>(reinterpret_cast<char*>(header) + unidle::probe::kHeaderBytes);
-  *probe = {header, events, 0, fork_generation.load(std::memory_order_relaxed), fd, open_notes(folder)};
+  auto* slots = reinterpret_cast<Slot*>(reinterpret_cast<char*>(header) + unidle::probe::kHeaderBytes);
+  *probe = {header, slots, 0, fork_generation.load(std::memory_order_relaxed), fd, open_notes(folder)};
   errno = saved_errno;
   return probe;
 }
@@ -219,15 +233,29 @@ UNIDLE_PROBE_API void unidle_probe_emit(unidle_probe* probe, const unidle_event*
   if (!is_ours(probe) || event == nullptr) {
     return;
   }
-  RingHeader* header = probe->header;
-  const std::uint64_t head = probe->head;
-  if (head - header->tail.load(std::memory_order_acquire) >= unidle::probe::kRingCapacity) {
-    header->dropped.store(header->dropped.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  if (event->kind == UNIDLE_EVENT_STEP) {
+    unidle_step step{};
+    step.t_ns = event->t_ns;
+    step.duration_ns = event->duration_ns;
+    step.step = event->step;
+    step.samples = event->a;
+    step.micro_batches = static_cast<std::uint32_t>(event->b);
+    unidle_probe_step(probe, &step);
+  } else if (Slot* slot = free_slot(probe)) {
+    slot->event = *event;
+    publish(probe);
+  }
+}
+
+UNIDLE_PROBE_API void unidle_probe_step(unidle_probe* probe, const unidle_step* step) {
+  if (!is_ours(probe) || step == nullptr) {
     return;
   }
-  std::memcpy(&probe->events[head & (unidle::probe::kRingCapacity - 1)], event, sizeof *event);
-  probe->head = head + 1;
-  header->head.store(head + 1, std::memory_order_release);
+  if (Slot* slot = free_slot(probe)) {
+    slot->step = *step;
+    slot->step.kind = UNIDLE_EVENT_STEP;
+    publish(probe);
+  }
 }
 
 UNIDLE_PROBE_API void unidle_probe_note(unidle_probe* probe, const char* json) {

@@ -1,9 +1,9 @@
 /* The C ABI of the probe: how a training process tells unidle what it is doing.
  *
- * A process opens one ring, a memory-mapped file, and one writer puts fixed 64-byte events into it; the
- * collector in `unidle run` drains it. The writer never blocks, allocates or locks: when the ring is full the
- * event is dropped and counted. What is rare or has text in it (settings, metrics, exceptions) goes as one JSON
- * object a line into a notes file beside the ring. The layout is docs/probe-format.md; version it there.
+ * A process opens one ring, a memory-mapped file, and one writer puts events into it; the collector in `unidle run`
+ * drains it. The writer never blocks, allocates or locks: when the ring is full the event is dropped and counted. What
+ * is rare or has text in it (settings, metrics, exceptions) goes as one JSON object a line into a notes file beside the
+ * ring. The layout is docs/probe-format.md; version it there.
  *
  * No function throws or aborts. When UNIDLE_PROBE_DIR is unset every call is a cheap no-op. */
 #ifndef UNIDLE_PROBE_H
@@ -15,35 +15,27 @@
 extern "C" {
 #endif
 
-#define UNIDLE_PROBE_VERSION 1
+/* Of the files and of this header. A program that was compiled with version 1 runs on: its steps are recorded, the
+ * parts of them, which were events of their own, are not. */
+#define UNIDLE_PROBE_VERSION 2
 
-/* Values are stored in records: do not change, only add. */
+/* Values are stored in files: do not change, only add. 2 to 7, 13 to 15 were parts of steps in version 1. */
 enum unidle_event_kind {
-  UNIDLE_EVENT_STEP = 1,     /* one optimiser step, begin to end of its work; a = samples, b = micro-batches */
-  UNIDLE_EVENT_INPUT = 2,    /* waited for the next batch; a = batches ready when asked */
-  UNIDLE_EVENT_TRANSFER = 3, /* host-to-device copy; a = bytes, b = bit 0 pinned, bit 1 blocking */
-  UNIDLE_EVENT_FORWARD = 4,
-  UNIDLE_EVENT_BACKWARD = 5,
-  UNIDLE_EVENT_OPTIMIZER = 6,
-  UNIDLE_EVENT_SYNC = 7, /* the host waited for the device, e.g. to read the loss back; value = waits, 0 is one */
+  UNIDLE_EVENT_STEP = 1, /* an unidle_step */
   /* A sample was produced, by any loader thread; a = sample id, b = bytes read. Several at once: value = how many, a =
    * the first, reserved = ns of the slowest. */
   UNIDLE_EVENT_SAMPLE = 8,
   UNIDLE_EVENT_STARTUP = 9,   /* from process start to the first step */
   UNIDLE_EVENT_VALIDATE = 10, /* one validation; a = samples */
   UNIDLE_EVENT_CHECKPOINT = 11,
-  UNIDLE_EVENT_LOSS = 12,         /* value = training loss; a = samples seen before this step */
-  UNIDLE_EVENT_LOG = 13,          /* print, logging, progress bars inside the loop */
-  UNIDLE_EVENT_FLUSH = 14,        /* the allocator was flushed or the garbage collector run inside the loop */
-  UNIDLE_EVENT_LOADER_START = 15, /* loader workers were started or shut down; also part of the step's INPUT */
-  UNIDLE_EVENT_DEVICE = 16,       /* the device's own time for step `step`, known only later */
+  UNIDLE_EVENT_LOSS = 12,   /* value = training loss of step `step`, read back after it; a = samples seen before it */
+  UNIDLE_EVENT_DEVICE = 16, /* the device's own time for step `step`, known only later */
   /* One second of device `thread`: duration = time in which kernels, copies or fills ran, a = kernels, b = bytes
    * copied, value = share of the kernels' time on matrix units, -1 without kernels. */
   UNIDLE_EVENT_KERNELS = 17
 };
 
-/* 64 bytes. Times are CLOCK_MONOTONIC nanoseconds. `step` ties the parts of a step to its STEP event,
- * which comes after them. */
+/* 64 bytes. Times are CLOCK_MONOTONIC nanoseconds. */
 typedef struct unidle_event {
   uint64_t t_ns;
   uint64_t duration_ns;
@@ -56,6 +48,39 @@ typedef struct unidle_event {
   uint64_t reserved; /* 0, but for SAMPLE */
 } unidle_event;
 
+/* Bits of unidle_step::seen: which fields say something. What was not looked at is not 0, it is not seen. */
+enum unidle_step_field {
+  UNIDLE_STEP_INPUT = 1 << 0,
+  UNIDLE_STEP_TRANSFER = 1 << 1,
+  UNIDLE_STEP_FORWARD = 1 << 2,
+  UNIDLE_STEP_BACKWARD = 1 << 3,
+  UNIDLE_STEP_OPTIMIZER = 1 << 4,
+  UNIDLE_STEP_SYNC = 1 << 5, /* sync_ns and syncs */
+  UNIDLE_STEP_LOSS = 1 << 6  /* loss and samples_before */
+};
+
+/* One optimiser step, whole; 128 bytes. The times of its parts are exclusive, and sums over its micro-batches. */
+typedef struct unidle_step {
+  uint64_t t_ns;
+  uint64_t duration_ns; /* begin to end of its work */
+  uint64_t step;
+  uint64_t samples;
+  uint64_t samples_before; /* seen before this step */
+  double loss;
+  uint32_t kind; /* UNIDLE_EVENT_STEP, set by unidle_probe_step */
+  uint32_t seen; /* bits of unidle_step_field */
+  uint32_t micro_batches;
+  uint32_t syncs;       /* waits that make up sync_ns */
+  uint64_t input_ns;    /* waited for the next batch */
+  uint64_t transfer_ns; /* host-to-device copies */
+  uint64_t forward_ns;
+  uint64_t backward_ns;
+  uint64_t optimizer_ns;
+  uint64_t sync_ns;  /* the host waited for the device, e.g. to read the loss back */
+  uint64_t log_ns;   /* print, logging, progress bars; 0: none */
+  uint64_t flush_ns; /* the allocator was flushed or the garbage collector run; 0: none */
+} unidle_step;
+
 typedef struct unidle_probe unidle_probe;
 
 /* Opens this process's ring and notes file under $UNIDLE_PROBE_DIR. NULL when that is unset or anything fails;
@@ -64,8 +89,10 @@ unidle_probe* unidle_probe_open(const char* role);
 void unidle_probe_close(unidle_probe* probe);
 
 uint64_t unidle_probe_now_ns(void);
-/* One writer thread per probe. Wait-free. */
+/* One writer thread per probe. Wait-free. A STEP that comes this way has samples in `a`, micro-batches in `b` and no
+ * parts. */
 void unidle_probe_emit(unidle_probe* probe, const unidle_event* event);
+void unidle_probe_step(unidle_probe* probe, const unidle_step* step);
 /* Appends one line; `json` must be one JSON object with a "type". May take a system call; not for every step. */
 void unidle_probe_note(unidle_probe* probe, const char* json);
 uint64_t unidle_probe_dropped(const unidle_probe* probe);

@@ -228,11 +228,13 @@ std::vector<Span> Reader::spans() const {
 
 std::vector<SampleWork> Reader::sample_work() const {
   std::vector<SampleWork> work;
-  impl_->each("SELECT process, thread, t_ns, samples, busy_ns, slowest_ns, bytes FROM sample_work ORDER BY rowid",
-              [&](sqlite::Statement& row) {
-                work.push_back({row.integer(0), row.integer(1), row.integer(2), row.integer(3), row.integer(4),
-                                row.integer(5), row.integer(6)});
-              });
+  impl_->each(
+      "SELECT process, thread, t_ns, samples, busy_ns, slowest_ns, bytes FROM sample_work ORDER BY t_ns, process, "
+      "thread",
+      [&](sqlite::Statement& row) {
+        work.push_back({row.integer(0), row.integer(1), row.integer(2), row.integer(3), row.integer(4), row.integer(5),
+                        row.integer(6)});
+      });
   return work;
 }
 
@@ -294,19 +296,15 @@ std::vector<Point> Reader::points(const Series& series) const {
 }
 
 std::optional<ResumePoint> Reader::resume_point() const {
-  if (impl_->db.query_integer("SELECT count(*) FROM sqlite_schema WHERE name='positions'") == 0) {
+  if (impl_->db.query_integer("PRAGMA user_version") != kSchemaVersion) {
     return std::nullopt;
   }
   ResumePoint point;
-  impl_->each("SELECT file, process, process_start, started_ns, taken, whole FROM positions",
-              [&](sqlite::Statement& row) {
-                point.positions.push_back(
-                    {row.text(0), row.integer(1), row.integer(2), row.integer(3), row.integer(4), row.integer(5)});
-              });
+  impl_->each("SELECT file, process, process_start, started_ns, taken FROM positions", [&](sqlite::Statement& row) {
+    point.positions.push_back({row.text(0), row.integer(1), row.integer(2), row.integer(3), row.integer(4)});
+  });
   impl_->each("SELECT process, MAX(idx) FROM steps GROUP BY process",
               [&](sqlite::Statement& row) { point.last_steps[row.integer(0)] = row.integer(1); });
-  impl_->each("SELECT process, thread, MAX(t_ns) FROM sample_work GROUP BY process, thread",
-              [&](sqlite::Statement& row) { point.last_seconds[{row.integer(0), row.integer(1)}] = row.integer(2); });
   impl_->each("SELECT process FROM steps UNION SELECT process FROM notes",
               [&](sqlite::Statement& row) { point.processes.insert(row.integer(0)); });
   return point;

@@ -18,7 +18,7 @@
 namespace unidle::record {
 
 /// Stored in every record; a reader refuses a newer one and says so.
-constexpr int kSchemaVersion = 1;
+constexpr int kSchemaVersion = 2;
 
 /// One optimiser step of one process, with the time of its parts. Times in ns; parts that were not seen are absent.
 struct Step {
@@ -102,15 +102,13 @@ struct Position {
   std::int64_t process_start = 0;  // in clock ticks since the machine started; 0: not known
   std::int64_t started_ns = 0;     // with the name, which file it is
   std::int64_t taken = 0;
-  std::int64_t whole = 0;
 };
 
 /// What a recorder that goes on with a record has to know of it.
 struct ResumePoint {
   std::vector<Position> positions;
-  std::map<std::int64_t, std::int64_t> last_steps;                             // by process
-  std::map<std::pair<std::int64_t, std::int64_t>, std::int64_t> last_seconds;  // of sample work: process, thread
-  std::set<std::int64_t> processes;                                            // all that are in the record
+  std::map<std::int64_t, std::int64_t> last_steps;  // by process
+  std::set<std::int64_t> processes;                 // all that are in the record
 };
 
 /// Whether a writer makes a record or goes on with one that was cut off.
@@ -183,7 +181,7 @@ class Reader {
   std::string output_tail(std::string_view stream) const;
   std::vector<Series> all_series() const;
   std::vector<Point> points(const Series& series) const;
-  /// Nothing: a record of an unidle that kept no positions.
+  /// Nothing: a record of an earlier schema, whose processes wrote files that are not read any more.
   std::optional<ResumePoint> resume_point() const;
   /// A copy of the record as it is now, in one file that is its owner's alone. Throws kIo (subject: `file`).
   void copy_to(const std::filesystem::path& file) const;
@@ -225,7 +223,6 @@ constexpr std::string_view kStepLog = "step.log";        // printing and logging
 constexpr std::string_view kStepFlush = "step.flush";    // allocator flushed or garbage collected inside a step
 constexpr std::string_view kStepDevice = "step.device";  // the time that the device worked for a step
 constexpr std::string_view kStepDevicePeriod = "step.device_period";  // of which it worked so long
-constexpr std::string_view kLoaderStart = "loader.start";             // loader workers started or shut down
 // Of devices that offer them; docs/record-format.md lists all.
 constexpr std::string_view kGpuSmActivity = "gpu.sm_activity";          // 0..1
 constexpr std::string_view kGpuTensorActivity = "gpu.tensor_activity";  // 0..1

@@ -137,14 +137,21 @@ struct Session {
   /// A loss that is no number is a finding, not a gap: SQLite would store it as NULL.
   sqlite::Statement nan_step{db, "INSERT INTO steps VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,'nan',?)"};
   sqlite::Statement span{db, "INSERT INTO spans VALUES (?,?,?,?,?)"};
-  sqlite::Statement work{db, "INSERT INTO sample_work VALUES (?,?,?,?,?,?,?)"};
+  /// A sum that no number holds would be refused: it stops where there is room for one more.
+  sqlite::Statement work{
+      db,
+      "INSERT INTO sample_work VALUES (?,?,?,?,?,?,?) ON CONFLICT (t_ns, process, thread) DO UPDATE SET "
+      "samples = min(samples, 1 << 62) + min(excluded.samples, (1 << 62) - 1), "
+      "busy_ns = min(busy_ns, 1 << 62) + min(excluded.busy_ns, (1 << 62) - 1), "
+      "slowest_ns = max(slowest_ns, excluded.slowest_ns), "
+      "bytes = min(bytes, 1 << 62) + min(excluded.bytes, (1 << 62) - 1)"};
   sqlite::Statement metric{db, "INSERT INTO metrics VALUES (?,?,?,?,?)"};
   sqlite::Statement setting{db, "INSERT INTO settings VALUES (?,?,?,?)"};
   sqlite::Statement note{db, "INSERT INTO notes VALUES (?,?,?)"};
   sqlite::Statement output{db, "INSERT OR REPLACE INTO output VALUES (?,?)"};
   sqlite::Statement series{db, "INSERT INTO series VALUES (?,?,?,?)"};
   sqlite::Statement point{db, "INSERT OR REPLACE INTO points VALUES (?,?,?)"};
-  sqlite::Statement position{db, "INSERT OR REPLACE INTO positions VALUES (?,?,?,?,?,?)"};
+  sqlite::Statement position{db, "INSERT OR REPLACE INTO positions VALUES (?,?,?,?,?)"};
   sqlite::Statement drop_position{db, "DELETE FROM positions WHERE file=?"};
   std::optional<std::int64_t> begun_ns;  // of the open transaction
 };
@@ -276,8 +283,7 @@ void Writer::add_point(std::int64_t series, Point point) {
 
 void Writer::set(const Position& position) {
   impl_->write([&](Session& s) {
-    s.position.run(position.file, position.process, position.process_start, position.started_ns, position.taken,
-                   position.whole);
+    s.position.run(position.file, position.process, position.process_start, position.started_ns, position.taken);
   });
 }
 

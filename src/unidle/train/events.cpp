@@ -41,48 +41,77 @@ void send(unidle_probe* probe, const nlohmann::json& note) { unidle_probe_note(p
 Events::Events() : probe_(unidle_probe_open("train")) {}
 Events::~Events() { unidle_probe_close(probe_); }
 
-void Events::span(unidle_event_kind kind, std::uint64_t start_ns, std::uint64_t step, std::uint64_t a,
-                  std::uint64_t b) {
+void Events::emit(unidle_event_kind kind, std::uint64_t t_ns, std::uint64_t duration_ns, std::uint64_t step,
+                  std::uint64_t a, double value) {
   if (probe_ == nullptr) {
     return;
   }
   unidle_event event{};
   event.kind = static_cast<std::uint32_t>(kind);
-  event.t_ns = start_ns;
-  event.duration_ns = now_ns() - start_ns;
+  event.t_ns = t_ns;
+  event.duration_ns = duration_ns;
   event.step = step;
   event.a = a;
-  event.b = b;
+  event.value = value;
   unidle_probe_emit(probe_, &event);
 }
 
-void Events::device_time(std::uint64_t step, std::uint64_t t_ns, std::uint64_t work_ns, std::uint64_t period_ns) {
-  if (probe_ == nullptr) {
+void Events::begin_step(std::uint64_t step) {
+  step_ = {};
+  step_.t_ns = now_ns();
+  step_.step = step;
+  in_step_ = true;
+}
+
+void Events::part(unidle_step_field part, std::uint64_t start_ns) {
+  if (probe_ == nullptr || !in_step_) {
     return;
   }
-  unidle_event event{};
-  event.kind = UNIDLE_EVENT_DEVICE;
-  event.t_ns = t_ns;
-  event.duration_ns = work_ns;
-  event.step = step;
-  event.a = period_ns;
-  unidle_probe_emit(probe_, &event);
+  const std::uint64_t took_ns = now_ns() - start_ns;
+  step_.seen |= part;
+  switch (part) {
+    case UNIDLE_STEP_INPUT: step_.input_ns += took_ns; break;
+    case UNIDLE_STEP_TRANSFER: step_.transfer_ns += took_ns; break;
+    case UNIDLE_STEP_FORWARD: step_.forward_ns += took_ns; break;
+    case UNIDLE_STEP_BACKWARD: step_.backward_ns += took_ns; break;
+    case UNIDLE_STEP_OPTIMIZER: step_.optimizer_ns += took_ns; break;
+    case UNIDLE_STEP_SYNC:
+      step_.sync_ns += took_ns;
+      ++step_.syncs;
+      break;
+    case UNIDLE_STEP_LOSS: break;
+  }
+}
+
+void Events::flush(std::uint64_t start_ns) { step_.flush_ns += now_ns() - start_ns; }
+
+void Events::end_step(std::int64_t samples, std::int64_t micro_batches) {
+  step_.duration_ns = now_ns() - step_.t_ns;
+  step_.samples = static_cast<std::uint64_t>(samples);
+  step_.micro_batches = static_cast<std::uint32_t>(micro_batches);
+  unidle_probe_step(probe_, &step_);
+  in_step_ = false;
+}
+
+void Events::span(unidle_event_kind kind, std::uint64_t start_ns, std::uint64_t step, std::int64_t samples) {
+  emit(kind, start_ns, now_ns() - start_ns, step, static_cast<std::uint64_t>(samples));
+}
+
+void Events::device_time(std::uint64_t step, std::uint64_t t_ns, std::uint64_t work_ns, std::uint64_t period_ns) {
+  emit(UNIDLE_EVENT_DEVICE, t_ns, work_ns, step, period_ns);
 }
 
 void Events::loss(std::uint64_t step, std::uint64_t samples_before, double value) {
   if (tensorboard_) {
     tensorboard_->loss(step + 1, value);
   }
-  if (probe_ == nullptr) {
-    return;
+  if (in_step_ && step == step_.step) {
+    step_.seen |= UNIDLE_STEP_LOSS;
+    step_.loss = value;
+    step_.samples_before = samples_before;
+  } else {
+    emit(UNIDLE_EVENT_LOSS, now_ns(), 0, step, samples_before, value);
   }
-  unidle_event event{};
-  event.kind = UNIDLE_EVENT_LOSS;
-  event.t_ns = now_ns();
-  event.step = step;
-  event.a = samples_before;
-  event.value = value;
-  unidle_probe_emit(probe_, &event);
 }
 
 void Events::begin(std::uint64_t steps, std::uint64_t samples) {

@@ -39,9 +39,16 @@ class Events {
 
   static std::uint64_t now_ns() { return unidle_probe_now_ns(); }
 
-  /// An event from `start_ns` until now, belonging to `step`.
-  void span(unidle_event_kind kind, std::uint64_t start_ns, std::uint64_t step, std::uint64_t a = 0,
-            std::uint64_t b = 0);
+  /// A step begins. Until it ends, its parts add up.
+  void begin_step(std::uint64_t step);
+  /// One of UNIDLE_STEP_INPUT to UNIDLE_STEP_SYNC took the time from `start_ns` until now. Outside of steps it counts
+  /// for none.
+  void part(unidle_step_field part, std::uint64_t start_ns);
+  /// Memory was flushed from `start_ns` until now.
+  void flush(std::uint64_t start_ns);
+  void end_step(std::int64_t samples, std::int64_t micro_batches);
+  /// Something that is no step, from `start_ns` until now.
+  void span(unidle_event_kind kind, std::uint64_t start_ns, std::uint64_t step, std::int64_t samples = 0);
   /// How long the device worked for a step that the host began at `t_ns`, of the time since the end of the step before;
   /// that is 0 where it is not known.
   void device_time(std::uint64_t step, std::uint64_t t_ns, std::uint64_t work_ns, std::uint64_t period_ns);
@@ -74,7 +81,12 @@ class Events {
   void stages(const data::LoaderWork& work);
 
  private:
+  void emit(unidle_event_kind kind, std::uint64_t t_ns, std::uint64_t duration_ns, std::uint64_t step, std::uint64_t a,
+            double value = 0);
+
   unidle_probe* probe_;
+  unidle_step step_{};  // that is under way
+  bool in_step_ = false;
   std::unique_ptr<Tensorboard> tensorboard_;  // on request
 };
 

@@ -224,9 +224,8 @@ void Trainer::loop() {
 }
 
 void Trainer::step() {
-  const std::uint64_t start = Events::now_ns();
+  events_.begin_step(static_cast<std::uint64_t>(position_.steps));
   losses_.add(run_step());
-  const auto number = static_cast<std::uint64_t>(position_.steps);
   position_.samples += samples_per_step();
   ++position_.steps;
   if (losses_.due()) {
@@ -236,8 +235,7 @@ void Trainer::step() {
   if (flush_interval > 0 && position_.steps % flush_interval == 0) {
     flush();
   }
-  events_.span(UNIDLE_EVENT_STEP, start, number, static_cast<std::uint64_t>(samples_per_step()),
-               static_cast<std::uint64_t>(accumulation_));
+  events_.end_step(samples_per_step(), accumulation_);
 }
 
 at::Tensor Trainer::run_step() {
@@ -286,7 +284,7 @@ void Trainer::shrink_batch() {
 void Trainer::flush() {
   const std::uint64_t start = Events::now_ns();
   flush_memory(device_);
-  events_.span(UNIDLE_EVENT_FLUSH, start, static_cast<std::uint64_t>(position_.steps - 1));
+  events_.flush(start);
   flushes_.ns += Events::now_ns() - start;
   ++flushes_.count;
 }
@@ -314,7 +312,7 @@ void Trainer::read_losses() {
   if (values.empty()) {
     return;
   }
-  events_.span(UNIDLE_EVENT_SYNC, start, static_cast<std::uint64_t>(read_up_to_.steps));
+  events_.part(UNIDLE_STEP_SYNC, start);
   reads_.ns += Events::now_ns() - start;
   ++reads_.count;
   for (const double value : values) {
@@ -406,7 +404,7 @@ void Trainer::validate() {
     metric_ = evaluate();
   }
   const auto step = static_cast<std::uint64_t>(position_.steps);
-  events_.span(UNIDLE_EVENT_VALIDATE, start, step, static_cast<std::uint64_t>(evaluation_.samples()));
+  events_.span(UNIDLE_EVENT_VALIDATE, start, step, evaluation_.samples());
   for (const auto& [name, value] : metric_) {
     events_.metric(name, value, step, static_cast<std::uint64_t>(position_.samples));
     if (!std::isfinite(value) && rank() == 0) {

@@ -1,19 +1,19 @@
 """The kinds of events. Written by ./dev format from src/unidle/probe/event_types.h."""
 
 STEP = 1
-INPUT = 2
-TRANSFER = 3
-FORWARD = 4
-BACKWARD = 5
-OPTIMIZER = 6
-SYNC = 7
 SAMPLE = 8
 STARTUP = 9
 VALIDATE = 10
 CHECKPOINT = 11
 LOSS = 12
-LOG = 13
-FLUSH = 14
-LOADER_START = 15
 DEVICE = 16
 KERNELS = 17
+
+# What is known of a step.
+SEEN_INPUT = 1
+SEEN_TRANSFER = 2
+SEEN_FORWARD = 4
+SEEN_BACKWARD = 8
+SEEN_OPTIMIZER = 16
+SEEN_SYNC = 32
+SEEN_LOSS = 64

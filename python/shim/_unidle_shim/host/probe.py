@@ -11,17 +11,16 @@ import resource
 import struct
 import time
 
+from _unidle_shim.host.event_kinds import STEP
 from _unidle_shim.host.notes import process_start
 
 _HEADER_BYTES = 4096
-_EVENT = struct.Struct("@QQQQQdIIQ")
+_KIND_AT = 48  # in an event; little-endian
+_EVENT = struct.Struct("=QQQQQdIIQ")
+_pack = _EVENT.pack_into
+_SLOT_BYTES = 128
 _MAGIC = 0x31474E52444E5500
-_FIELDS = {  # what emit_all is given of an event, in this order; the rest is 0
-    "p": "QQQ24xI12x",  # t_ns, duration_ns, step, kind
-    "e": "QQQQQdI12x",  # t_ns, duration_ns, step, a, b, value, kind
-    "l": "Q8xQQ8xdI12x",  # t_ns, step, a, value, kind
-    "S": "QQQQQ8xI12x",  # t_ns, duration_ns, step, a, b, kind
-}
+_VERSION = 2
 _TRAIN_CAPACITY = 16384
 _FILE_LOCK = 2  # in the header: flock(2)
 _LOCK_EX, _LOCK_NB = 2, 4
@@ -38,10 +37,25 @@ def open_ring(role):
         return None
 
 
-class Ring:
+class Writer:
+    """What writes events: into `view`, at room(), and then publish()."""
+
+    def emit(self, kind, t_ns, duration_ns, step=0, a=0, b=0, value=0.0, reserved=0):
+        place = self.room()
+        if place is None:
+            return
+        try:
+            _pack(self.view, place, t_ns, duration_ns, step, a, b, value, kind, 0, reserved)
+        except struct.error:
+            values = (t_ns, duration_ns, step, a, b, value, kind, 0, reserved)
+            _pack(self.view, place, *map(without_negative, values))
+        self.publish()
+
+
+class Ring(Writer):
     def __init__(self, role):
         self.capacity = _TRAIN_CAPACITY if role == "train" else _WORKER_CAPACITY
-        size = _HEADER_BYTES + self.capacity * _EVENT.size
+        size = _HEADER_BYTES + self.capacity * _SLOT_BYTES
         handle = create("ring", size)
         try:
             # No descriptor is kept: a program that closes all it finds would close it, or we one of the
@@ -53,7 +67,7 @@ class Ring:
             os.close(handle)
         self._memory = (ctypes.c_char * size).from_address(memory)
         view = memoryview(self._memory).cast("B")
-        self._pack, self._view = _EVENT.pack_into, view
+        self.view = view
         self._head_word = view[64:72].cast("Q")
         self._tail_word = view[128:136].cast("Q")
         self._dropped_word = view[192:200].cast("Q")
@@ -63,8 +77,8 @@ class Ring:
             "@IIQIIQ16sI",
             view,
             8,
-            1,
-            64,
+            _VERSION,
+            _SLOT_BYTES,
             self.capacity,
             os.getpid(),
             locked,
@@ -75,91 +89,52 @@ class Ring:
         view[200:208].cast("Q")[0] = process_start()
         view[0:8].cast("Q")[0] = _MAGIC  # last: whoever sees it sees a whole header
 
-    def emit(self, kind, t_ns, duration_ns, step=0, a=0, b=0, value=0.0, reserved=0):
+    def room(self):
+        """Where the next event goes. None where the ring is full; then the event is counted as dropped."""
         head = self._head
         if head - self._tail > self._mask:
             self._tail = self._tail_word[0]
             if head - self._tail > self._mask:
                 self._dropped_word[0] += 1
-                return
-        place = _HEADER_BYTES + ((head & self._mask) << 6)
-        try:
-            self._pack(self._view, place, t_ns, duration_ns, step, a, b, value, kind, 0, reserved)
-        except struct.error:
-            self._pack(
-                self._view, place, *_possible((t_ns, duration_ns, step, a, b, value, kind, 0, reserved))
-            )
-        self._head = head + 1
-        self._head_word[0] = head + 1
+                return None
+        return _HEADER_BYTES + ((head & self._mask) << 7)
 
-    def emit_all(self, layout, values):
-        """Several events at once, all or none of them: `layout` has a letter of _FIELDS for each."""
-        packer = _packers.get(layout) or packer_of(layout)
-        head, count = self._head, len(layout)
-        if head + count - self._tail > self.capacity:
-            self._tail = self._tail_word[0]
-            if head + count - self._tail > self.capacity:
-                self._dropped_word[0] += count
-                return
-        place = head & self._mask
-        if place + count <= self.capacity:
-            try:
-                packer.pack_into(self._view, _HEADER_BYTES + (place << 6), *values)
-            except struct.error:
-                packer.pack_into(self._view, _HEADER_BYTES + (place << 6), *_possible(values))
-        else:
-            content, first = packer.pack(*_possible(values)), (self.capacity - place) << 6
-            self._view[_HEADER_BYTES + (place << 6) :] = content[:first]
-            self._view[_HEADER_BYTES : _HEADER_BYTES + len(content) - first] = content[first:]
-        self._head = head = head + count
-        self._head_word[0] = head
+    def publish(self):
+        """The event is whole: the reader may have it."""
+        self._head += 1
+        self._head_word[0] = self._head
 
     def close(self):
         self._state_word[0] = 2
 
 
-def _possible(values):
-    """Without times that are negative because a clock went back."""
-    return [max(0, value) if isinstance(value, int) else value for value in values]
+def without_negative(value):
+    """For times that are negative because a clock went back."""
+    return max(0, value) if isinstance(value, int) else value
 
 
-_packers = {}
-
-
-def packer_of(layout):
-    packer = _packers[layout] = struct.Struct("=" + "".join(_FIELDS[letter] for letter in layout))
-    return packer
-
-
-class _Event(ctypes.Structure):
-    _fields_ = [(name, ctypes.c_uint64) for name in ("t_ns", "duration_ns", "step", "a", "b")] + [
-        ("value", ctypes.c_double),
-        ("kind", ctypes.c_uint32),
-        ("thread", ctypes.c_uint32),
-        ("reserved", ctypes.c_uint64),
-    ]
-
-
-class LibraryRing:
+class LibraryRing(Writer):
     def __init__(self, role):
         library = ctypes.CDLL(os.environ.get("UNIDLE_PROBE_LIBRARY", "libunidle_probe.so"))
         library.unidle_probe_open.restype = ctypes.c_void_p
         library.unidle_probe_open.argtypes = [ctypes.c_char_p]
-        library.unidle_probe_emit.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
+        library.unidle_probe_emit.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+        library.unidle_probe_step.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
         library.unidle_probe_close.argtypes = [ctypes.c_void_p]
         self._library, self._probe = library, library.unidle_probe_open(role.encode())
+        self.view = bytearray(_SLOT_BYTES)
+        self._slot = (ctypes.c_char * _SLOT_BYTES).from_buffer(self.view)
         if not self._probe:
             raise OSError("no ring")
 
-    def emit(self, kind, t_ns, duration_ns, step=0, a=0, b=0, value=0.0, reserved=0):
-        event = _Event(t_ns, duration_ns, step, a, b, value, kind, 0, reserved)
-        self._library.unidle_probe_emit(self._probe, ctypes.addressof(event))
+    def room(self):
+        return 0
 
-    def emit_all(self, layout, values):
-        content = (_packers.get(layout) or packer_of(layout)).pack(*_possible(values))
-        for index in range(len(layout)):
-            event = _Event.from_buffer_copy(content, 64 * index)
-            self._library.unidle_probe_emit(self._probe, ctypes.addressof(event))
+    def publish(self):
+        step = self.view[_KIND_AT] == STEP
+        (self._library.unidle_probe_step if step else self._library.unidle_probe_emit)(
+            self._probe, self._slot
+        )
 
     def close(self):
         self._library.unidle_probe_close(self._probe)

@@ -14,7 +14,7 @@ import sys
 import threading
 from collections import deque
 
-from _unidle_shim.host import event_kinds, places
+from _unidle_shim.host import places
 from _unidle_shim.host.guard import caught
 from _unidle_shim.loop.loop import now
 from _unidle_shim.source import only_logged
@@ -215,7 +215,7 @@ class Reads:
                 if not there:
                     self.state.waits.take("item", t0, t1, t1 - t0, True, sys._getframe(1))
                 if loss is not None:
-                    loop.ring.emit(event_kinds.LOSS, t1, 0, loss[0], loss[1], 0, value)
+                    loop.loss_was_read(*loss, value, t1)
         except BaseException as failure:
             caught(failure)
         return value

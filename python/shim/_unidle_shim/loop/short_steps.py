@@ -17,17 +17,16 @@ import sys
 import weakref
 
 from _unidle_shim.host import native
-from _unidle_shim.host.event_kinds import FLUSH, INPUT, LOG, STEP, SYNC, TRANSFER
 from _unidle_shim.loop import regular_steps
 from _unidle_shim.loop.loop import AFTER_STEP, HAND, now
 from _unidle_shim.loop.marks_file import MOST, Stretch
+from _unidle_shim.loop.step_events import write_marked
 from _unidle_shim.loop.step_parts import Parts
 
 _ALIKE = 2  # steps before a stretch that were made up of the same calls
 _FEWEST = 8  # steps that are worth a stretch
 _MOST_STEPS = MOST
 _NEVER = 1 << 63  # ns
-_AT_ONCE = 32  # steps that are written together
 # Changes of a class by us: from Python 3.13 the attributes of one that was changed a thousand times are never
 # cached again.
 _MOST_CHANGES = 400
@@ -284,7 +283,9 @@ class MarkedSteps:
         self._write(loop, parts, steps)
         if asked:
             self._account(loop.last_loader, asked[0], sum(got) - sum(asked), sum(sizes), len(asked))
-        loop.parts = parts = Parts(begin)
+        if steps:
+            parts = Parts(begin)
+        loop.parts = parts
         parts.incomplete = True
         parts.input, parts.samples, parts.fetches = waited, samples, fetches
         parts.newest = sizes[-1] if fetches and sizes else 0
@@ -321,35 +322,19 @@ class MarkedSteps:
         return steps, begin, waited, samples, fetches, stepped
 
     def _write(self, loop, parts, steps):
-        ring, number, usual, usual_micro = (
-            loop.ring,
-            loop.steps,
-            loop.usual_samples,
-            max(loop.micro, key=loop.micro.get),
-        )
-        shares = _laid(parts, steps) if parts.rare else None
-        row, count, values = "", 0, []  # steps in a row that are made up of the same events go out together
+        ring, number, counts, usual = loop.ring, loop.steps, loop.micro, loop.usual_samples
+        usual_micro, trained = max(counts, key=counts.get), 0
+        shares = _shared(parts, steps) if parts.rare else None
         for index, (begin, length, waited, samples, fetches) in enumerate(steps):
             samples = samples or usual
             micro = usual_micro if fetches in (0, self.each) else fetches
-            layout, before = ("pS", (begin, waited, number, INPUT)) if fetches else ("S", ())
-            if shares is not None:
-                rare, events = _rare(shares[index], parts.pinned, begin, number)
-                layout, before = rare + layout, events + before
-            if layout != row or count == _AT_ONCE:
-                ring.emit_all(row * count, values)
-                row, count, values = layout, 0, []
-            count += 1
-            values += before
-            values += (begin, length, number, samples, micro, STEP)
-            loop.micro[micro] = loop.micro.get(micro, 0) + 1
-            loop.samples += samples
+            waited = (waited if waited > 0 else 0) if fetches else None
+            write_marked(ring, begin, length, number, samples, micro, waited, shares and shares[index])
+            counts[micro] = counts.get(micro, 0) + 1
+            trained += samples
             number += 1
-        ring.emit_all(row * count, values)
+        loop.samples += trained
         loop.steps = number
-        for kind, ns in ((LOG, parts.log), (FLUSH, parts.flush)):
-            if ns:
-                ring.emit(kind, parts.begin, ns, number)
 
     def _account(self, loader, first, waited_ns, samples, batches):
         loader.wait_ns += waited_ns
@@ -358,25 +343,18 @@ class MarkedSteps:
             loader.samples.pass_by(self.state.ring, first, waited_ns, samples, batches)
 
 
-def _rare(share, pinned, begin, number):
-    moved, transfer, sync, syncs = share
-    layout, values = "", ()
-    if moved or transfer:
-        layout, values = "e", (begin, transfer, number, moved, pinned, 0.0, TRANSFER)
-    if syncs:
-        layout, values = layout + "e", values + (begin, sync, number, 0, 0, float(syncs), SYNC)
-    return layout, values
-
-
-def _laid(parts, steps):
-    """Copies in proportion to the length of the steps, waits upon the longest ones: (bytes, ns of copies, ns
-    of waits, waits)."""
+def _shared(parts, steps):
+    """What was timed in the stretch, divided among its steps: copies in proportion to their length, waits
+    among the longest ones; logging and flushing to the first. Of each step [ns of copies, of waits, waits, ns
+    of logging, of flushing]."""
     whole = sum(step[1] for step in steps) or 1
-    shares = [[parts.moved * step[1] // whole, parts.transfer * step[1] // whole, 0, 0] for step in steps]
+    shares = [[parts.transfer * step[1] // whole, 0, 0, 0, 0] for step in steps]
     longest = sorted(range(len(steps)), key=lambda index: -steps[index][1])[: parts.syncs]
     whole = sum(steps[index][1] for index in longest) or 1
     for rank, index in enumerate(longest):
-        room = max(0, steps[index][1] - steps[index][2] - shares[index][1])
-        shares[index][2] = min(room, parts.sync * steps[index][1] // whole)
-        shares[index][3] = parts.syncs // len(longest) + (rank < parts.syncs % len(longest))
+        room = max(0, steps[index][1] - steps[index][2] - shares[index][0])
+        shares[index][1] = min(room, parts.sync * steps[index][1] // whole)
+        shares[index][2] = parts.syncs // len(longest) + (rank < parts.syncs % len(longest))
+    if shares:
+        shares[0][3:] = parts.log, parts.flush
     return shares

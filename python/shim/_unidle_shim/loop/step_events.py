@@ -1,80 +1,83 @@
-"""The events of one step, written at once: all of them or none."""
+"""What is written of a step: one event, whole. docs/probe-format.md has its layout."""
+
+import struct
 
 from _unidle_shim.host.event_kinds import (
-    BACKWARD,
-    FLUSH,
-    FORWARD,
-    INPUT,
-    LOG,
-    LOSS,
-    OPTIMIZER,
+    SEEN_BACKWARD,
+    SEEN_FORWARD,
+    SEEN_INPUT,
+    SEEN_LOSS,
+    SEEN_OPTIMIZER,
+    SEEN_SYNC,
+    SEEN_TRANSFER,
     STEP,
-    SYNC,
-    TRANSFER,
 )
+
+# Packing is given one argument after the other: to unpack a tuple costs as much again.
+_pack = struct.Struct("=QQQQQdIIIIQQQQQQQQ").pack_into
+_pack_marked = struct.Struct("=QQQQ16xIIIIQ56x").pack_into  # without what only steps in full have
+_USUAL = SEEN_INPUT | SEEN_FORWARD | SEEN_BACKWARD | SEEN_OPTIMIZER
 
 
 def write(ring, parts, step, samples_before, samples, micro):
-    begin = parts.begin
-    if not (parts.input and parts.forward and parts.backward and parts.optimizer) or parts.rare:
-        return _write_any(ring, parts, step, samples_before, samples, micro)
-    values = (
-        begin,
-        parts.input,
-        step,
-        INPUT,
-        begin,
-        parts.forward,
-        step,
-        FORWARD,
-        begin,
-        parts.backward,
-        step,
-        BACKWARD,
-        begin,
-        parts.optimizer,
-        step,
-        OPTIMIZER,
-    )
-    whole = (begin, parts.end - begin, step, samples, micro, STEP)
-    if parts.losses:
-        ring.emit_all("pppplS", values + (parts.last, step, samples_before, parts.loss, LOSS) + whole)
+    """A step that was observed in full."""
+    if parts.input and parts.forward and parts.backward and parts.optimizer and not parts.rare:
+        seen = _USUAL | SEEN_LOSS if parts.losses else _USUAL
     else:
-        ring.emit_all("ppppS", values + whole)
+        seen = (
+            (SEEN_INPUT if parts.input else 0)
+            | (SEEN_TRANSFER if parts.transfer else 0)
+            | (SEEN_FORWARD if parts.forward else 0)
+            | (SEEN_BACKWARD if parts.backward else 0)
+            | (SEEN_OPTIMIZER if parts.optimizer else 0)
+            | (SEEN_SYNC if parts.syncs else 0)
+            | (SEEN_LOSS if parts.losses else 0)
+        )
+    place = ring.room()
+    if place is None:
+        return
+    try:
+        _pack(
+            ring.view,
+            place,
+            parts.begin,
+            parts.end - parts.begin,
+            step,
+            samples,
+            samples_before,
+            parts.loss,
+            STEP,
+            seen,
+            micro,
+            parts.syncs,
+            parts.input,
+            parts.transfer,
+            parts.forward,
+            parts.backward,
+            parts.optimizer,
+            parts.sync,
+            parts.log,
+            parts.flush,
+        )
+    except struct.error:  # a clock went back
+        parts.leave_out_negatives()
+        write(ring, parts, step, samples_before, samples, micro)
+    else:
+        ring.publish()
 
 
-def _write_any(ring, parts, step, samples_before, samples, micro):
-    begin, layout, values = parts.begin, "", []
-    for duration_ns, kind in (
-        (parts.input, INPUT),
-        (parts.forward, FORWARD),
-        (parts.backward, BACKWARD),
-        (parts.optimizer, OPTIMIZER),
-    ):
-        if duration_ns:
-            layout += "p"
-            values += (begin, duration_ns, step, kind)
-    if parts.rare:
-        layout += _rare(parts, step, values)
-    if parts.losses:
-        layout += "l"
-        values += (parts.last, step, samples_before, parts.loss, LOSS)
-    values += (begin, parts.end - begin, step, samples, micro, STEP)
-    ring.emit_all(layout + "S", values)
-
-
-def _rare(parts, step, values):
-    begin, layout = parts.begin, ""
-    if parts.transfer or parts.moved:
-        layout += "e"
-        values += (begin, parts.transfer, step, parts.moved, parts.pinned, 0.0, TRANSFER)
-    if parts.syncs:
-        layout += "e"
-        values += (begin, parts.sync, step, 0, 0, float(parts.syncs), SYNC)
-    if parts.log:
-        layout += "p"
-        values += (begin, parts.log, step, LOG)
-    if parts.flush:
-        layout += "p"
-        values += (begin, parts.flush, step, FLUSH)
-    return layout
+def write_marked(ring, begin, length, step, samples, micro, waited, shared=None):
+    """A step that was only marked. `waited`: None if it fetched no batch. `shared`: its part of what was
+    timed in the stretch, in ns: copies, waits and their number, logging, flushing."""
+    place = ring.room()
+    if place is None:
+        return
+    view, seen = ring.view, 0 if waited is None else SEEN_INPUT
+    if shared is None:
+        _pack_marked(view, place, begin, length, step, samples, STEP, seen, micro, 0, waited or 0)
+    else:
+        transfer, sync, syncs, log, flush = shared
+        seen |= (SEEN_TRANSFER if transfer else 0) | (SEEN_SYNC if syncs else 0)
+        head = (begin, length, step, samples, 0, 0.0, STEP, seen, micro, syncs, waited or 0)
+        _pack(view, place, *head, transfer, 0, 0, 0, sync, log, flush)
+    ring.publish()

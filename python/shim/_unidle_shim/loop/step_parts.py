@@ -4,7 +4,6 @@
 _SUMS = (
     "input",
     "transfer",
-    "moved",
     "forward",
     "backward",
     "optimizer",
@@ -26,7 +25,6 @@ class Parts:
         *_SUMS,
         "begin",
         "end",
-        "pinned",
         "forward_samples",
         "loss",
         "losses",
@@ -42,7 +40,7 @@ class Parts:
 
     def __init__(self, begin):
         self.begin = self.last = begin
-        self.end = self.input = self.transfer = self.moved = self.pinned = 0
+        self.end = self.input = self.transfer = 0
         self.forward = self.backward = self.optimizer = 0
         self.sync = self.syncs = self.log = self.flush = 0
         self.fetches = self.backwards = self.samples = self.forward_samples = self.forwards = 0
@@ -81,6 +79,12 @@ class Parts:
             self.take_instead(0)
         self.forward_samples = 0
         self.fresh = True
+
+    def leave_out_negatives(self):
+        """Times that are negative because a clock went back."""
+        self.begin, self.end = max(0, self.begin), max(0, self.begin, self.end)
+        for name in _SUMS:
+            setattr(self, name, max(0, getattr(self, name)))
 
     def absorb(self, later):
         """`later` turned out to be of the same step."""

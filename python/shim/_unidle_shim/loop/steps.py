@@ -1,6 +1,6 @@
 """Where steps end, and what is written of them. A base class of Loop.
 
-A step is held back until it is certain that it was over; then its events are written.
+A step is held back until it is certain that it was over; then its event is written.
 """
 
 from _unidle_shim.host import event_kinds
@@ -76,7 +76,7 @@ class Steps:
         raise SystemExit(0)
 
     def write(self, parts):
-        """Writes the events of a step."""
+        """Writes the event of a step."""
         step, begin = self.steps, parts.begin
         if step == 0:
             self.ring.emit(event_kinds.STARTUP, self.process_start_ns, max(0, begin - self.process_start_ns))
@@ -114,6 +114,15 @@ class Steps:
             self.turn(step, parts.end)
         if self.on_step is not None:
             self.on_step(self)
+
+    def loss_was_read(self, step, samples_before, loss, t):
+        """The program has read the loss of a step from the device: the one that is not written yet, or one
+        that is over."""
+        parts = self.held or self.parts
+        if step == self.steps and parts is not None:
+            parts.loss, parts.losses = loss, 1
+        else:
+            self.ring.emit(event_kinds.LOSS, t, 0, step, samples_before, 0, loss)
 
     def leave_out_untrained(self, parts):
         """Where each batch has its own backward pass, a batch without one was not trained, perhaps because

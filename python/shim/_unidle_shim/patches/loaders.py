@@ -7,7 +7,7 @@ import weakref
 
 from _unidle_shim import session
 from _unidle_shim.facts import loading, package_loading
-from _unidle_shim.host import event_kinds, places
+from _unidle_shim.host import places
 from _unidle_shim.host.guard import caught, value_or_none
 from _unidle_shim.host.patching import put
 from _unidle_shim.loop.loop import now
@@ -305,7 +305,7 @@ def patch_iterator(state, Iterator):
             if loader.of_package:
                 loader.samples.look(self.stream, t2)
             if loader.starting_ns is not None:
-                _started(loop, loader, t1, own)
+                _started(loader, own)
             size = value_or_none(size_of, batch) or 0
             if size > loader.largest:
                 loader.largest = size
@@ -374,7 +374,6 @@ def patch_iterator(state, Iterator):
             ):
                 loader.start_ns += own
                 loader.start_waited_ns += own
-                loop.ring.emit(event_kinds.LOADER_START, t0, own, loop.steps)
             loop.fetch_ends(loader, t0, t1, own, 0, False)
             if loader.of_package:
                 loader.samples.ask(iterator.stream)
@@ -385,7 +384,7 @@ def patch_iterator(state, Iterator):
     return Patch(Iterator, "__next__", following, shorter)
 
 
-def _started(loop, loader, t0, own_ns):
+def _started(loader, own_ns):
     """The cost of starting workers: from iter() to the first batch, less what that batch takes to make."""
     spent = loader.starting_ns + own_ns
     loader.starting_ns = None
@@ -396,9 +395,6 @@ def _started(loop, loader, t0, own_ns):
     loader.start_ns += spent
     loader.start_waited_ns += spent
     loader.start_last_ns = spent
-    loop.ring.emit(
-        event_kinds.LOADER_START, t0 - (spent - own_ns if spent > own_ns else 0), spent, loop.steps
-    )
 
 
 def _patch_fetcher(state, Fetcher):

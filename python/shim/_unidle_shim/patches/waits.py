@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 
-from _unidle_shim.host import event_kinds, places
+from _unidle_shim.host import places
 from _unidle_shim.host.guard import caught
 from _unidle_shim.host.patching import around
 from _unidle_shim.host.shapes import untold
@@ -235,7 +235,7 @@ def _patch_read(state, Tensor, name, call):
                 loop.device.wait_ends(t1)
             step = state.waits.step_of_loss(args[0]) if reads_one else None
             if step is not None:
-                loop.ring.emit(event_kinds.LOSS, t1, 0, step, loop.samples, 0, float(result))
+                loop.loss_was_read(step, loop.samples, float(result), t1)
         except BaseException as failure:
             caught(failure)
 
@@ -381,9 +381,7 @@ def _moved(state, tensor, result, t0, t1, size, blocking, frame):
         parts = loop.current(t0)
         parts.rare = True
         parts.transfer += own
-        parts.moved += size
         entry[5] += size if in_line else 0
-        parts.pinned = (1 if pinned else 0) | (2 if blocking else 0)
         parts.last = t1
 
 

@@ -24,7 +24,8 @@ CREATE TABLE spans (
   samples INTEGER NOT NULL) STRICT;
 CREATE TABLE sample_work (
   process INTEGER NOT NULL, thread INTEGER NOT NULL, t_ns INTEGER NOT NULL, samples INTEGER NOT NULL,
-  busy_ns INTEGER NOT NULL, slowest_ns INTEGER NOT NULL, bytes INTEGER NOT NULL) STRICT;
+  busy_ns INTEGER NOT NULL, slowest_ns INTEGER NOT NULL, bytes INTEGER NOT NULL,
+  PRIMARY KEY (t_ns, process, thread)) STRICT, WITHOUT ROWID;
 CREATE TABLE metrics (
   name TEXT NOT NULL, t_ns INTEGER NOT NULL, step INTEGER NOT NULL, samples INTEGER NOT NULL, value REAL) STRICT;
 CREATE TABLE settings (
@@ -36,7 +37,7 @@ CREATE TABLE points (
   series INTEGER NOT NULL, t_ns INTEGER NOT NULL, value REAL, PRIMARY KEY (series, t_ns)) STRICT, WITHOUT ROWID;
 CREATE TABLE positions (
   file TEXT PRIMARY KEY, process INTEGER NOT NULL, process_start INTEGER NOT NULL, started_ns INTEGER NOT NULL,
-  taken INTEGER NOT NULL, whole INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  taken INTEGER NOT NULL) STRICT, WITHOUT ROWID;
 )sql";
 
 }  // namespace unidle::record

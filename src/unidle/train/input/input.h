@@ -37,7 +37,6 @@ class Input {
   Input(const Input&) = delete;
   Input& operator=(const Input&) = delete;
 
-  bool ready() const { return loader_->ready(); }
   data::Batch fetch() { return loader_->next(); }
   /// The fetched batch on the device, as it crosses the bus; valid until the next call, or for as many as
   /// batches_of_step says.
@@ -48,8 +47,6 @@ class Input {
   void consumed() { transfer_->consumed(); }
   /// After move(): waits until at most one batch is still being copied. Whether it had to.
   bool settle() { return transfer_->settle(); }
-  /// Bytes that crossed the bus for the last batch.
-  std::uint64_t bytes() const { return transfer_->bytes(); }
 
   const data::Loader& loader() const { return *loader_; }
   bool pinned() const { return pinned_ != nullptr; }

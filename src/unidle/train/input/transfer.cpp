@@ -67,12 +67,10 @@ Transfer::~Transfer() {
 }
 
 const std::vector<at::Tensor>& Transfer::move(data::Batch batch) {
-  bytes_ = 0;
   if (places_.empty()) {
     views_.clear();
     for (std::size_t index = 0; index < fields_.size(); ++index) {
       views_.push_back(field_view(batch, fields_[index], index));
-      bytes_ += views_.back().nbytes();
     }
     current_.emplace(std::move(batch));
     return views_;
@@ -115,7 +113,6 @@ void Transfer::copy(const data::Batch& batch, Place& place) {
       to = place.memory[index].narrow(0, 0, bytes).view(from.scalar_type()).view(from.sizes());
     }
     to.copy_(from, options_.non_blocking);
-    bytes_ += from.nbytes();
   }
 }
 

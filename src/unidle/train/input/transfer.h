@@ -49,8 +49,6 @@ class Transfer {
   void consumed();
   /// Waits until at most one batch is still being copied, whose slot is then free for the loader. Whether it had to.
   bool settle();
-  /// Bytes of the last batch.
-  std::uint64_t bytes() const { return bytes_; }
 
  private:
   struct Place {
@@ -70,7 +68,6 @@ class Transfer {
   std::vector<data::Field> fields_;
   Options options_;
   std::optional<c10::Stream> side_;  // where copies overlap
-  std::uint64_t bytes_ = 0;
   std::vector<Place> places_;
   std::size_t next_ = 0;
   std::optional<data::Batch> current_;  // what the views of `views_` lie in

@@ -136,7 +136,7 @@ at::Tensor Step::run_captured(Input& input, std::int64_t count) {
     timer_.drop();
   }
   if (graphs_.replays() > replays) {
-    events_.span(UNIDLE_EVENT_FORWARD, start, number_);  // and all that follows it, which the host queued as one
+    events_.part(UNIDLE_STEP_FORWARD, start);  // and all that follows it, which the host queued as one
   }
   return loss;
 }
@@ -158,19 +158,17 @@ void Step::drop_gradients() { clear_gradients(optimizer_->parameters(), /*to_non
 
 const std::vector<at::Tensor>& Step::next_batch(Input& input) {
   std::uint64_t start = Events::now_ns();
-  const bool ready = input.ready();
   data::Batch batch = fetch(input);
   input_wait_ns_ += Events::now_ns() - start;
-  events_.span(UNIDLE_EVENT_INPUT, start, number_, ready ? 1 : 0);
+  events_.part(UNIDLE_STEP_INPUT, start);
   events_.samples(batch, number_);
 
   start = Events::now_ns();
   const std::vector<at::Tensor>& moved = input.move(std::move(batch));
-  events_.span(UNIDLE_EVENT_TRANSFER, start, number_, input.bytes(),
-               (input.pinned() ? 1U : 0U) | (input.non_blocking() ? 0U : 2U));
+  events_.part(UNIDLE_STEP_TRANSFER, start);
   start = Events::now_ns();
   if (input.settle()) {  // the device is behind
-    events_.span(UNIDLE_EVENT_SYNC, start, number_);
+    events_.part(UNIDLE_STEP_SYNC, start);
   }
   return moved;
 }
@@ -198,7 +196,7 @@ at::Tensor Step::learn_from(const std::vector<at::Tensor>& fields, std::int64_t 
   std::uint64_t start = Events::now_ns();
   at::Tensor loss = learn_without_graph(fields, count);
   if (loss.defined()) {
-    events_.span(UNIDLE_EVENT_FORWARD, start, number_);  // and backward, in one
+    events_.part(UNIDLE_STEP_FORWARD, start);  // and backward, in one
     return loss;
   }
   {
@@ -211,7 +209,7 @@ at::Tensor Step::learn_from(const std::vector<at::Tensor>& fields, std::int64_t 
   if (count > 1) {
     loss = loss / static_cast<double>(count);
   }
-  events_.span(UNIDLE_EVENT_FORWARD, start, number_);
+  events_.part(UNIDLE_STEP_FORWARD, start);
 
   start = Events::now_ns();
   const at::Tensor scaled = precision_.scale(loss);
@@ -222,7 +220,7 @@ at::Tensor Step::learn_from(const std::vector<at::Tensor>& fields, std::int64_t 
   if (ranks_ != nullptr && last && !all_have_gradients_) {
     require_gradients();
   }
-  events_.span(UNIDLE_EVENT_BACKWARD, start, number_);
+  events_.part(UNIDLE_STEP_BACKWARD, start);
   return loss.detach();
 }
 
@@ -272,7 +270,7 @@ void Step::update() {
   precision_.update();
   averaged_.update();
   clear_gradients(optimizer_->parameters(), zero_to_none_);
-  events_.span(UNIDLE_EVENT_OPTIMIZER, start, number_);
+  events_.part(UNIDLE_STEP_OPTIMIZER, start);
 }
 
 }  // namespace unidle::train
