@@ -71,6 +71,9 @@ TEST(Completion, AnEpochThatIsOnlyAnnouncedIsNotDone) {
   EXPECT_FALSE(is_whole(loop(both.c_str(), 1, 10) + "Epoch 10/10\ntrain loss 0.5\n"));
   EXPECT_FALSE(is_whole(loop("Epoch {}/10\n", 1, 11)));
   EXPECT_FALSE(is_whole("Epoch 1/1\n"));
+  const std::string ended = "=== Epoch {0}/4 ===\nsampled\n==end-of-epoch {0}==\n";
+  EXPECT_TRUE(is_whole(loop(ended.c_str(), 1, 5)));
+  EXPECT_FALSE(is_whole(loop(ended.c_str(), 1, 4) + "=== Epoch 4/4 ===\nsampled\n"));
 }
 
 TEST(Completion, InnerLoopsMustBeThroughAsWell) {
@@ -115,6 +118,12 @@ TEST(Completion, OneBarOverTheWholeRun) {
   EXPECT_FALSE(is_whole(bar(1) + bar(100) + "\n"));
   EXPECT_FALSE(is_whole(bar(200) + bar(1) + bar(200) + "\n"));  // an epoch of how many?
   EXPECT_FALSE(is_whole(bar(1) + bar(200) + "\n" + std::string(20, '\n') + "Starting training\n"));
+  EXPECT_FALSE(is_whole("sampling loop time step: 100%|####| 50/50 [00:02<00:00, 25.1it/s]\n"));
+  const std::string inner =
+      "\rIteration:   0%|    | 0/498 [00:00<?, ?it/s]\rIteration: 100%|####| 498/498 [10:00<00:00, 1.2s/it]";
+  const std::string nested = "Epoch:  50%|##  | 1/2 [10:00<10:00, 600s/it]" + inner + inner +
+                             "\rEpoch: 100%|####| 2/2 [20:00<00:00, 600s/it]\n";
+  EXPECT_TRUE(is_whole(nested + std::string(20, '\n') + "results: {}\n"));
   EXPECT_FALSE(is_whole("100%|####| 9912422/9912422 [00:01<00:00, 9000000.1it/s]\n"));  // a download
   EXPECT_FALSE(is_whole("Map: 100%|####| 2000/2000 [00:40<00:00, 50.1 examples/s]\n"));
 }

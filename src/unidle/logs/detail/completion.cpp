@@ -5,13 +5,14 @@
 #include <string>
 
 #include "unidle/base/characters.h"
+#include "unidle/base/substrings.h"
 #include "unidle/logs/detail/numbers.h"
 
 namespace unidle::logs::detail {
 
 namespace {
 
-/// A bar that nothing names as one of training counts only where no more lines than these follow it.
+/// A bar that is not known as the outer one of a training counts only where no more lines than these follow it.
 constexpr std::uint64_t kMostLinesBehindBar = 5;
 /// Bars of files and of memory are faster than any training.
 constexpr double kMostStepsPerSecond = 1000;
@@ -43,6 +44,22 @@ bool are_all(std::string_view words) {
       "",      "num_",   "n_",         "nb_",      "max_",      "total_",       "train_",
       "info_", "maxim_", "num_train_", "trainer_", "training_", "num_training_"};
   return std::find(kWords.begin(), kWords.end(), words) != kWords.end();
+}
+
+/// "Epoch 4 finished", "==end-of-epoch 4==".
+bool tells_end_of_epoch(const LogLine& line) {
+  const Hit* epoch = line.hits.first(Word::kEpoch);
+  if (epoch == nullptr) {
+    return false;
+  }
+  const std::string before = lower(line.text.substr(0, epoch->begin));
+  return line.hits.has(Word::kEnd) || before.ends_with("end of ") || before.ends_with("end-of-");
+}
+
+/// "Training", "Epochs", "Steps": not "sampling loop time step", of one sample among many.
+bool is_training_label(std::string_view label) {
+  static constexpr std::array<std::string_view, 4> kLabels = {"train", "epoch", "step", "iter"};
+  return starts_with_any(lower(label), kLabels);
 }
 
 std::optional<double> as_total(std::optional<double> value) {
@@ -146,7 +163,8 @@ void Completion::read(const LogLine& line, const Counters::News& news) {
   if (news.is_bar) {
     follow_bar(line, news);
   }
-  const bool result = news.loss || line.hits.has(Word::kMetric) || (news.is_bar && news.bar_done >= news.bar_total);
+  const bool result = news.loss || line.hits.has(Word::kMetric) || (news.is_bar && news.bar_done >= news.bar_total) ||
+                      (news.counted && tells_end_of_epoch(line));
   const bool told = !news.is_bar && (news.counted || result);
   if (!told && !result && !news.counted) {
     return;
@@ -177,7 +195,8 @@ void Completion::follow_bar(const LogLine& line, const Counters::News& news) {
   bar->runs += bar->line == 0 || news.bar_done < bar->done ? 1 : 0;
   bar->done = news.bar_done;
   bar->seconds = news.bar_seconds;
-  bar->validation = news.validation_bar;
+  bar->names_training = is_training_label(news.bar_label);
+  bar->of_training = !news.validation_bar && (news.bar_label.empty() || bar->names_training);
   bar->line = line.number;
 }
 
@@ -229,11 +248,13 @@ bool Completion::only_bar_is_done() const {
                                   [](const Counter& one) { return one.restarts > 0 || one.advanced == 0; });
   const auto longest = std::max_element(bars_.begin(), bars_.end(),
                                         [](const LastBar& a, const LastBar& b) { return a.seconds < b.seconds; });
-  if (others || longest == bars_.end() || longest->runs != 1 || longest->validation || longest->total < 2) {
+  if (others || longest == bars_.end() || longest->runs != 1 || !longest->of_training || longest->total < 2) {
     return false;
   }
+  const bool nests = std::any_of(bars_.begin(), bars_.end(), [](const LastBar& one) { return one.runs > 1; });
+  const bool at_the_end = log_.lines <= longest->line + kMostLinesBehindBar;
   return longest->seconds >= 1 && longest->total <= kMostStepsPerSecond * longest->seconds &&
-         log_.lines <= longest->line + kMostLinesBehindBar;
+         (at_the_end || (nests && longest->names_training));
 }
 
 bool Completion::is_whole() const {

@@ -67,7 +67,8 @@ class Completion {
     double done = 0;
     double seconds = 0;
     std::int64_t runs = 0;
-    bool validation = false;
+    bool names_training = false;
+    bool of_training = false;  // says so, or says nothing
     std::uint64_t line = 0;
   };
   std::vector<LastBar> bars_;  // by their lengths

@@ -223,6 +223,7 @@ Counters::News Counters::read(const LogLine& line, std::optional<std::int64_t> n
       news.is_bar = true;
       news.validation_bar = line.hits.has(Word::kValidation);
       news.bar_moved = bar(*seen, news.validation_bar);
+      news.bar_label = seen->label;
       news.bar_done = seen->done;
       news.bar_total = seen->total;
       news.bar_seconds = seen->elapsed_s;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "unidle/logs/detail/failures.h"
@@ -25,6 +26,7 @@ class Counters {
     bool counted = false;  // a count
     bool loss = false;     // a loss with its value
     bool is_bar = false;
+    std::string_view bar_label;
     double bar_done = 0;
     double bar_total = 0;
     double bar_seconds = 0;
