@@ -79,6 +79,19 @@ class CausesTest(unittest.TestCase):
         self.assertTrue(any("passes them on" in line for line in evidence), evidence)
         self.assertEqual(self.record.rows("select count(*), sum(samples) from steps")[0], (90, 720))
 
+    # -- workers that are started for each epoch
+    # ------------------------------------------------------------------------
+
+    def test_the_wait_for_workers_that_start_is_input_of_the_steps_that_wait(self):
+        found = self.diagnosed("respawn.py")["loader-respawn"]
+        self.assertIn("2 workers were started 10 times", found["evidence"])
+        waited_s = self.record.notes("loader_start")[-1]["in_training"]
+        self.assertGreater(waited_s, 10 * 0.4)
+        steps = self.record.rows("select samples, input_ns from steps order by idx")
+        self.assertEqual(len(steps), 80)
+        firsts_s = sum(input_ns for _, input_ns in steps[::8]) * 1e-9  # of each epoch
+        self.assertGreater(firsts_s, 0.8 * waited_s)
+
     # -- results that are looked at
     # --------------------------------------------------------------------------------
 
