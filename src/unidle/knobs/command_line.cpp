@@ -172,13 +172,4 @@ std::optional<std::vector<std::string>> apply_to_command(const std::vector<std::
   return said ? std::optional(result) : std::nullopt;
 }
 
-std::optional<std::pair<std::string, std::string>> environment_for(std::string_view knob, std::string_view value) {
-  const Knob* known = find_knob(knob);
-  if (known == nullptr || known->name != "cpu.threads") {
-    return std::nullopt;  // the other variables are read by one launcher only
-  }
-  const auto canonical = canonical_value(*known, value);
-  return canonical ? std::optional(std::pair(known->names.environment, *canonical)) : std::nullopt;
-}
-
 }  // namespace unidle::knobs

@@ -31,7 +31,4 @@ std::vector<CommandSetting> recognize_command(const std::vector<std::string>& ar
 std::optional<std::vector<std::string>> apply_to_command(const std::vector<std::string>& argv, std::string_view knob,
                                                          std::string_view value);
 
-/// The environment variable that sets `knob` in every PyTorch program, with its value; nothing when there is none.
-std::optional<std::pair<std::string, std::string>> environment_for(std::string_view knob, std::string_view value);
-
 }  // namespace unidle::knobs
