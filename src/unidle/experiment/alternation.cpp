@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "unidle/base/stats.h"
 
@@ -43,8 +42,8 @@ double Scatter::of_ratio() const {
   return kOfMeanDeviation * sum / static_cast<double>(apart_.size());
 }
 
-Alternation::Alternation(Measurement change, Measurement reference, bool neighbours, bool confirm)
-    : change_(std::move(change)), reference_(std::move(reference)), neighbours_(neighbours), confirm_(confirm) {
+Alternation::Alternation(const Measurement& change, const Measurement& reference, bool neighbours, bool confirm)
+    : change_(change), reference_(reference), neighbours_(neighbours), confirm_(confirm) {
   if (comparable(change_, reference_)) {
     ratios_.push_back(last_ratio());
   }

@@ -25,7 +25,7 @@ class Scatter {
 class Alternation {
  public:
   /// `neighbours`: the two ran one after the other. `confirm`: a single run in favour is not enough.
-  Alternation(Measurement change, Measurement reference, bool neighbours, bool confirm);
+  Alternation(const Measurement& change, const Measurement& reference, bool neighbours, bool confirm);
 
   /// A further turn is needed to tell on which side of `limit` the ratio lies. `disturbed`: the newest run was.
   bool is_open(double limit, const Scatter& scatter, bool disturbed) const;
