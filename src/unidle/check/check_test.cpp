@@ -18,7 +18,7 @@ using ::testing::Not;
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
 
-/// A machine without fault.
+/// A machine without problems.
 Machine good() {
   Machine machine;
   machine.host.cpus_online = machine.host.cpus_affinity = 16;
@@ -42,7 +42,7 @@ Machine good() {
   return machine;
 }
 
-/// The level of a problem; "none" when it is not there.
+/// The level of a problem; "none" when it is absent.
 std::string level_of(const Machine& machine, const std::string& id) {
   for (const Problem& problem : find_problems(machine)) {
     if (problem.id == id) {

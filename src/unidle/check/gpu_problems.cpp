@@ -1,4 +1,4 @@
-// What is wrong with the GPUs of a machine.
+// Problems of a machine's GPUs.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -15,24 +15,24 @@ namespace {
 
 namespace nvml = telemetry::nvml;
 
-/// Somebody else's contexts of a few hundred MiB are common; a twentieth of the device is more than that.
+/// Contexts of other users often take a few hundred MiB; a twentieth of the device is more than that.
 constexpr double kForeignMemoryShare = 0.05;
-/// NVML reports whole percents of short windows; less is noise of a desktop or a monitor.
+/// NVML reports whole percents of short windows; smaller values are noise from a desktop or a monitor.
 constexpr double kForeignBusyShare = 0.05;
-/// Boards differ by a few watts between default and enforced limit.
+/// Boards differ by a few watts between their default and enforced limits.
 constexpr double kLowPowerShare = 0.95;
 constexpr double kHotMargin_c = 5;
-/// Reading it counts as load only above this: an idle link rests at a lower generation to save power.
+/// Above this utilisation the link counts as loaded: an idle link drops to a lower generation to save power.
 constexpr double kUnderLoad = 0.3;
 constexpr std::uint64_t kHardReasons = nvml::kReasonHardwareSlowdown | nvml::kReasonSoftwareThermal |
                                        nvml::kReasonHardwareThermal | nvml::kReasonPowerBrake;
 
-/// CUDA_VISIBLE_DEVICES of a job that was given none.
+/// Slurm sets CUDA_VISIBLE_DEVICES to this for a job without GPUs.
 constexpr std::string_view kNoGpuOfSlurm = "NoDevFiles";
 constexpr const char* kAskForOne =
     "in a container: start it with --gpus all; in a job: ask for one (Slurm: --gres=gpu:1)";
 
-/// NVML gives its reasons with their numbers.
+/// NVML puts the result code into its reasons.
 bool failed_with(const Machine& machine, int result) {
   return machine.nvml_problem.find(fmt::format("({})", result)) != std::string::npos;
 }
@@ -178,7 +178,7 @@ void check_sharing(const GpuState& gpu, const std::string& name, Problems& probl
     pids.push_back(process.pid);
   }
   const double total = static_cast<double>(gpu.facts.memory_bytes.value_or(0));
-  // What computes in another slice takes nothing away.
+  // Work in another MIG slice takes nothing from ours.
   const bool matters =
       !gpu.mig_on.value_or(false) &&
       (busy > kForeignBusyShare || (total > 0 && static_cast<double>(bytes) > kForeignMemoryShare * total));
@@ -223,7 +223,7 @@ std::vector<Problem> gpu_problems(const Machine& machine) {
   for (const GpuState& gpu : machine.gpus) {
     const std::string name = fmt::format("gpu{}", gpu.facts.index);
     if (gpu.facts.hidden) {
-      continue;  // somebody else's
+      continue;  // belongs to another user
     }
     if (!gpu.answers) {
       problems.push_back({Level::kCritical, "gpu-lost", name, "the driver counts it and it does not answer",

@@ -25,7 +25,7 @@ bool is_there(const fs::path& file) {
   return fs::exists(file, unreadable);
 }
 
-/// Physical cores: threads of one core name the same siblings.
+/// Counts physical cores: threads of one core list the same siblings.
 std::optional<int> count_cores(const fs::path& root, int cpus) {
   std::set<std::string> cores;
   for (int cpu = 0; cpu < cpus; ++cpu) {
@@ -44,7 +44,7 @@ std::vector<std::string> find_nvidia_devices(const fs::path& root) {
   std::error_code failure;
   for (fs::directory_iterator entry(root / "sys/bus/pci/devices", failure), end; !failure && entry != end;
        entry.increment(failure)) {
-    // PCI class 03: display controllers, which compute cards are too.
+    // PCI class 03: display controllers, which include compute cards.
     if (first_line_of(entry->path() / "vendor") == "0x10de" &&
         first_line_of(entry->path() / "class").starts_with("0x03")) {
       found.push_back(entry->path().filename().string());
@@ -72,7 +72,7 @@ void add_nvml_states(telemetry::Nvml& nvml, std::vector<GpuState>& gpus) {
   }
 }
 
-/// What is known of the devices: asked for on a thread that the driver may keep.
+/// The devices, read on a thread that can be abandoned when the driver hangs.
 struct Gpus {
   bool known = true;
   telemetry::NvmlFailure nvml_failure = telemetry::NvmlFailure::kNone;
@@ -162,7 +162,7 @@ Machine inspect(const fs::path& folder, const fs::path& root) {
   machine.memory = telemetry::read_memory_state(root);
   machine.cgroup = telemetry::read_cgroup_use(root);
   machine.storage.push_back(telemetry::read_storage(folder, root));
-  std::error_code failure;  // of $TMPDIR
+  std::error_code failure;  // ignored: $TMPDIR may be invalid
   if (const fs::path folder_of_all = fs::temp_directory_path(failure); !failure) {
     const telemetry::Storage temporary = telemetry::read_storage(folder_of_all, root);
     if (temporary.device != machine.storage[0].device || temporary.filesystem != machine.storage[0].filesystem) {

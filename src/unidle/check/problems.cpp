@@ -1,4 +1,4 @@
-// What is wrong with a machine. Every threshold stands here with its source; docs/check.md lists the ids.
+// Problems of a machine. Each threshold stands here with its source; docs/check.md lists the ids.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,19 +16,18 @@ std::vector<Problem> gpu_problems(const Machine& machine);  // gpu_problems.cpp
 namespace {
 
 constexpr double kGiB = 1024.0 * 1024 * 1024;
-/// Docker gives /dev/shm 64 MiB unless told otherwise; loader processes pass whole batches through it, twice the
-/// prefetch factor of them each.
+/// Docker limits /dev/shm to 64 MiB by default. Loader processes pass whole batches through it, up to twice the
+/// prefetch factor per process.
 constexpr double kEnoughShm_bytes = 1 * kGiB;
-/// A quota is looked at every 100 ms; used up in one period of twenty it already shows as stalls of that length.
+/// The kernel checks a quota every 100 ms; exhausting it in one period of twenty already shows as stalls that long.
 constexpr double kThrottledShare = 0.05;
-/// ext4 and XFS slow down and fragment when nearly full; a checkpoint or cache needs room too.
+/// ext4 and XFS slow down and fragment when nearly full; checkpoints and caches need space too.
 constexpr double kLowDiskShare = 0.05;
 constexpr double kLowDisk_bytes = 5 * kGiB;
 constexpr double kLowMemoryShare = 0.1;
-/// One CPU launches, one pins and copies, two load: the least with which a GPU is fed at all. Our own measure of care,
-/// not a vendor's.
+/// One CPU launches, one pins and copies, two load: the minimum to feed a GPU. Our own estimate, not a vendor's.
 constexpr double kCpusPerGpu = 4;
-/// Below this a loader that shares memory by file descriptor runs out ("Too many open files").
+/// Below this, a loader that shares memory through file descriptors runs out ("Too many open files").
 constexpr std::uint64_t kEnoughFiles = 1024;
 
 int plain_number(const std::map<std::string, std::string>& environment, const std::string& name) {

@@ -1,4 +1,4 @@
-// A machine as text and as JSON.
+// Renders a machine as text and as JSON.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -119,7 +119,7 @@ json host_json(const Machine& machine) {
 
 constexpr int kLabel = 12;
 
-/// `text` wrapped beside a label; wrap() would eat the blanks between them.
+/// `text` wrapped beside a label; wrap() would collapse the spaces between them.
 std::string row(std::string_view label, const std::string& text, int width) {
   constexpr int kLeast = 20;
   const std::string wrapped = wrap(text, std::max(width - kLabel, kLeast));
@@ -178,7 +178,7 @@ std::string storage_text(const telemetry::Storage& storage) {
   return text + (storage.kind == "unknown" ? "" : fmt::format(" ({})", storage.kind));
 }
 
-/// "A of B unit", with what is known of it.
+/// "A of B unit", or the part of it that is known.
 std::string of_text(const std::optional<double>& now, const std::optional<double>& most, std::string_view unit) {
   if (!now && !most) {
     return "";
@@ -236,7 +236,7 @@ std::string speed_text(const json& speed, int width) {
               width);
   for (const json& device : speed["torch"].value("devices", json::array())) {
     const std::string name = "  " + device["device"].get<std::string>();
-    // A CPU's are thousandths of a GPU's.
+    // A CPU's values are thousandths of a GPU's.
     const bool cpu = device["device"] == "cpu";
     std::vector<std::string> parts;
     for (const auto& [precision, rate] : device["matmul_tflops"].items()) {

@@ -30,7 +30,7 @@ namespace {
 
 constexpr std::size_t kBlock = 1U << 20;
 constexpr std::size_t kSmall = 16U << 10;  // a small picture, or a page of a column
-constexpr std::size_t kAlign = 4096;       // what direct reads need
+constexpr std::size_t kAlign = 4096;       // alignment required by direct reads
 constexpr std::int64_t kSmallTime_ns = kNsPerSecond / 2;
 
 struct Aligned {
@@ -38,7 +38,7 @@ struct Aligned {
   std::unique_ptr<char, decltype(&std::free)> data;
 };
 
-/// A file of our own that goes when we go.
+/// A temporary file, removed on destruction.
 class TestFile {
  public:
   TestFile(const fs::path& folder, std::uint64_t bytes) : path_((folder / ".unidle-speed-XXXXXX").string()) {
@@ -54,7 +54,7 @@ class TestFile {
  private:
   void fill(std::uint64_t bytes) {
     Aligned block(kBlock);
-    std::mt19937_64 random(1);  // storage that compresses or shares equal blocks must not gain by it
+    std::mt19937_64 random(1);  // incompressible, so that compressing or deduplicating storage gains nothing
     for (std::uint64_t done = 0; done < bytes; done += kBlock) {
       for (std::size_t i = 0; i < kBlock; i += sizeof(std::uint64_t)) {
         const std::uint64_t value = random();
@@ -72,14 +72,14 @@ class TestFile {
   UniqueFd fd_;
 };
 
-/// Opened again for reads past the page cache; as it is where the file system refuses.
+/// Opens the file for direct reads, or cached when the file system refuses.
 UniqueFd open_direct(int fd, bool& direct) {
   UniqueFd again(::open(fmt::format("/proc/self/fd/{}", fd).c_str(), O_RDONLY | O_DIRECT | O_CLOEXEC));
   direct = static_cast<bool>(again);
   return direct ? std::move(again) : UniqueFd(::dup(fd));
 }
 
-/// Colours that vary as a photograph's: smooth, with texture. Flat pictures decode much faster.
+/// A picture with the smooth colours and texture of a photograph. Flat pictures decode much faster.
 data::Picture photograph(int width, int height) {
   data::Picture picture{width, height, {}};
   picture.pixels.resize(static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 3);
@@ -133,7 +133,7 @@ json measure_decode(const SpeedOptions& options) {
   const std::string bytes = data::encode_jpeg(photograph(kWidth, kHeight));
   const std::span<const std::byte> view(reinterpret_cast<const std::byte*>(bytes.data()), bytes.size());
   data::ImageDecoder decoder;
-  decoder.decode_region(view, "test picture", {});  // warms its memory
+  decoder.decode_region(view, "test picture", {});  // warm-up: allocates the decoder's memory
   Clock& clock = system_clock();
   const std::int64_t start = clock.now_ns();
   const auto limit_ns = nanoseconds(options.decode_s);

@@ -14,10 +14,10 @@ namespace unidle::monitor {
 namespace {
 
 constexpr std::int64_t kRunInterval_ns = 2 * kNsPerSecond;
-/// Some readings come once a second, GPM ones not more often than ten times: what is younger than this still holds.
+/// The host is read once a second and GPM at most ten times a second, so a younger value is still current.
 constexpr std::int64_t kFresh_ns = 3 * kNsPerSecond;
 
-/// A slice has a name, a UUID and memory of its own.
+/// A MIG slice has its own name, UUID and memory.
 void name_slice(const telemetry::GpuFacts& device, GpuNow& gpu) {
   gpu.memory_total_bytes.reset();
   for (const telemetry::MigDevice& slice : device.mig) {
@@ -34,7 +34,7 @@ void name_slice(const telemetry::GpuFacts& device, GpuNow& gpu) {
 
 std::string_view GpuNow::why_busy_unknown() const {
   if (reading.utilisation || reading.sm_activity || !reading.memory_bytes) {
-    return {};  // without its memory it does not answer at all
+    return {};  // without a memory reading the device does not answer at all
   }
   return mig ? "busy: not known, NVML has no utilisation in MIG mode" : "busy: not known, the device does not tell";
 }
@@ -122,7 +122,7 @@ void Collector::read_gpus(std::int64_t t_ns, bool slow) {
   }
   if (!devices) {
     for (GpuNow& gpu : now_.gpus) {
-      gpu.reading = {};  // nobody knows
+      gpu.reading = {};  // the device did not answer
     }
     return;
   }
@@ -160,7 +160,7 @@ void Collector::read_host(std::int64_t t_ns) {
     host_->read(t_ns, [&](const telemetry::Reading& reading) { readings[std::string(reading.name)] = reading.value; });
     now_.host.swap(readings);
   } catch (const std::exception&) {
-    now_.host.clear();  // /proc cannot be read: nothing is known
+    now_.host.clear();  // /proc cannot be read
   }
 }
 
@@ -171,7 +171,7 @@ void Collector::read_tree(std::int64_t t_ns) {
   const std::vector<telemetry::ProcessUse> processes = tree_->read();
   const std::int64_t since_ns = std::exchange(last_tree_ns_, t_ns);
   const double passed_s = since_ns > 0 ? seconds(t_ns - since_ns) : 0;
-  // One that has ended stays as a zombie until its parent asks for it.
+  // A process that has ended stays a zombie until its parent waits for it.
   const bool gone = processes.empty() || processes.front().stat.state == 'Z' || processes.front().stat.state == 'X';
   ended_ = options_.pid.has_value() && gone;
   now_.processes.clear();
@@ -198,7 +198,7 @@ void Collector::read_tree(std::int64_t t_ns) {
 void Collector::read_run(std::int64_t /*t_ns*/) {
   now_.run = options_.record ? monitor::read_run(*options_.record) : read_run_under_way();
   if (options_.pid) {
-    // Somebody else's run says nothing about the process that was asked for.
+    // Ignore the run of a process other than the requested one.
     if (now_.run && now_.run->pid != *options_.pid) {
       now_.run.reset();
     }

@@ -1,4 +1,4 @@
-// Takes snapshots: devices at every call, the host once a second, the record of a run every two.
+// Takes snapshots: reads devices at every call, the host every second, and the record of a run every two seconds.
 #pragma once
 
 #include <array>
@@ -16,22 +16,22 @@
 namespace unidle::monitor {
 
 struct CollectorOptions {
-  std::optional<std::int64_t> pid;              // of the tree to watch; otherwise that of the run under way, if any
-  std::optional<std::filesystem::path> record;  // the run to follow; otherwise the newest that is under way
+  std::optional<std::int64_t> pid;              // root of the tree to watch; by default that of the active run, if any
+  std::optional<std::filesystem::path> record;  // the run to follow; by default the newest active one
 };
 
-/// Not thread-safe. Reading never fails: what is not there is absent.
+/// Not thread-safe. Reading never throws: what cannot be read is absent.
 class Collector {
  public:
   /// `clock` must outlive it. Throws kInput (subject: the pid) when the given process does not exist.
   Collector(Clock& clock, CollectorOptions options);
 
-  /// True when the devices are found, or their driver does not answer: take() then waits no more than a second for it.
+  /// True when the devices are found or their driver does not answer; take() then waits at most a second for it.
   bool looked_for_devices() { return devices_.looked(); }
   Snapshot take();
-  /// "the driver does not answer (nvmlInit_v2, 5 s)", while that is so.
+  /// For example "the driver does not answer (nvmlInit_v2, 5 s)"; empty while the driver answers.
   std::optional<std::string> driver_problem() const { return devices_.problem(); }
-  /// The process that was asked for has ended.
+  /// True when the requested process has ended.
   bool ended() const { return ended_; }
 
  private:
@@ -67,9 +67,9 @@ class Collector {
   Snapshot now_;
 };
 
-/// The newest record if its run goes on; nothing otherwise. Rates are over its last ten seconds.
+/// Returns the newest record if its run is active. Rates are over its last ten seconds.
 std::optional<RunNow> read_run_under_way();
-/// The same of one record.
+/// The same for one record.
 std::optional<RunNow> read_run(const std::filesystem::path& folder);
 
 }  // namespace unidle::monitor

@@ -11,7 +11,7 @@ namespace unidle::monitor {
 
 namespace {
 
-/// A reading takes some milliseconds, and the monitor answers keys and signals after it.
+/// A reading takes a few milliseconds. The monitor handles keys and signals only after it, so the wait is short.
 constexpr std::int64_t kWait_ns = kNsPerSecond;
 
 }  // namespace

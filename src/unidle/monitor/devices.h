@@ -1,4 +1,4 @@
-// Reads devices for the collector, where a driver that hangs holds nobody up.
+// Reads devices for the collector without blocking it when a driver hangs.
 #pragma once
 
 #include <cstdint>
@@ -12,28 +12,28 @@
 
 namespace unidle::monitor {
 
-/// Not thread-safe. Goes on when a driver that did not answer does so in the end.
+/// Not thread-safe. Recovers when a driver that did not answer does so later.
 class Devices {
  public:
   struct Device {
     telemetry::GpuReader::Subject subject;
     std::optional<telemetry::GpuFacts> facts;      // of the whole device
-    std::vector<telemetry::GpuProcess> processes;  // only where `slow` was asked for
+    std::vector<telemetry::GpuProcess> processes;  // only when `slow` was requested
   };
 
-  /// Begins to look for them.
+  /// Starts looking for devices in the background.
   Devices();
   ~Devices();
   Devices(const Devices&) = delete;
   Devices& operator=(const Devices&) = delete;
 
-  /// True when they are found, or when the driver does not answer: what there is can be read then.
+  /// True when the devices are found or the driver does not answer: read() then returns what is available.
   bool looked();
-  /// What they do now, see telemetry::GpuReader::read. Waits a second; nothing as long as the driver has not answered.
+  /// Reads the devices, see telemetry::GpuReader::read. Waits at most a second; empty while the driver does not answer.
   std::optional<std::vector<Device>> read(std::int64_t t_ns, bool slow);
-  /// False when nobody knows which devices there are.
+  /// False when the number of devices is unknown.
   bool known() const { return known_; }
-  /// "the driver does not answer (nvmlInit_v2, 5 s)", while that is so.
+  /// For example "the driver does not answer (nvmlInit_v2, 5 s)"; empty while the driver answers.
   std::optional<std::string> problem() const;
 
  private:
@@ -42,9 +42,9 @@ class Devices {
   void begin(void (*work)(Shared&, std::int64_t, bool), std::int64_t t_ns, bool slow);
   bool over();
 
-  std::shared_ptr<Shared> shared_;  // belongs to the work while it is under way
+  std::shared_ptr<Shared> shared_;  // owned by the worker thread while it runs
   std::unique_ptr<telemetry::DriverWork> work_;
-  bool waited_ = false;  // for this work: a second time nobody does
+  bool waited_ = false;  // already waited for this reading; do not wait again
   bool known_ = true;
 };
 

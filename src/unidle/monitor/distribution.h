@@ -8,8 +8,8 @@
 
 namespace unidle::monitor {
 
-/// Mean and peak are exact. Quantiles are over all values up to 16384 of them; beyond that over every second, fourth,
-/// ... value, which for a session at even intervals keeps the shape.
+/// Mean and peak are exact. Quantiles are exact up to 16384 values; beyond that they use every second, fourth, ...
+/// value, which keeps the shape when values come at even intervals.
 class Distribution {
  public:
   void add(double value);
@@ -17,7 +17,7 @@ class Distribution {
   std::uint64_t count() const { return count_; }
   std::optional<double> mean() const;
   std::optional<double> peak() const;
-  /// 0 <= q <= 1.
+  /// Requires 0 <= q <= 1.
   std::optional<double> quantile(double q) const;
 
  private:

@@ -29,7 +29,7 @@ struct Name {
   bool counter = false;
 };
 
-/// The columns of telemetry::gpu_columns() in base units. gpu.xid is an event and is counted apart.
+/// The columns of telemetry::gpu_columns() in base units. gpu.xid is an event and is counted separately.
 constexpr Name kGpuNames[] = {
     {"gpu.utilisation", "unidle_gpu_utilisation_ratio", "Share of time in which some kernel ran."},
     {"gpu.memory", "unidle_gpu_memory_used_bytes", "Device memory in use."},
@@ -53,7 +53,7 @@ constexpr Name kGpuNames[] = {
      "Uncorrectable memory errors since the driver was loaded.", 1, true},
 };
 
-/// Series of the host that are worth a metric of their own.
+/// Host series that are exported under their own metric names.
 constexpr Name kHostNames[] = {
     {"host.cpu", "unidle_host_cpu_used_cores", "CPUs in use on the whole machine."},
     {"host.iowait", "unidle_host_cpu_iowait_cores", "CPUs that idle while storage is waited for."},
@@ -67,7 +67,7 @@ constexpr Name kHostNames[] = {
     {"cgroup.memory", "unidle_cgroup_memory_bytes", "Memory that the control group uses."},
 };
 
-/// Families in the making: one a name.
+/// Collects metric families, one per name.
 class Page {
  public:
   void gauge(const char* name, const char* help, const std::optional<double>& value, const Labels& labels = {}) {
@@ -90,7 +90,7 @@ class Page {
     prometheus::ClientMetric& metric = families.back().metric.emplace_back();
     metric.label = labels;
     for (prometheus::ClientMetric::Label& label : metric.label) {
-      label.value = printable_line(label.value);  // of a device or a host; a scraper refuses what is no UTF-8
+      label.value = printable_line(label.value);  // from a device or a host; a scraper rejects invalid UTF-8
     }
     (type == prometheus::MetricType::Counter ? metric.counter.value : metric.gauge.value) = *value;
   }
@@ -184,7 +184,7 @@ class Latest final : public prometheus::Collectable {
   Snapshot snapshot_;
 };
 
-/// "HOST:PORT" out of what was written.
+/// Completes an address to "HOST:PORT".
 std::string whole_address(const std::string& address) {
   const auto colon = address.rfind(':');
   const std::string host = colon == std::string::npos || colon == 0 ? "127.0.0.1" : address.substr(0, colon);

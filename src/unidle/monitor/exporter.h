@@ -1,4 +1,4 @@
-// Snapshots for Prometheus, served over HTTP.
+// Serves snapshots to Prometheus over HTTP.
 #pragma once
 
 #include <memory>
@@ -8,20 +8,20 @@
 
 namespace unidle::monitor {
 
-/// Serves http://HOST:PORT/metrics from threads of its own until destroyed. Names follow the conventions of Prometheus:
-/// base units, _total for what only grows; what is absent has no sample. docs/monitor.md lists them.
+/// Serves http://HOST:PORT/metrics on its own threads until destroyed. Names follow the conventions of Prometheus: base
+/// units, _total for counters. Absent readings have no sample. docs/monitor.md lists the metrics.
 class Exporter {
  public:
-  /// `address`: "HOST:PORT", ":PORT" or "PORT"; without a host it is 127.0.0.1. Throws kUsage for a malformed address,
-  /// kIo when it cannot be listened on.
+  /// `address`: "HOST:PORT", ":PORT" or "PORT"; the default host is 127.0.0.1. Throws kUsage for a malformed address
+  /// and kIo when it cannot listen there.
   explicit Exporter(const std::string& address);
   ~Exporter();
   Exporter(const Exporter&) = delete;
   Exporter& operator=(const Exporter&) = delete;
 
-  /// What is served from now on. Thread-safe.
+  /// Replaces the served snapshot. Thread-safe.
   void publish(const Snapshot& snapshot);
-  /// Where it is served, with the port that was chosen for port 0.
+  /// The served URL, with the actual port when port 0 was requested.
   std::string url() const;
 
  private:
@@ -29,7 +29,7 @@ class Exporter {
   std::unique_ptr<Impl> impl_;
 };
 
-/// The page of one snapshot.
+/// Renders one snapshot in Prometheus' text format.
 std::string prometheus_text(const Snapshot& snapshot);
 
 }  // namespace unidle::monitor

@@ -1,4 +1,4 @@
-// Snapshots as lines: for people, as CSV, and as JSON.
+// Formats snapshots as lines for people, as CSV and as JSON.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,18 +9,18 @@
 
 namespace unidle::monitor {
 
-/// "12:00:01  gpu0  82 % util  61 % SM  ...", one line a device, without a line end after the last.
+/// "12:00:01  gpu0  82 % util  61 % SM  ...", one line per device, without a final newline.
 std::string plain_lines(const Snapshot& snapshot);
 
-/// {"type": "sample", "t", "cpu", "gpus", "processes", "run"}; what is absent is null.
+/// {"type": "sample", "t", "cpu", "gpus", "processes", "run"}; absent readings are null.
 nlohmann::json sample_json(const Snapshot& snapshot);
 
-/// A table with the columns of the devices that were there at first.
+/// A table whose columns are the devices of the first snapshot.
 class CsvWriter {
  public:
-  /// The header, by this snapshot; a line without its end.
+  /// The header for this snapshot's devices, without a newline.
   std::string header(const Snapshot& snapshot);
-  /// What is absent is an empty field.
+  /// Absent readings are empty fields.
   std::string row(const Snapshot& snapshot) const;
 
  private:

@@ -26,10 +26,10 @@ namespace unidle::monitor {
 
 namespace {
 
-/// Between two looks at whether the devices are found, in the beginning.
+/// How often to check at the start whether the devices are found.
 constexpr std::int64_t kGlance_ns = 20 * kNsPerMs;
 
-/// Signals that end the watching, as a file to wait for. The mask is put back in the end.
+/// Blocks the signals that end the session and receives them through a file descriptor. Restores the mask at the end.
 class StopSignals {
  public:
   StopSignals() {
@@ -38,7 +38,7 @@ class StopSignals {
     sigaddset(&mask, SIGINT);
     sigaddset(&mask, SIGTERM);
     struct sigaction hang_up {};
-    if (::sigaction(SIGHUP, nullptr, &hang_up) == 0 && hang_up.sa_handler != SIG_IGN) {  // nohup wants us to go on
+    if (::sigaction(SIGHUP, nullptr, &hang_up) == 0 && hang_up.sa_handler != SIG_IGN) {  // keep running under nohup
       sigaddset(&mask, SIGHUP);
     }
     ::pthread_sigmask(SIG_BLOCK, &mask, &before_);
@@ -48,7 +48,7 @@ class StopSignals {
     }
   }
   ~StopSignals() {
-    // A second Ctrl-C while the summary is printed has done its work already.
+    // Discard a second Ctrl-C that came while the summary was printed.
     struct signalfd_siginfo info {};
     while (::read(fd_.get(), &info, sizeof info) > 0) {
     }
@@ -87,7 +87,7 @@ class Session {
     const std::int64_t start_ns = clock.now_ns();
     const std::int64_t end_ns = options_.seconds > 0 ? start_ns + nanoseconds(options_.seconds) : INT64_MAX;
     std::int64_t next_ns = start_ns;
-    while (!stop_) {  // the last reading is at the end itself: one second has two
+    while (!stop_) {  // read once more at the end, so that one second has two readings
       sample();
       stop_ = stop_ || clock.now_ns() >= end_ns;
       next_ns = std::max(next_ns + options_.interval_ns, clock.now_ns());
@@ -110,7 +110,7 @@ class Session {
     latest_ = collector_.take();
     tell_of_driver();
     if (collector_.ended()) {
-      return;  // what is read of a tree that has ended is no reading
+      return;  // a tree that has ended has no readings
     }
     summary_.add(latest_);
     histories_.add(latest_);
@@ -137,7 +137,7 @@ class Session {
     }
   }
 
-  /// Once each time; on a screen of ours after it is given back.
+  /// Reports each driver problem once; in the live view after the terminal is restored.
   void tell_of_driver() {
     const auto problem = collector_.driver_problem();
     if (problem && !driver_hangs_ && !terminal_) {
@@ -150,7 +150,7 @@ class Session {
 
   void draw() { terminal_->draw(layout(shown_, histories_, state_, terminal_->rows(), terminal_->columns())); }
 
-  /// Until the time is over, a signal comes or a key is pressed.
+  /// Waits until the time is up, a signal arrives or a key is pressed.
   void wait(std::int64_t wait_ns) {
     std::array<struct pollfd, 2> files = {{{signals_.fd(), POLLIN, 0}, {STDIN_FILENO, POLLIN, 0}}};
     const auto milliseconds = static_cast<int>(std::min<std::int64_t>(wait_ns / kNsPerMs + 1, 3'600'000));
@@ -203,8 +203,9 @@ class Session {
   }
 
   const Options& options_;
-  StopSignals signals_;                 // before anything starts a thread
-  std::unique_ptr<Exporter> exporter_;  // before a driver may hang with the loader's lock, which looking up names takes
+  StopSignals signals_;  // blocks signals, so it comes before any thread starts
+  std::unique_ptr<Exporter>
+      exporter_;  // before a driver can hang while holding the loader's lock, which name lookup needs
   Collector collector_;
   std::unique_ptr<LiveTerminal> terminal_;
   Format format_ = Format::kLines;

@@ -1,4 +1,4 @@
-// Watching a machine until somebody says stop.
+// A monitoring session, from start to stop.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ struct Options {
   std::optional<std::int64_t> pid;
   std::optional<std::filesystem::path> record;
   Format format = Format::kLines;
-  std::string listen;  // empty: nobody is served
-  int width = 80;      // of the summary
-  /// The answer goes here; returns false when nobody reads it any more, which ends the watching.
+  std::string listen;  // empty: no exporter
+  int width = 80;      // of the summary, in columns
+  /// Writes the output; returns false when nobody reads it any more, which ends the session.
   std::function<bool(std::string_view)> print;
   std::function<void(std::string_view)> note;  // progress and, with CSV, the summary
 };
 
-/// Watches until the time is up, the given process ends, q is pressed, or SIGINT, SIGTERM or SIGHUP comes; then prints
-/// the summary. Blocks these signals in this thread and those it starts. Throws kInput for a process that does not
-/// exist, and what Exporter throws.
+/// Watches until the time is up, the given process ends, q is pressed, or SIGINT, SIGTERM or SIGHUP arrives; then
+/// prints the summary. Blocks these signals in this thread and the threads it starts. Throws kInput for a process that
+/// does not exist, and everything Exporter throws.
 void watch(const Options& options);
 
 }  // namespace unidle::monitor

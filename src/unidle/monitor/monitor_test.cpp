@@ -256,7 +256,7 @@ class CollectorTest : public ::testing::Test {
     ::setenv("UNIDLE_FAKE_NVML_SCRIPT", (folder_.path() / "script").c_str(), 1);
     ::setenv("UNIDLE_NVML_LIBRARY", UNIDLE_FAKE_NVML, 1);
   }
-  /// A record of ten steps of 100 ms, 40 ms of them waiting.
+  /// A record of ten steps of 100 ms, each with 40 ms of waiting.
   std::unique_ptr<record::Writer> record_of(const std::string& name, std::int64_t pid) {
     auto writer = std::make_unique<record::Writer>(folder_.path() / "home/runs" / name);
     writer->set_meta(record::meta::kPid, pid);
@@ -319,7 +319,7 @@ TEST_F(CollectorTest, AProcessThatDoesNotExist) {
   }
 }
 
-/// As NVML answers in MIG mode: neither the device nor a slice has a utilisation.
+/// NVML in MIG mode reports utilisation neither for the device nor for a slice.
 TEST_F(CollectorTest, OfASliceIsSaidWhatNobodyCanRead) {
   use_fake(
       "count 1\nname H200\nmemory 100:50\nmig 1\nmig_count 7\n0/0.name 3g.71gb\n0/0.memory 40:10\n"

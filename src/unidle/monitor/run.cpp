@@ -1,4 +1,4 @@
-// The record of a run that goes on.
+// Reads the record of an active run.
 #include <signal.h>
 
 #include <algorithm>
@@ -65,7 +65,7 @@ void add_steps(const std::vector<record::Step>& steps, RunNow& run) {
 
 std::optional<RunNow> read_run(const fs::path& folder) {
   try {
-    // Opened anew each time: a reader that stays would keep the writer from closing its record.
+    // Opened at each call: an open reader would keep the writer from closing its record.
     const record::Reader reader(folder);
     const auto pid = reader.meta(record::meta::kPid);
     if (reader.meta(record::meta::kEndNs) || !pid || !pid->is_number_integer() || !lives(pid->get<std::int64_t>())) {
@@ -77,12 +77,12 @@ std::optional<RunNow> read_run(const fs::path& folder) {
     add_steps(reader.last_steps(kMostSteps), run);
     return run;
   } catch (const std::exception&) {
-    return std::nullopt;  // none, or just being made
+    return std::nullopt;  // no record, or one that is being created
   }
 }
 
 std::optional<RunNow> read_run_under_way() {
-  // The link "latest" is set when a run has ended: the newest names are looked at, which begin with the time.
+  // The link "latest" is set only when a run ends, so the newest folder names count; they begin with the time.
   std::vector<fs::path> folders;
   std::error_code failure;
   for (fs::directory_iterator entry(home_folder() / "runs", failure), end; !failure && entry != end;

@@ -15,7 +15,7 @@ namespace unidle::monitor {
 namespace {
 
 constexpr std::size_t kHistory = 240;
-/// The targets of idleness: a device below a third of the time at work is bad, above three quarters good.
+/// Bounds for utilisation: below a third is bad, above three quarters good.
 constexpr double kLow = 0.33;
 constexpr double kHigh = 0.75;
 
@@ -27,8 +27,8 @@ std::size_t characters(std::string_view text) {
       std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
-/// The first `most` characters of what can be shown of it: processes and devices choose their names. Without `unicode`
-/// every other character is a question mark.
+/// Returns the first `most` printable characters: processes and devices choose their own names. Without `unicode`,
+/// every non-ASCII character becomes a question mark.
 std::string clipped(std::string_view given, std::size_t most, bool unicode) {
   const std::string text = printable_line(given);
   std::string out;
@@ -76,7 +76,7 @@ struct Canvas {
 
   void plain(const std::string& text, Style style = Style::kPlain) { lines.push_back({{text, style}}); }
 
-  /// "  utilisation  62 %  ████████······  ▁▂▃▅▆█"; a value that is absent has no line.
+  /// "  utilisation  62 %  ████████······  ▁▂▃▅▆█"; prints no line for an absent value.
   void gauge(const std::string& key, const std::string& label, const std::optional<double>& share,
              const std::string& note, bool judged) {
     if (!share) {
@@ -150,7 +150,7 @@ void add_run(const RunNow& run, Canvas& canvas) {
   text += run.loss ? fmt::format("  loss {}", format_number(*run.loss)) : "";
   canvas.lines.push_back({{"run", Style::kBold}, {"  " + run.folder.filename().string() + "  " + text, Style::kPlain}});
   if (run.input_share) {
-    // Here much is bad: the device waits.
+    // A high value is bad here: the device waits.
     canvas.gauge("run.input", "input wait", run.input_share, "", false);
   }
 }

@@ -1,4 +1,4 @@
-// The live view as lines of styled text: everything but the terminal itself, so that it can be tested without one.
+// The live view as lines of styled text, without a terminal so that it can be tested.
 #pragma once
 
 #include <cstddef>
@@ -23,15 +23,15 @@ enum class SortBy { kCpu, kMemory, kPid, kRole };
 std::string_view to_string(SortBy sort);
 SortBy next(SortBy sort);
 
-/// What the keys have set.
+/// The state that keys change.
 struct ViewState {
   bool paused = false;
   bool help = false;
   SortBy sort = SortBy::kCpu;
-  bool unicode = true;  // bars and histories of block characters, else of ASCII
+  bool unicode = true;  // block characters in bars and histories, otherwise ASCII
 };
 
-/// The last values of every bar, newest last.
+/// The most recent values of each bar, newest last.
 class Histories {
  public:
   void add(const Snapshot& snapshot);
@@ -42,11 +42,11 @@ class Histories {
   std::map<std::string, std::deque<double>> values_;
 };
 
-/// At most `rows` lines of at most `columns` characters; works at any size.
+/// Returns at most `rows` lines of at most `columns` characters; works at any size.
 std::vector<ScreenLine> layout(const Snapshot& snapshot, const Histories& histories, const ViewState& state, int rows,
                                int columns);
 
-/// Characters on the screen, each taken for one wide.
+/// Width on the screen; every character counts as one column.
 std::size_t width_of(const ScreenLine& line);
 
 }  // namespace unidle::monitor

@@ -1,4 +1,4 @@
-// What is to be seen at one moment.
+// The state of devices, host, processes and run at one moment.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,15 @@ namespace unidle::monitor {
 struct GpuNow {
   std::string subject;  // "gpu0", "gpu0/mig1"
   std::string name;
-  std::string uuid;  // empty when not known
+  std::string uuid;  // empty when unknown
   std::optional<double> memory_total_bytes;
   telemetry::GpuReading reading;
-  std::uint64_t xids = 0;  // critical errors since the monitor began
+  std::uint64_t xids = 0;  // critical errors since the monitor started
   std::vector<telemetry::GpuProcess> processes;
-  bool mig = false;  // a slice, or a device that is cut into slices
+  bool mig = false;  // a slice, or a device that is split into slices
 
-  /// Why nobody knows how busy it is; empty where that is known. NVML has no utilisation in MIG mode, neither of the
-  /// device nor of a slice. Source: NVML's documentation, nvmlDeviceGetUtilizationRates.
+  /// Why utilisation is unknown; empty when it is known. In MIG mode NVML reports utilisation neither for the device
+  /// nor for a slice (NVML's documentation, nvmlDeviceGetUtilizationRates).
   std::string_view why_busy_unknown() const;
 };
 
@@ -40,13 +40,13 @@ struct ProcessNow {
   int threads = 0;
 };
 
-/// A run whose record is being written.
+/// An active run: its record is being written.
 struct RunNow {
   std::filesystem::path folder;
   std::int64_t pid = 0;
   std::optional<std::int64_t> step;
-  std::optional<double> steps_per_s, samples_per_s;  // of the last ten seconds, all processes together
-  std::optional<double> input_share;                 // of the time of these steps
+  std::optional<double> steps_per_s, samples_per_s;  // over the last ten seconds, all processes
+  std::optional<double> input_share;                 // share of step time spent waiting for input
   std::optional<double> loss;
 };
 
@@ -63,7 +63,7 @@ struct Snapshot {
   std::vector<ProcessNow> processes;
   std::optional<RunNow> run;
 
-  /// The CPU as the device: cores used by the watched tree of those allowed, else those of the machine.
+  /// The CPU as a device: cores the watched tree uses divided by those it may use, otherwise the machine's share.
   std::optional<double> cpu_share() const;
   std::optional<double> cpu_used() const;
 };

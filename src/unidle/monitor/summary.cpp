@@ -15,12 +15,12 @@ using nlohmann::json;
 
 namespace {
 
-/// Below this a device is idle, above kBusy it works: the targets that optimisation guides set are 75 to 85 %.
+/// Below this a device is idle; above kBusy it is busy. Optimisation guides set targets of 75 to 85 %.
 constexpr double kIdle = 0.1;
 constexpr double kBusy = 0.75;
-/// A device whose kernels run all the time on less than half of its SMs waits for launches, or its batches are small.
+/// A device that is always busy but uses less than half of its SMs waits for launches, or its batches are small.
 constexpr double kFewSms = 0.5;
-/// A step that waits longer than this for input is worth a loader.
+/// Above this share of waiting for input, a faster loader pays off.
 constexpr double kInputWait = 0.2;
 
 struct Figure {

@@ -1,4 +1,4 @@
-// What a session of watching amounts to: figures by device, and a verdict in one sentence.
+// Summary of a session: figures per device, and a verdict in one sentence.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ class Summary {
 
   std::string to_text(int width) const;
   /// {"type": "summary", "seconds", "samples", "cpu": {...}, "gpus": [...], "run": {...}, "verdict"}; a figure is
-  /// {"mean", "p5", "p50", "p95", "peak"}, and null when there was no reading.
+  /// {"mean", "p5", "p50", "p95", "peak"}, or null without a reading.
   nlohmann::json to_json() const;
   /// One sentence: what the device did, and what to do next.
   std::string verdict() const;
@@ -28,7 +28,7 @@ class Summary {
     std::string name;
     std::map<std::string, Distribution> figures;  // by column of gpu_figures()
     std::optional<double> first_energy_j, last_energy_j;
-    double integrated_j = 0;  // of power over time, where there is no counter
+    double integrated_j = 0;  // power integrated over time, for devices without an energy counter
     std::uint64_t xids = 0;
     bool throttled = false;
     bool mig = false;

@@ -44,7 +44,7 @@ std::unique_ptr<LiveTerminal> LiveTerminal::open() {
   if (term == nullptr || *term == '\0' || std::strcmp(term, "dumb") == 0) {
     return nullptr;
   }
-  std::setlocale(LC_CTYPE, "");  // numbers stay as they are
+  std::setlocale(LC_CTYPE, "");  // LC_CTYPE only: numbers keep their format
   std::unique_ptr<LiveTerminal> terminal(new LiveTerminal);
   terminal->impl_ = std::make_unique<Impl>();
   terminal->impl_->screen = ::newterm(nullptr, stdout, stdin);  // initscr() would end the program
@@ -95,7 +95,7 @@ void LiveTerminal::draw(const std::vector<ScreenLine>& lines) {
 std::optional<int> LiveTerminal::key() {
   const int key = ::wgetch(stdscr);
   if (key == KEY_RESIZE) {
-    ::clearok(stdscr, TRUE);  // what the terminal shows now is anybody's guess
+    ::clearok(stdscr, TRUE);  // the terminal's contents are unknown now
   }
   return key == ERR ? std::nullopt : std::optional(key);
 }

@@ -9,10 +9,10 @@
 
 namespace unidle::monitor {
 
-/// Holds the terminal until destroyed, also when an exception passes; then everything is as it was. One at a time.
+/// Owns the terminal until destroyed and then restores it, also after an exception. At most one may exist.
 class LiveTerminal {
  public:
-  /// Nothing when the terminal cannot do it (TERM is unset, "dumb" or unknown).
+  /// Returns null when the terminal is unsuitable (TERM is unset, "dumb" or unknown).
   static std::unique_ptr<LiveTerminal> open();
   ~LiveTerminal();
   LiveTerminal(const LiveTerminal&) = delete;
@@ -22,7 +22,7 @@ class LiveTerminal {
   int columns() const;
   bool unicode() const { return unicode_; }
   void draw(const std::vector<ScreenLine>& lines);
-  /// A key that was pressed; kResized after the window changed. Does not wait.
+  /// Returns the key that was pressed, or kResized after the window changed. Does not wait.
   std::optional<int> key();
   static const int kResized;
 

@@ -1,4 +1,4 @@
-// AMD devices, as the amdgpu driver shows them in sysfs. No library is needed.
+// Reads AMD devices from the sysfs of the amdgpu driver. Needs no library.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::optional<double> first_of(const std::optional<double>& one, const std::opti
   return one ? one : other;
 }
 
-/// "8.0 GT/s PCIe" -> 3. By the rates of the PCI Express base specifications 1.0 to 6.0.
+/// "8.0 GT/s PCIe" -> 3. Rates from the PCI Express base specifications 1.0 to 6.0.
 std::optional<unsigned> generation(const fs::path& file) {
   constexpr std::pair<double, unsigned> kRates[] = {{2.5, 1}, {5, 2}, {8, 3}, {16, 4}, {32, 5}, {64, 6}};
   const auto rate = number(file);
@@ -54,7 +54,7 @@ std::optional<unsigned> lanes(const fs::path& file) {
   return value && *value > 0 ? std::optional(static_cast<unsigned>(*value)) : std::nullopt;
 }
 
-/// device/hwmon/hwmonN, the first of them.
+/// The first device/hwmon/hwmonN.
 fs::path sensors(const fs::path& device) {
   std::error_code failure;
   for (fs::directory_iterator entry(device / "hwmon", failure), end; !failure && entry != end;
@@ -141,7 +141,7 @@ std::unique_ptr<GpuReader> amd_reader(unsigned first_index, const fs::path& root
                       std::all_of(name.begin() + 4, name.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
     const fs::path device = entry->path() / "device";
     std::error_code ignored;
-    // Integrated graphics of a CPU has the driver too; only one that reports memory of its own can train.
+    // amdgpu also drives integrated graphics; only a device that reports its own memory can train.
     if (card && line(device / "vendor") == kVendor && fs::exists(device / "mem_info_vram_total", ignored)) {
       devices.push_back(device);
     }

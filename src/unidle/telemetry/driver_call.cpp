@@ -13,7 +13,7 @@ thread_local std::shared_ptr<DriverCalls> followed;
 void DriverCalls::follow(std::shared_ptr<DriverCalls> calls) { followed = std::move(calls); }
 
 void DriverCalls::now_in(const char* name) {
-  since_ns_ = system_clock().now_ns();  // first: whoever sees the name sees a time that is not older
+  since_ns_ = system_clock().now_ns();  // before the name: a reader that sees the name must not see an older time
   name_ = name;
 }
 

@@ -1,4 +1,4 @@
-// Which call of a driver is under way: a driver that hangs is left behind, and its user is told where it does.
+// Tracks the current driver call, so that a driver that hangs can be abandoned and the call be named.
 #pragma once
 
 #include <atomic>
@@ -14,17 +14,16 @@
 
 namespace unidle::telemetry {
 
-/// No call of a driver that works takes longer: the first one, which wakes a sleeping device, takes two or three
-/// seconds.
+/// Longer than any call of a working driver: the first one, which wakes a sleeping device, takes two or three seconds.
 constexpr std::int64_t kDriverPatience_ns = 5 * kNsPerSecond;
 
-/// The calls of one thread, for other threads to see. Thread-safe.
+/// The driver calls of one thread, visible to other threads. Thread-safe.
 class DriverCalls {
  public:
-  /// From now on the calls that this thread makes are told to `calls`.
+  /// Records the calls of this thread in `calls` from now on.
   static void follow(std::shared_ptr<DriverCalls> calls);
 
-  /// How long the call under way has taken.
+  /// Returns how long the current call has taken.
   std::int64_t taken_ns() const;
   /// "the driver does not answer (nvmlInit_v2, 5 s)"
   std::string no_answer() const;
@@ -37,7 +36,7 @@ class DriverCalls {
   std::atomic<std::int64_t> since_ns_{system_clock().now_ns()};
 };
 
-/// One call, from here to the end of the scope. `name` is in static storage.
+/// One call, for the duration of the scope. `name` must be in static storage.
 class DriverCall {
  public:
   explicit DriverCall(const char* name);
@@ -46,17 +45,17 @@ class DriverCall {
   DriverCall& operator=(const DriverCall&) = delete;
 };
 
-/// Work with a driver, on a thread of its own that is left behind when a call does not come back: what `work` uses it
-/// must own or share. Not thread-safe; an exception of `work` ends it.
+/// Runs `work` with a driver on its own thread, which is abandoned when a call hangs: `work` must own or share
+/// everything it uses. An exception ends `work`. Not thread-safe.
 class DriverWork {
  public:
   explicit DriverWork(std::function<void()> work);
 
-  /// Waits at most that long. True when the work is over, one way or the other.
+  /// Waits at most `wait_ns`. Returns true when the work has ended, also by an exception.
   bool wait(std::int64_t wait_ns) { return thread_.end(wait_ns); }
-  /// Waits until it is over (true), or a call has taken longer than kDriverPatience_ns (false).
+  /// Waits until the work ends (true) or a call takes longer than kDriverPatience_ns (false).
   bool wait_patiently();
-  /// What to say when a call has taken longer than that; nothing as long as there is hope.
+  /// The message when a call takes longer than that, otherwise empty.
   std::optional<std::string> problem() const;
 
  private:
@@ -64,7 +63,7 @@ class DriverWork {
   LooseThread thread_;
 };
 
-/// What `question` gives; nothing when a call of it hangs, or when it fails. Then `problem` says so.
+/// Returns the result of `question`, or nothing when it fails or a driver call hangs; `problem` then says why.
 template <typename Answer>
 std::optional<Answer> ask_driver(std::function<Answer()> question, std::string& problem) {
   struct Slot {

@@ -16,8 +16,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What changes slowly is asked for once a second: every call of the driver costs CPU time, and that for PCIe traffic
-/// makes the caller wait.
+/// Slow-changing values are read once a second: every driver call costs CPU time, and the one for PCIe traffic blocks
+/// its caller.
 constexpr std::int64_t kSlowInterval_ns = kNsPerSecond;
 
 class NvmlReader final : public GpuReader {
@@ -54,7 +54,7 @@ class NvmlReader final : public GpuReader {
   }
 
  private:
-  /// What changes seldom, as last asked.
+  /// The last readings of slow-changing values.
   struct Slow {
     std::optional<double> power_limit_w;
     Pcie pcie;
@@ -117,7 +117,7 @@ class NvmlReader final : public GpuReader {
     reading.pcie_width = known.pcie.width;
     const auto counted = counts_traffic_.find(gpu);
     if (counted == counts_traffic_.end() ? !nvml_->gpm_usable(gpu) : !counted->second) {
-      // One direction of one device a time, or many devices would make everybody late.
+      // One direction of one device per reading: with many devices the total wait would be too long.
       const bool to_device = traffic_turn_++ % 2 == 0;
       (to_device ? reading.pcie_rx_bytes_s : reading.pcie_tx_bytes_s) = nvml_->pcie_bytes_s(gpu, to_device).value;
     }
@@ -139,8 +139,8 @@ class NvmlReader final : public GpuReader {
   std::unique_ptr<Nvml> nvml_;
   std::optional<unsigned> count_;
   std::map<unsigned, Slow> refreshed_;
-  /// Whether GPM counts what goes over the link, once it has told anything. Its means and what the driver measures in
-  /// 20 ms do not go into one series.
+  /// Whether GPM counts link traffic, once it has answered. GPM's averages and the driver's 20 ms measurements must not
+  /// be mixed in one series.
   std::map<unsigned, bool> counts_traffic_;
   unsigned traffic_turn_ = 0;
 };
@@ -232,7 +232,7 @@ void add_locality(GpuFacts& facts, const fs::path& root) {
   const std::string node = try_read_file(device / "numa_node").value_or("");
   int value = 0;
   if (std::from_chars(node.data(), node.data() + node.size(), value).ec == std::errc() && value >= 0) {
-    facts.numa_node = value;  // -1: the machine does not say
+    facts.numa_node = value;  // -1: unknown
   }
   if (const auto cpus = try_read_file(device / "local_cpulist"); cpus && !trimmed(*cpus).empty()) {
     facts.local_cpus = std::string(trimmed(*cpus));

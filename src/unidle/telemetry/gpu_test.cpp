@@ -201,7 +201,7 @@ TEST_F(GpuTest, AmdBySysfs) {
   put("sys/class/drm/card1/device/hwmon/hwmon4/power1_cap", "300000000\n");
   put("sys/class/drm/card1/device/hwmon/hwmon4/temp1_input", "41000\n");
   put("sys/class/drm/card0/device/vendor", "0x1a03\n");  // a server's VGA chip
-  put("sys/class/drm/card2/device/vendor", "0x1002\n");  // graphics within a CPU
+  put("sys/class/drm/card2/device/vendor", "0x1002\n");  // integrated graphics
   put("sys/class/drm/card1-DP-1/device/vendor", "0x1002\n");
   const auto reader = amd_reader(2, root());
   ASSERT_NE(reader, nullptr);

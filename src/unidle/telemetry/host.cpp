@@ -22,7 +22,7 @@ using detail::number;
 
 int affinity(const fs::path& root) {
   if (root == "/") {
-    // CPU_SETSIZE is too few on the largest machines.
+    // CPU_SETSIZE is too small for the largest machines.
     std::vector<cpu_set_t> mask(64);
     if (::sched_getaffinity(0, mask.size() * sizeof(cpu_set_t), mask.data()) == 0) {
       return CPU_COUNT_S(mask.size() * sizeof(cpu_set_t), mask.data());
@@ -45,7 +45,7 @@ int online(const fs::path& root, const std::string& cpuinfo) {
   return std::max(processors, 1);
 }
 
-/// Keeps the least of two limits.
+/// Keeps the smaller of two limits.
 template <typename Number>
 void restrict(std::optional<Number>& limit, const std::optional<Number>& other) {
   if (other && (!limit || *other < *limit)) {
@@ -60,7 +60,7 @@ std::optional<double> quota_v2(const fs::path& group) {
   if (!(line >> quota >> period) || period <= 0) {
     return std::nullopt;
   }
-  const auto value = number<double>(quota);  // "max" is no number
+  const auto value = number<double>(quota);  // "max" is not a number
   return value ? std::optional(*value / period) : std::nullopt;
 }
 
@@ -71,7 +71,7 @@ std::optional<double> quota_v1(const fs::path& group) {
 }
 
 std::optional<std::uint64_t> memory_limit(const fs::path& file) {
-  constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 60;  // v1 writes a huge number where there is no limit
+  constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 60;  // v1 writes a huge number when there is no limit
   const auto bytes = number<std::uint64_t>(try_read_file(file).value_or(""));
   return bytes && *bytes < kNoLimit ? bytes : std::nullopt;
 }
@@ -143,7 +143,7 @@ int usable_cpus(const std::filesystem::path& root) {
 bool HostFacts::cpu_amx() const { return std::find(cpu_flags.begin(), cpu_flags.end(), "amx_bf16") != cpu_flags.end(); }
 
 bool HostFacts::cpu_bf16() const {
-  // x86: /proc/cpuinfo of Linux; Arm: bf16 and SME's.
+  // x86: names in Linux' /proc/cpuinfo; Arm: bf16 and SME.
   constexpr std::array<std::string_view, 6> kFlags = {"avx512_bf16",  "amx_bf16", "avx_ne_convert",
                                                       "avxneconvert", "bf16",     "svebf16"};
   return std::any_of(cpu_flags.begin(), cpu_flags.end(), [&](const std::string& flag) {

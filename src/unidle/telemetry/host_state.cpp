@@ -26,7 +26,7 @@ std::optional<std::uint64_t> kib(const std::string& text, std::string_view key) 
   return number ? std::optional(*number * 1024) : std::nullopt;
 }
 
-/// The number after "key " in a file of "key value" lines.
+/// Returns the number after "key " in a file of "key value" lines.
 std::optional<std::uint64_t> word_value(const std::string& text, std::string_view key) {
   std::istringstream lines(text);
   for (std::string name, value; lines >> name >> value;) {
@@ -37,7 +37,7 @@ std::optional<std::uint64_t> word_value(const std::string& text, std::string_vie
   return std::nullopt;
 }
 
-/// Keeps the group that was throttled most: a parent's quota stops its children too.
+/// Keeps the group that was throttled most: a parent's quota also stops its children.
 void take_throttling(CgroupUse& use, const std::string& text, std::string_view time_key, double time_unit_s) {
   const auto periods = word_value(text, "nr_periods");
   const auto throttled = word_value(text, "nr_throttled");
@@ -50,7 +50,7 @@ void take_throttling(CgroupUse& use, const std::string& text, std::string_view t
   use.throttled_s = time ? std::optional(static_cast<double>(*time) * time_unit_s) : std::nullopt;
 }
 
-/// The mount that holds `path`: its filesystem type, device number and source.
+/// The mount that contains `path`: its filesystem type, device number and source.
 struct Mount {
   std::string point, type, number, source;
 };
@@ -85,7 +85,7 @@ std::string kind_of(const std::string& type) {
   return std::find(kMemory.begin(), kMemory.end(), type) != kMemory.end() ? "memory" : "unknown";
 }
 
-/// "8:1" is a partition of the disk whose folder is above its own.
+/// "8:1" is a partition; its disk is the parent folder.
 void find_disk(const std::string& number, Storage& storage, const fs::path& root) {
   std::error_code failure;
   fs::path folder = fs::canonical(root / "sys/dev/block" / number, failure);
@@ -100,7 +100,7 @@ void find_disk(const std::string& number, Storage& storage, const fs::path& root
   if (storage.device.starts_with("nvme")) {
     storage.kind = "nvme";
   } else if (rotational && (*rotational == 0 || !storage.device.starts_with("vd"))) {
-    // A virtual disk says "rotational" whatever lies below it.
+    // A virtual disk always says "rotational".
     storage.kind = *rotational != 0 ? "hdd" : "ssd";
   }
 }
@@ -151,7 +151,7 @@ CgroupUse read_cgroup_use(const fs::path& root) {
   detail::each_cgroup(root, [&](const detail::CgroupFolder& group) {
     if (group.version == 2) {
       take_throttling(use, try_read_file(group.path / "cpu.stat").value_or(""), "throttled_usec", 1e-6);
-      if (!use.memory_bytes) {  // the innermost comes first
+      if (!use.memory_bytes) {  // the innermost group comes first
         use.memory_bytes = detail::number<std::uint64_t>(try_read_file(group.path / "memory.current").value_or(""));
         use.oom_kills = word_value(try_read_file(group.path / "memory.events").value_or(""), "oom_kill");
       }

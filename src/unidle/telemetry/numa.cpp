@@ -22,7 +22,7 @@ std::vector<NumaNode> numa_nodes(const fs::path& root) {
       continue;
     }
     NumaNode node{*number, parse_cpu_list(try_read_file(entry->path() / "cpulist").value_or(""))};
-    if (!node.cpus.empty()) {  // memory alone, as of an accelerator
+    if (!node.cpus.empty()) {  // skip nodes with memory only, such as an accelerator's
       nodes.push_back(std::move(node));
     }
   }

@@ -1,4 +1,4 @@
-// NUMA nodes: CPUs and the memory that is next to them.
+// NUMA nodes and their CPUs.
 #pragma once
 
 #include <filesystem>
@@ -10,13 +10,13 @@ namespace unidle::telemetry {
 
 struct NumaNode {
   int number = 0;
-  std::vector<int> cpus;  // ascending; online
+  std::vector<int> cpus;  // online, ascending
 };
 
-/// Those that have CPUs, by number. Empty where the system does not tell of any.
+/// Returns the nodes that have CPUs, by number. Empty when the system reports none.
 std::vector<NumaNode> numa_nodes(const std::filesystem::path& root = host_root());
 
-/// The nodes with those of their CPUs that are among `cpus`; nodes without any are left out.
+/// Reduces each node to its CPUs among `cpus`; drops nodes left without any.
 std::vector<NumaNode> nodes_within(std::vector<NumaNode> nodes, const std::vector<int>& cpus);
 
 }  // namespace unidle::telemetry

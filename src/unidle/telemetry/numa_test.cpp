@@ -15,7 +15,7 @@ TEST_F(NumaTest, NodesHaveTheirCpus) {
   EXPECT_THAT(numa_nodes(root()), IsEmpty());
   put("sys/devices/system/node/node10/cpulist", "2-3,6\n");
   put("sys/devices/system/node/node2/cpulist", "0-1\n");
-  put("sys/devices/system/node/node3/cpulist", "\n");  // memory alone
+  put("sys/devices/system/node/node3/cpulist", "\n");  // memory only
   put("sys/devices/system/node/nodes/cpulist", "9\n");
   put("sys/devices/system/node/possible", "0-10\n");
   const std::vector<NumaNode> nodes = numa_nodes(root());

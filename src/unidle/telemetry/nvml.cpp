@@ -16,7 +16,7 @@ namespace {
 
 constexpr unsigned kMaxDevices = 256;
 
-/// Whether the loader's complaint is that there is no such file, rather than one that does not work.
+/// True when the loader's error says the file does not exist, rather than that it cannot be loaded.
 bool says_absent(std::string_view complaint, std::string_view path) {
   return complaint.starts_with(path) && complaint.find("No such file") != std::string_view::npos;
 }
@@ -51,7 +51,7 @@ std::unique_ptr<Nvml> Nvml::load(std::string& reason, NvmlFailure* failure) {
   std::unique_ptr<Nvml> nvml(new Nvml(std::move(api)));
   if (const int result = nvml->api_->init(); result != nvml::kSuccess) {
     const std::string text = fmt::format("nvmlInit: {}", nvml->reason(result));
-    nvml->api_->shutdown.forget();  // nothing to shut down
+    nvml->api_->shutdown.forget();  // init failed: there is nothing to shut down
     return refused(reason, text, failure, NvmlFailure::kUnusable);
   }
   return nvml;

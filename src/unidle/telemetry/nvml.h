@@ -1,4 +1,4 @@
-// NVML, loaded at run time through declarations of our own (nvml_abi.h): no driver is needed to build.
+// NVML, loaded at run time through our own declarations (nvml_abi.h): building needs no driver.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace unidle::telemetry {
 
-/// A value, or why there is none.
+/// A value, or the reason why it is missing.
 template <typename Value>
 struct Measured {
   std::optional<Value> value;
@@ -29,20 +29,20 @@ struct GpuMemory {
 };
 
 struct GpuPower {
-  double w = 0;                     // over a second where the device can, else at this instant
-  std::optional<double> instant_w;  // where the driver tells the two apart
+  double w = 0;                     // averaged over a second if the device can, otherwise instantaneous
+  std::optional<double> instant_w;  // if the driver reports both
 };
 
 struct GpuProcess {
-  std::int64_t pid = 0;  // in the driver's eyes: of the host's namespace, where it does not translate
+  std::int64_t pid = 0;  // as the driver sees it: of the host's namespace if it does not translate
   std::optional<std::uint64_t> used_bytes;
-  std::optional<double> share;           // 0..1 of the time its kernels ran; absent where it is not known
+  std::optional<double> share;           // 0..1 of the time its kernels ran; absent when unknown
   std::optional<unsigned> gpu_instance;  // under MIG
 };
 
 struct Pcie {
-  std::optional<unsigned> generation, width;          // now; an idle link may rest at a lower generation
-  std::optional<unsigned> max_generation, max_width;  // of this device in this slot
+  std::optional<unsigned> generation, width;          // current; an idle link may drop to a lower generation
+  std::optional<unsigned> max_generation, max_width;  // maximum of this device in this slot
 };
 
 /// One slice of a device in MIG mode.
@@ -55,12 +55,12 @@ struct MigDevice {
   std::optional<GpuMemory> memory;
 };
 
-/// Shares 0..1 over the time since the last reading, as the hardware counts them (Hopper and later).
+/// Shares 0..1 since the last reading, from hardware counters (Hopper and later).
 struct GpmActivity {
-  std::optional<double> sm;         // of SMs that had work
-  std::optional<double> occupancy;  // of warps that were there, of those that could
-  std::optional<double> tensor;     // of time that the matrix units worked
-  std::optional<double> dram;       // of the memory's bandwidth
+  std::optional<double> sm;         // SMs with work
+  std::optional<double> occupancy;  // resident warps, relative to the maximum
+  std::optional<double> tensor;     // time the matrix units were active
+  std::optional<double> dram;       // bandwidth of the device memory
   std::optional<double> pcie_tx_bytes_s;
   std::optional<double> pcie_rx_bytes_s;
 };
@@ -75,22 +75,21 @@ class Symbol;
 
 enum class NvmlFailure { kNone, kNotInstalled, kUnusable, kNoAnswer };
 
-/// The library. Readings never throw: a device that is lost or a call that fails is a value that is missing. A symbol
-/// that an old driver lacks makes its reading missing, unless without it there is nothing to read at all.
-/// One thread at a time.
+/// The library. Readings never throw: a lost device or a failed call gives a missing value. A symbol that an old driver
+/// lacks makes only its reading missing, unless it is required. Not thread-safe.
 class Nvml {
  public:
-  /// Loads $UNIDLE_NVML_LIBRARY or libnvidia-ml.so.1. Null when it cannot be used; `reason` says why, and `failure`
-  /// whether there is no driver at all (the library is in none of the loader's places) or one that does not work.
+  /// Loads $UNIDLE_NVML_LIBRARY or libnvidia-ml.so.1. Returns null when it cannot be used; `reason` says why, and
+  /// `failure` whether no driver was found (the loader does not find the library) or it does not work.
   static std::unique_ptr<Nvml> load(std::string& reason, NvmlFailure* failure = nullptr);
   ~Nvml();
   Nvml(const Nvml&) = delete;
   Nvml& operator=(const Nvml&) = delete;
 
   Measured<std::string> driver_version();
-  Measured<std::string> cuda_version();  // newest that the driver serves, "12.8"
+  Measured<std::string> cuda_version();  // newest version that the driver supports, "12.8"
 
-  /// How many devices there are; handles are asked for anew after a failure, so that a device may come back.
+  /// Number of devices. Requests the handles again after a failure, so that a device may come back.
   Measured<unsigned> count();
   Measured<std::string> name(unsigned device);
   Measured<std::string> uuid(unsigned device);
@@ -98,11 +97,11 @@ class Nvml {
   Measured<std::string> pci_bus_id(unsigned device);  // as sysfs writes it: "0000:1b:00.0"
 
   Measured<GpuMemory> memory(unsigned device);
-  /// 0..1: the share of time in which some kernel ran, over the driver's last interval.
+  /// Share of time in which some kernel ran, 0..1, over the driver's last interval.
   Measured<double> utilisation(unsigned device);
-  /// The same over all the time since this was last asked, out of the driver's buffer of samples. Missing at first.
+  /// The same since the last call, from the driver's sample buffer. Missing at the first call.
   Measured<double> utilisation_since(unsigned device);
-  /// One call of the driver where it can answer both.
+  /// Uses a single driver call if it can answer both.
   Measured<GpuPower> power(unsigned device);
   Measured<double> power_limit_w(unsigned device);
   Measured<double> power_default_limit_w(unsigned device);
@@ -115,12 +114,12 @@ class Nvml {
   Measured<std::uint64_t> throttle_reasons(unsigned device);  // nvml::kReason...
 
   Pcie pcie(unsigned device);
-  /// The driver looks for 20 ms and the caller waits: not to be asked for often.
+  /// The driver measures for 20 ms and blocks the caller: do not call it often.
   Measured<double> pcie_bytes_s(unsigned device, bool to_device);
-  /// The driver counts the device and tells this user or container nothing of it. Others may use it.
+  /// True when the driver lists the device but denies this user or container access. Other devices may be usable.
   bool hidden(unsigned device);
   GpmActivity gpm(unsigned device, std::int64_t t_ns);
-  /// GPM has begun on this device and was not refused: its first answer takes two samples.
+  /// True when GPM has started on this device and was not refused; its first answer takes two samples.
   bool gpm_usable(unsigned device) const;
   GpmActivity gpm_mig(unsigned device, unsigned gpu_instance, std::int64_t t_ns);
 
@@ -133,7 +132,7 @@ class Nvml {
   Measured<bool> mig_on(unsigned device);
   std::vector<MigDevice> mig_devices(unsigned device);
   Measured<std::vector<GpuProcess>> compute_processes(unsigned device);
-  /// Critical errors that came since this was last asked; the first call starts to listen.
+  /// Returns the critical errors since the last call; the first call starts listening.
   std::vector<Xid> xids();
 
  private:
@@ -144,7 +143,7 @@ class Nvml {
   nvml::Device handle(unsigned device);
   void note_failure(unsigned device, int result);
   std::string reason(int result) const;
-  /// Calls `call(handle, &value)` when `present`; the value, or why there is none.
+  /// Calls `call(handle, &value)` when `present`; returns the value, or why it is missing.
   template <typename Value, typename Call>
   Measured<Value> ask(unsigned device, bool present, Call call);
   int list_processes(nvml::Device device, std::vector<GpuProcess>& found);
@@ -154,10 +153,10 @@ class Nvml {
   GpmActivity gpm_between(Gpm& state, nvml::Device device, std::optional<unsigned> gpu_instance, std::int64_t t_ns);
 
   std::unique_ptr<Api> api_;
-  std::vector<nvml::Device> handles_;                  // by index; null where not known
-  std::map<unsigned, unsigned long long> samples_us_;  // by device: the last utilisation sample that was seen
+  std::vector<nvml::Device> handles_;                  // by index; null when unknown
+  std::map<unsigned, unsigned long long> samples_us_;  // by device: time of the last utilisation sample
   std::map<unsigned, unsigned long long> processes_us_;
-  // What a device has said that it does not support is not asked again: at ten readings a second each call counts.
+  // Unsupported readings of a device are not requested again: at ten readings a second each call counts.
   std::set<unsigned> without_samples_;
   std::set<unsigned> without_power_fields_;
   std::vector<nvml::Sample> sample_buffer_;

@@ -1,5 +1,5 @@
-// The part of NVML's public ABI that is used, declared by ourselves: no header of NVIDIA's is needed to build. The
-// layouts of a versioned function never change; what is appended to one is a new version under a new symbol.
+// Our own declarations of the part of NVML's public ABI that we use: building needs no NVIDIA header. The layout of a
+// versioned function never changes; an extended layout gets a new version under a new symbol.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ using Device = void*;
 using EventSet = void*;
 using GpmSample = void*;
 
-/// nvmlReturn_t, as far as told apart.
+/// nvmlReturn_t, the values we distinguish.
 constexpr int kSuccess = 0;
 constexpr int kInvalidArgument = 2;
 constexpr int kNotSupported = 3;
@@ -39,7 +39,7 @@ constexpr unsigned kNoInstance = 0xFFFFFFFFU;  // of a process or an event outsi
 constexpr unsigned kFieldPowerAverage = 185;   // NVML_FI_DEV_POWER_AVERAGE, mW, over a second
 constexpr unsigned kFieldPowerInstant = 186;   // NVML_FI_DEV_POWER_INSTANT, mW
 
-/// nvmlClocksEventReason...: why the clocks are below what they could be.
+/// nvmlClocksEventReason...: why the clocks are below their maximum.
 constexpr std::uint64_t kReasonIdle = 0x1;
 constexpr std::uint64_t kReasonApplicationClocks = 0x2;
 constexpr std::uint64_t kReasonPowerCap = 0x4;
@@ -57,7 +57,7 @@ constexpr unsigned kGpmTensorActivity = 5;
 constexpr unsigned kGpmDramActivity = 10;
 constexpr unsigned kGpmPcieTx = 20;  // MiB/s, from the GPU
 constexpr unsigned kGpmPcieRx = 21;  // MiB/s, to the GPU
-/// Two samples must lie further apart: the driver refreshes its counters no faster.
+/// Minimum time between two samples: the driver refreshes its counters no faster.
 constexpr std::int64_t kGpmSpacing_ns = 100'000'000;
 
 struct Memory {  // nvmlMemory_t
@@ -71,8 +71,8 @@ constexpr unsigned kMemoryV2Version = sizeof(MemoryV2) | (2U << 24);
 struct Utilization {  // nvmlUtilization_t
   unsigned gpu, memory;
 };
-/// nvmlProcessInfo_v2_t, which _v2 and _v3 of the function fill. The first version ends before the instances, and the
-/// drivers 535.43 to 535.86 append eight bytes under the same name.
+/// nvmlProcessInfo_v2_t, filled by _v2 and _v3 of the function. The first version ends before the instances; drivers
+/// 535.43 to 535.86 append eight bytes under the same name.
 struct Process {
   unsigned pid;
   unsigned long long used_bytes;
@@ -124,8 +124,8 @@ struct GpmMetric {  // nvmlGpmMetric_t
   double value;
   const char *short_name, *long_name, *unit;
 };
-/// nvmlGpmMetricsGet_t. Its array grew with the headers (98, 210, 333 entries) at the same version number: longer than
-/// all of them, of which only `count` are used.
+/// nvmlGpmMetricsGet_t. Its array grew between headers (98, 210, 333 entries) under the same version number. Ours is
+/// longer than all of them; only `count` entries are used.
 struct GpmMetrics {
   unsigned version, count;
   GpmSample first, second;

@@ -1,4 +1,4 @@
-// What the library counts over time: utilisation samples, shares of processes, GPM, PCIe traffic, critical errors.
+// Readings over time: utilisation samples, shares of processes, GPM, PCIe traffic, critical errors.
 #include <algorithm>
 #include <array>
 #include <utility>
@@ -10,7 +10,7 @@ namespace unidle::telemetry {
 Measured<double> Nvml::utilisation_since(unsigned device) {
   const bool present = api_->samples != nullptr && !without_samples_.contains(device);
   return ask<double>(device, present, [&](nvml::Device known, double* value) {
-    // Room for more than any driver keeps (100 to 120 at a time), so that one call is enough.
+    // More than any driver keeps (100 to 120), so that one call is enough.
     constexpr std::size_t kRoom = 512;
     sample_buffer_.resize(kRoom);
     unsigned type = 0;
@@ -35,7 +35,7 @@ Measured<double> Nvml::utilisation_since(unsigned device) {
       seen_us = std::max(seen_us, sample.t_us);
     }
     *value = used > 0 ? sum / static_cast<double>(used) / 100.0 : 0;
-    // The first time the buffer holds what happened before anybody watched.
+    // The first buffer holds what happened before we started.
     return used == 0 || before_us == 0 ? nvml::kNotFound : nvml::kSuccess;
   });
 }
@@ -47,11 +47,11 @@ void Nvml::add_shares(unsigned device, std::vector<GpuProcess>& processes) {
   }
   unsigned count = 0;
   unsigned long long& seen_us = processes_us_[device];
-  api_->process_utilization(known, nullptr, &count, seen_us);  // says "too small", and how many there are
+  api_->process_utilization(known, nullptr, &count, seen_us);  // returns "too small" and the number of entries
   std::vector<nvml::ProcessUtilization> samples(count);
   const int result = count > 0 ? api_->process_utilization(known, samples.data(), &count, seen_us) : nvml::kNotFound;
   if (result != nvml::kSuccess) {
-    // Nothing ran since the last time: that is a measured zero where shares are kept at all.
+    // Nothing ran since the last call: a measured zero if the driver keeps shares at all.
     for (GpuProcess& process : processes) {
       process.share = result == nvml::kNotFound && seen_us > 0 ? std::optional(0.0) : std::nullopt;
     }
@@ -99,7 +99,7 @@ bool Nvml::Gpm::sample(nvml::Device device, std::optional<unsigned> gpu_instance
   std::swap(older, newer);
   const int result = gpu_instance ? api.gpm_mig_sample(device, *gpu_instance, newer) : api.gpm_sample(device, newer);
   if (result != nvml::kSuccess) {
-    usable = result == nvml::kGpuIsLost;  // refused for good, e.g. by permission; a lost device may come back
+    usable = result == nvml::kGpuIsLost;  // refused permanently, e.g. by permission; a lost device may come back
     newer_ns.reset();
     return false;
   }
@@ -191,7 +191,7 @@ std::vector<Xid> Nvml::xids() {
     }
   }
   std::vector<Xid> found;
-  constexpr std::size_t kMost = 64;  // a device that fails for good must not hold us here
+  constexpr std::size_t kMost = 64;  // bounds the loop when a device keeps failing
   for (nvml::EventData event{}; events_ != nullptr && found.size() < kMost; event = {}) {
     if (api_->event_wait(events_, &event, 0) != nvml::kSuccess) {
       break;

@@ -1,4 +1,4 @@
-// What a device is and how it is: link, memory health, modes, MIG slices, processes.
+// Properties and state of a device: link, memory health, modes, MIG slices, processes.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -14,7 +14,7 @@ constexpr unsigned kMaxProcesses = 4096;
 constexpr unsigned long long kNotAvailable = ~0ULL;
 constexpr unsigned char kUntouched = 0xA5;
 
-/// How long the entries are that a driver has written, by where the last one ends.
+/// Derives the size of the entries that the driver wrote from where the last one ends.
 std::optional<std::size_t> bytes_of_entry(const std::vector<unsigned char>& bytes, unsigned count) {
   const auto end = std::find_if(bytes.rbegin(), bytes.rend(), [](unsigned char byte) { return byte != kUntouched; });
   const auto written = static_cast<std::size_t>(bytes.rend() - end);

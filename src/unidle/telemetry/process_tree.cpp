@@ -30,7 +30,7 @@ std::vector<std::int64_t> numbers(std::string_view text) {
   return found;
 }
 
-/// The number after `key` in a file of "key: value" lines.
+/// Returns the number after `key` in a file of "key: value" lines.
 std::optional<std::uint64_t> field(const std::optional<std::string>& text, std::string_view key) {
   const auto at = text ? text->find(key) : std::string::npos;
   if (at == std::string::npos) {
@@ -59,7 +59,7 @@ std::vector<std::int64_t> all_pids(const fs::path& root) {
   return pids;
 }
 
-/// By the kernel's own lists of children; nothing where it keeps none.
+/// Reads the kernel's lists of children; nothing when it keeps none.
 std::optional<std::vector<std::int64_t>> children(std::int64_t pid, const fs::path& root) {
   std::vector<std::int64_t> found;
   bool any = false;
@@ -163,7 +163,7 @@ TreeUsage ProcessTreeReader::read(bool rediscover, bool proportional) {
     if (!stat) {
       continue;
     }
-    // What a child has used moves to its parent when it is waited for, so the sum over the tree stays whole.
+    // A child's usage moves to its parent when it is waited for, so the sum over the tree stays complete.
     cpu_s += stat->cpu_s + stat->children_cpu_s;
     usage.rss_bytes += stat->rss_bytes;
     usage.processes += 1;
@@ -172,7 +172,7 @@ TreeUsage ProcessTreeReader::read(bool rediscover, bool proportional) {
     usage.io_delay_s += stat->io_delay_s;
     usage.major_faults += stat->major_faults;
     if (const auto read = field(try_read_file(detail::process_folder(root_, pid) / "io"), "\nread_bytes:")) {
-      // Counted as CPU time is: the kernel adds what a child has read to its parent.
+      // As for CPU time, the kernel adds a child's reads to its parent.
       read_bytes = read_bytes.value_or(0) + *read;
     }
     if (pss_known) {

@@ -1,4 +1,4 @@
-// A command and everything it started, read from /proc under host_root().
+// Reads a command and all its descendants from /proc under host_root().
 #pragma once
 
 #include <cstdint>
@@ -11,48 +11,48 @@
 
 namespace unidle::telemetry {
 
-/// One line of /proc/PID/stat, as far as it is used.
+/// The fields of /proc/PID/stat that we use.
 struct ProcessStat {
   std::int64_t pid = 0;
   std::int64_t parent = 0;
   std::string name;
   char state = '?';
-  double cpu_s = 0;           // of its own
+  double cpu_s = 0;           // its own
   double children_cpu_s = 0;  // of the children it has waited for
   int threads = 0;
   std::uint64_t rss_bytes = 0;
-  std::uint64_t start_ticks = 0;   // with the pid, who it is
-  std::uint64_t minor_faults = 0;  // pages that were found in memory
-  std::uint64_t major_faults = 0;  // pages that were read from storage
-  double io_delay_s = 0;           // waited for block devices; zero too where the kernel does not account for it
+  std::uint64_t start_ticks = 0;   // identifies the process together with its pid
+  std::uint64_t minor_faults = 0;  // pages found in memory
+  std::uint64_t major_faults = 0;  // pages read from storage
+  double io_delay_s = 0;  // time spent waiting for block devices; also zero when the kernel does not account for it
 };
 
-/// Nothing when the process is gone or the text is malformed. The name may hold blanks and brackets.
+/// Returns nothing when the process is gone or the text is malformed. The name may contain blanks and brackets.
 std::optional<ProcessStat> parse_process_stat(std::string_view text);
 std::optional<ProcessStat> read_process_stat(std::int64_t pid, const std::filesystem::path& root = host_root());
 
-/// The pids of `root_pid`'s tree, itself first, as of now.
+/// Returns the pids of `root_pid`'s tree, root first.
 std::vector<std::int64_t> process_tree(std::int64_t root_pid, const std::filesystem::path& root = host_root());
 
 struct TreeUsage {
-  double cpu_s = 0;  // of all, those that have ended included; only grows
+  double cpu_s = 0;  // of all processes, including ended ones; monotonic
   std::uint64_t rss_bytes = 0;
-  std::optional<std::uint64_t> pss_bytes;   // shared pages counted once; only when asked for
-  std::optional<std::uint64_t> read_bytes;  // from storage, the same; absent when the kernel does not say
+  std::optional<std::uint64_t> pss_bytes;   // counts shared pages once; only on request
+  std::optional<std::uint64_t> read_bytes;  // from storage, also cumulative; absent when the kernel does not report it
   int processes = 0;
   int threads = 0;
   int in_disk_wait = 0;            // processes in state D
-  double io_delay_s = 0;           // of the processes that are there now
-  std::uint64_t major_faults = 0;  // the same
+  double io_delay_s = 0;           // of the live processes
+  std::uint64_t major_faults = 0;  // of the live processes
 };
 
-/// Follows one tree. Not thread-safe. A process that cannot be read any more has ended; that is never an error.
+/// Follows one tree. Not thread-safe. A process that can no longer be read counts as ended, which is not an error.
 class ProcessTreeReader {
  public:
   explicit ProcessTreeReader(std::int64_t root_pid, std::filesystem::path root = host_root());
 
-  /// `rediscover`: look for new processes (else only those known are read); `proportional`: fill pss_bytes, which
-  /// makes the kernel walk page tables.
+  /// `rediscover`: look for new processes, otherwise read only known ones. `proportional`: fill pss_bytes, for which
+  /// the kernel walks page tables.
   TreeUsage read(bool rediscover, bool proportional);
 
  private:

@@ -30,7 +30,7 @@ bool in_initial_namespace(const fs::path& root) {
   return fs::read_symlink(root / "proc/self/ns/pid", failure) == "pid:[4026531836]";
 }
 
-/// All numbers of a process, from the outermost namespace that we see to its own.
+/// Adds all pids of a process, from the outermost visible namespace to its own.
 void add_numbers(std::int64_t pid, const fs::path& root, std::set<std::int64_t>& numbers) {
   numbers.insert(pid);
   std::istringstream words(
@@ -40,8 +40,8 @@ void add_numbers(std::int64_t pid, const fs::path& root, std::set<std::int64_t>&
   }
 }
 
-/// What ranks of one job have in common in their environment, whoever started each of them; empty outside of a job, and
-/// where the process is another user's.
+/// Returns what the environments of one job's ranks share, whichever launcher started them. Empty outside of a job and
+/// for another user's process.
 std::string job_of(std::int64_t pid, const fs::path& root) {
   constexpr std::array<std::string_view, 4> kNames = {
       "SLURM_JOB_ID=", "TORCHELASTIC_RUN_ID=", "MASTER_ADDR=", "MASTER_PORT="};
@@ -58,7 +58,7 @@ std::string job_of(std::int64_t pid, const fs::path& root) {
   if (!slurm.empty()) {
     return "slurm " + slurm;
   }
-  // torchrun calls its run "none" unless it is told otherwise.
+  // torchrun's default run id is "none".
   return address.empty() || port.empty() ? "" : fmt::format("{} {}:{}", elastic, address, port);
 }
 
@@ -106,7 +106,7 @@ std::string ProcessUseReader::command_of(std::int64_t pid) {
 
 Role ProcessUseReader::role_of(const ProcessStat& stat) {
   const auto known = known_.find(stat.pid);
-  // Between fork and exec a child looks like its parent: what is young is looked at again next time.
+  // Between fork and exec a child looks like its parent, so young processes are classified again.
   if (known != known_.end() && known->second.start_ticks == stat.start_ticks) {
     return known->second.role;
   }
@@ -124,7 +124,7 @@ std::vector<ProcessUse> ProcessUseReader::read() {
       found.push_back({std::move(*stat), role, read_run_delay(pid, root_)});
     }
   }
-  // A rank that was itself started by multiprocessing has loader processes of its own.
+  // A rank started by multiprocessing has loader processes of its own.
   for (ProcessUse& process : found) {
     const bool has_loaders = std::any_of(found.begin(), found.end(), [&](const ProcessUse& other) {
       return other.stat.parent == process.stat.pid && other.role == Role::kLoader;
@@ -166,7 +166,7 @@ std::optional<std::vector<GpuProcess>> foreign_processes(const std::vector<GpuPr
   }
   for (const GpuProcess& process : all) {
     if (!job.empty() && job_of(process.pid, root) == job) {
-      ours.insert(process.pid);  // a rank that another launcher on this machine has started
+      ours.insert(process.pid);  // a rank started by another launcher on this machine
     }
   }
   std::vector<GpuProcess> foreign;

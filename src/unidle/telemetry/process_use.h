@@ -1,4 +1,4 @@
-// What each process of a training command is and does: its role, its CPU time, and what it waits for.
+// The role of each process of a training command, its CPU time, and what it waits for.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace unidle::telemetry {
 enum class Role {
   kTrainer,   // computes the steps
   kLoader,    // makes batches for a trainer
-  kLauncher,  // a shell or a starter of ranks
+  kLauncher,  // a shell, or a program that starts ranks
   kHelper,    // a resource tracker or fork server
 };
 std::string_view to_string(Role role);
@@ -27,14 +27,14 @@ constexpr Role kRoles[] = {Role::kTrainer, Role::kLoader, Role::kLauncher, Role:
 struct ProcessUse {
   ProcessStat stat;
   Role role = Role::kTrainer;
-  std::optional<double> run_delay_s;  // ready to run and not running, all threads; only grows
+  std::optional<double> run_delay_s;  // runnable but not running, all threads; monotonic
 };
 
-/// By names and command lines: a loader process is a copy of its trainer (fork), or was started by Python's
+/// Classifies by names and command lines: a loader process is a copy of its trainer (fork), or was started by Python's
 /// multiprocessing (spawn, forkserver); torch names its own "pt_data_worker". `parent_command` is empty for the root.
 Role classify(const ProcessStat& stat, std::string_view command, std::string_view parent_command);
 
-/// Reads the processes of a tree in detail. Not thread-safe. Who has ended is left out.
+/// Reads each process of a tree. Not thread-safe. Leaves out processes that have ended.
 class ProcessUseReader {
  public:
   explicit ProcessUseReader(std::int64_t root_pid, std::filesystem::path root = host_root());
@@ -54,12 +54,12 @@ class ProcessUseReader {
   std::map<std::int64_t, Known> known_;
 };
 
-/// Time that all threads of a process were ready to run and had to wait; absent when the kernel does not count it.
+/// Time that the threads of a process were runnable but not running; absent when the kernel does not count it.
 std::optional<double> read_run_delay(std::int64_t pid, const std::filesystem::path& root = host_root());
 
-/// Those of a GPU's processes that belong to nobody in `tree`, nor to another rank of its job. A driver may name
-/// processes by numbers of the host that mean others, or nobody, in this container: then nothing is known, unless one
-/// of the tree is among them.
+/// Returns the processes on a GPU that belong neither to `tree` nor to another rank of its job. A driver may use the
+/// host's pids, which mean other processes or none in this container; returns nothing then, unless a process of the
+/// tree is among them.
 std::optional<std::vector<GpuProcess>> foreign_processes(const std::vector<GpuProcess>& all,
                                                          const std::vector<std::int64_t>& tree,
                                                          const std::filesystem::path& root = host_root());

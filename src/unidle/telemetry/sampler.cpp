@@ -12,7 +12,7 @@ constexpr std::int64_t kPatience_ns = kNsPerSecond;
 
 }  // namespace
 
-/// What the thread uses: it may outlive the sampler.
+/// State of the thread, which may outlive the sampler.
 struct Sampler::State {
   State(Clock& the_clock, std::int64_t the_interval_ns, std::function<Sources()> the_make, Sink the_sink)
       : clock(the_clock), interval_ns(the_interval_ns), make(std::move(the_make)), given(std::move(the_sink)) {}
@@ -24,16 +24,16 @@ struct Sampler::State {
     std::int64_t next = 0;
     while (read_all()) {
       const std::int64_t now = clock.now_ns();
-      // After a stall: no burst to catch up.
+      // After a stall, do not catch up with a burst.
       next = next != 0 && next + interval_ns >= now ? next + interval_ns : now + interval_ns;
       if (!clock.sleep_until(next, stop)) {
         break;
       }
     }
-    sources.clear();  // here: a driver may hang at its end as well
+    sources.clear();  // on this thread: a driver may also hang during shutdown
   }
 
-  /// False once it was left behind: from then on nothing but its own is touched.
+  /// Returns false once the thread was abandoned: from then on it touches only its own state.
   bool read_all() {
     for (const std::unique_ptr<Source>& source : sources) {
       if (left) {
@@ -76,7 +76,7 @@ Sampler::Sampler(Clock& clock, std::int64_t interval_ns, std::function<Sources()
 Sampler::Sampler(Clock& clock, std::int64_t interval_ns, Sources sources, Sink sink)
     : Sampler(
           clock, interval_ns,
-          // A function is copied, sources are not.
+          // std::function must be copyable; sources are not.
           [shared = std::make_shared<Sources>(std::move(sources))] { return std::move(*shared); }, std::move(sink)) {}
 
 Sampler::~Sampler() { end(); }

@@ -1,4 +1,4 @@
-// Readings at intervals, on a thread of its own.
+// Takes periodic readings on its own thread.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace unidle::telemetry {
 
-/// One reading of one thing. A reading that failed is not there.
+/// One value of one series. Failed readings are left out.
 struct Reading {
   std::string_view name;  // of the series, e.g. "tree.cpu"; static storage
   std::string_view unit;
@@ -24,38 +24,37 @@ struct Reading {
 
 using Sink = std::function<void(const Reading&)>;
 
-/// Something that can be read. Called from the sampler's thread only.
+/// Something that can be read. Called on the sampler's thread only.
 class Source {
  public:
   virtual ~Source() = default;
   virtual std::string_view name() const = 0;
-  /// May throw: that is a gap in this source's series and nothing else.
+  /// May throw, which leaves a gap in this source's series only.
   virtual void read(std::int64_t t_ns, const Sink& sink) = 0;
 };
 
-/// Four times a second: enough for phases of a second, and below half a percent of one core with its sources
-/// (bench/probe_cost measures it).
+/// Four times a second resolves phases of a second and, with the sampler's own sources, costs less than half a percent
+/// of one core (bench/probe_cost).
 constexpr std::int64_t kSampleInterval_ns = 250 * kNsPerMs;
 
-/// Reads all sources at every interval until destroyed, on a thread of its own. `sink` is called on that thread; no
-/// call after the end. A source may hang (a driver that does not answer): then the thread is left behind with its
-/// sources.
+/// Reads all sources at every interval on its own thread until destroyed. Calls `sink` on that thread, never after the
+/// end. When a source hangs (a driver that does not answer), the thread and its sources are abandoned.
 class Sampler {
  public:
   using Sources = std::vector<std::unique_ptr<Source>>;
 
   /// `clock` must outlive it.
   Sampler(Clock& clock, std::int64_t interval_ns, Sources sources, Sink sink);
-  /// `make` is called on the sampler's thread, for sources that take their time to be found. What it and `sink` use
-  /// they must own or share.
+  /// `make` runs on the sampler's thread, for sources that take time to find. It and `sink` must own or share
+  /// everything they use.
   Sampler(Clock& clock, std::int64_t interval_ns, std::function<Sources()> make, Sink sink);
   ~Sampler();
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
-  /// Ends the readings, waiting a second for one that is under way. False when it did not come back.
+  /// Stops the readings and waits up to a second for the current one. Returns false when it did not finish.
   bool end();
-  /// Reads that failed, of all sources.
+  /// Number of failed readings, of all sources.
   std::uint64_t failures() const;
 
  private:

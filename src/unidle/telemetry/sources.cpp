@@ -1,4 +1,4 @@
-// The host's readings as sources of the sampler.
+// The host's readings as sampler sources.
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,10 +17,10 @@ namespace unidle::telemetry {
 
 namespace {
 
-/// The rate of a counter that only grows.
+/// The rate of a monotonic counter.
 class Rate {
  public:
-  /// Nothing at the first value.
+  /// Returns nothing for the first value.
   std::optional<double> per_second(std::int64_t t_ns, double total) {
     std::optional<double> rate;
     if (last_t_ns_ && t_ns > *last_t_ns_) {
@@ -51,7 +51,7 @@ class ProcessTreeSource final : public Source {
   std::string_view name() const override { return "process tree"; }
 
   void read(std::int64_t t_ns, const Sink& sink) override {
-    // Looking for new processes and asking for proportional memory cost the kernel real work: rarely.
+    // Finding new processes and computing proportional memory are expensive for the kernel, so they happen rarely.
     const bool rediscover = due(t_ns, next_discovery_ns_, kNsPerSecond);
     const bool proportional = due(t_ns, next_memory_ns_, 5 * kNsPerSecond);
     const TreeUsage usage = reader_.read(rediscover, proportional);
@@ -80,7 +80,7 @@ class ProcessTreeSource final : public Source {
   }
 
  private:
-  /// What was added to a counter of each process since the last time, by role; of new ones all.
+  /// Increments of a per-process counter since the last call, summed by role; new processes count in full.
   struct RoleSums {
     double cpu_s = 0;
     std::optional<double> run_delay_s;
@@ -115,7 +115,7 @@ class ProcessTreeSource final : public Source {
     counters_.swap(counters);
     const std::int64_t since_ns = std::exchange(last_roles_ns_, t_ns);
     if (since_ns == 0 || t_ns <= since_ns) {
-      return;  // what happened before we looked is not a rate
+      return;  // what happened before the first reading is not a rate
     }
     const double passed_s = seconds(t_ns - since_ns);
     std::optional<double> run_delay_s;
@@ -141,7 +141,7 @@ class ProcessTreeSource final : public Source {
   ProcessUseReader processes_;
   std::map<std::int64_t, Counters> counters_;
   std::int64_t last_roles_ns_ = 0;
-  // Linux 5.14 and later leave this accounting off unless asked; a zero would then be a lie.
+  // Linux 5.14 and later disable this accounting by default; a zero would be wrong then.
   bool delays_accounted_ = try_read_file(host_root() / "proc/sys/kernel/task_delayacct").value_or("").starts_with("1");
   Rate cpu_;
   Rate read_;

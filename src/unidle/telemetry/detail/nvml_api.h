@@ -1,4 +1,4 @@
-// The library's functions, and how they are called. Private to the Nvml class.
+// NVML's functions and their calls. Private to the Nvml class.
 #pragma once
 
 #include <dlfcn.h>
@@ -20,14 +20,14 @@ struct LibraryTraits {
   static void close(Type library) { ::dlclose(library); }
 };
 
-/// A function of the library under all of its names, newest first; empty where the driver lacks it. Where it hangs is
-/// known by its name.
+/// A function of the library under all its names, newest first; empty when the driver lacks it. Calls are tracked by
+/// name, so that a hang can be reported.
 template <typename Signature>
 class Symbol;
 template <typename Result, typename... Arguments>
 class Symbol<Result(Arguments...)> {
  public:
-  /// Adds the one of this name, if there is one. `name` is in static storage.
+  /// Adds the version of this name if the library has it. `name` must be in static storage.
   bool find(void* library, const char* name) {
     if (auto* function = reinterpret_cast<Result (*)(Arguments...)>(::dlsym(library, name))) {
       versions_.push_back({function, name});
@@ -36,9 +36,9 @@ class Symbol<Result(Arguments...)> {
   }
   void forget() { versions_.clear(); }
   bool operator==(std::nullptr_t) const { return versions_.empty(); }
-  /// The name of the one that is called. REQUIRES: not empty.
+  /// The name of the version in use. REQUIRES: not empty.
   std::string_view name() const { return versions_[used_].name; }
-  /// A library may have a function that its driver does not know, and say so: then the one before it serves, for good.
+  /// A library may have a function that its driver does not support. The previous version is then used from now on.
   Result operator()(Arguments... arguments) {
     if constexpr (std::is_same_v<Result, int>) {
       while (used_ + 1 < versions_.size()) {
@@ -77,7 +77,7 @@ struct Nvml::Api {
   Symbol<int()> init;
   Symbol<int(unsigned*)> count;
   Symbol<int(unsigned, nvml::Device*)> handle_by_index;
-  // Optional: empty where the driver is older.
+  // Optional: empty for older drivers.
   Symbol<int()> shutdown;
   Symbol<const char*(int)> error_string;
   Symbol<int(char*, unsigned)> driver_version;
@@ -115,7 +115,7 @@ struct Nvml::Api {
   Symbol<int(nvml::Device, unsigned, nvml::Device*)> mig_handle;
   Number gpu_instance;
   Symbol<int(nvml::Device, nvml::Attributes*)> attributes;
-  /// Entries are as long as the driver makes them, see nvml::Process.
+  /// Its entry size depends on the driver, see nvml::Process.
   Symbol<int(nvml::Device, unsigned*, void*)> processes;
   Symbol<int(nvml::Device, nvml::ProcessUtilization*, unsigned*, unsigned long long)> process_utilization;
   Symbol<int(nvml::EventSet*)> event_set_create;
@@ -129,9 +129,9 @@ struct Nvml::Api {
   Symbol<int(nvml::Device, unsigned, nvml::GpmSample)> gpm_mig_sample;
   Symbol<int(nvml::GpmMetrics*)> gpm_metrics;
 
-  /// The first required symbol that is missing, or null.
+  /// Returns the first required symbol that is missing, or null.
   const char* bind();
-  /// Of an entry, as the function documents it that lists processes.
+  /// Documented size of an entry for the function that lists processes.
   std::size_t process_bytes() const;
 
  private:
@@ -161,7 +161,7 @@ Measured<Value> Nvml::ask(unsigned device, bool present, Call call) {
   return {std::move(value), {}};
 }
 
-/// A number in other units.
+/// Converts a number to other units.
 template <typename Value>
 Measured<double> scaled(const Measured<Value>& measured, double factor) {
   return {measured ? std::optional(static_cast<double>(*measured) * factor) : std::nullopt, measured.reason};

@@ -11,7 +11,7 @@ struct Nvml::Gpm {
   Gpm(const Gpm&) = delete;
   Gpm& operator=(const Gpm&) = delete;
 
-  /// Takes a sample when the last lies far enough back; true when there are two to compare.
+  /// Takes a sample when the last one is old enough. Returns true when there are two to compare.
   bool sample(nvml::Device device, std::optional<unsigned> gpu_instance, std::int64_t t_ns);
 
   Api& api;

@@ -31,7 +31,7 @@ bool names_controller(std::string_view controllers, std::string_view wanted) {
   return false;
 }
 
-/// v1 mounts a controller under its own name, or together with others ("cpu,cpuacct").
+/// v1 mounts a controller under its own name or together with others ("cpu,cpuacct").
 fs::path v1_mount(const fs::path& cgroups, const std::string& controllers, const std::string& controller) {
   std::error_code ignored;
   const fs::path together = cgroups / controllers;
@@ -66,7 +66,7 @@ void each_cgroup(const fs::path& root, const std::function<void(const CgroupFold
     const std::string controllers = line.substr(first + 1, second - first - 1);
     const std::string path = line.substr(second + 1);
     if (controllers.empty()) {
-      // Beside v1 controllers, v2 is mounted one level down.
+      // In hybrid mode, v2 is mounted one level below the v1 controllers.
       const fs::path hybrid = cgroups / "unified";
       up_the_tree(fs::is_directory(hybrid, ignored) ? hybrid : cgroups, path, {2, "", {}}, visit);
     }

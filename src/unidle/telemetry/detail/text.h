@@ -1,4 +1,4 @@
-// Reading the kernel's text files. Private to telemetry.
+// Reads the kernel's text files. Private to telemetry.
 #pragma once
 
 #include <charconv>
@@ -16,10 +16,10 @@ namespace unidle::telemetry::detail {
 /// /proc/PID under `root`.
 std::filesystem::path process_folder(const std::filesystem::path& root, std::int64_t pid);
 
-/// The value after "key:" in a file of such lines.
+/// Returns the value after "key:" in a file of such lines.
 std::optional<std::string> field(const std::string& text, std::string_view key);
 
-/// The number that the text begins with.
+/// Returns the number at the start of the text.
 template <typename Number>
 std::optional<Number> number(std::string_view text) {
   text = trimmed(text);
@@ -30,13 +30,12 @@ std::optional<Number> number(std::string_view text) {
 
 struct CgroupFolder {
   int version = 2;
-  std::string controller;  // of version 1: "cpu" or "memory"
+  std::string controller;  // v1: "cpu" or "memory"
   std::filesystem::path path;
 };
 
-/// Calls `visit` for every cgroup that this process is in, the innermost first and then all above it, the mount
-/// included. In a container the path is often that of the host and does not exist here; the mount is then the group
-/// itself.
+/// Calls `visit` for each cgroup of this process, innermost first, up to and including the mount. In a container the
+/// path is often the host's and does not exist; the mount is then the group itself.
 void each_cgroup(const std::filesystem::path& root, const std::function<void(const CgroupFolder&)>& visit);
 
 }  // namespace unidle::telemetry::detail

@@ -48,13 +48,13 @@ struct Process {
   unsigned gpu_instance, compute_instance;
 };
 
-/// Since the last call, of device `index`. False the first time, and before the fake CUDA has begun to count.
+/// Busy share of device `index` since the last call. False at the first call and before the fake CUDA has started.
 bool busy_percent(const std::string& path, std::size_t index, unsigned& percent) {
   struct Seen {
     std::int64_t busy_ns = 0, t_ns = 0;
   };
   static std::map<std::size_t, Seen> last;
-  std::int64_t queued_until[2] = {0, 0};  // ns of work that was queued, and when the last of it will be done
+  std::int64_t queued_until[2] = {0, 0};  // ns of queued work, and when the last of it ends
   std::ifstream file(path, std::ios::binary);
   file.seekg(static_cast<std::streamoff>(index * sizeof queued_until));
   if (!file.read(reinterpret_cast<char*>(queued_until), sizeof queued_until)) {
@@ -82,21 +82,21 @@ int memory(void* device, const char* key, unsigned long long& total, unsigned lo
   return result;
 }
 
-/// Whether the driver behind the library lacks what the library has.
+/// True when the driver lacks a function that the library has.
 bool unknown(void* device, const char* key) {
   int result = 0;
   script.next(device, key, result);
   return result == kFunctionNotFound;
 }
 
-/// Entries of `length` bytes, unless the script says otherwise.
+/// Writes entries of `length` bytes, unless the script sets another size.
 int list(void* device, unsigned* count, char* processes, std::size_t length) {
   int result = 0;
   const std::string answer = script.next(device, "processes", result);
   if (result != kSuccess) {
     return result;
   }
-  std::vector<Process> all;  // the driver's "not known" is all ones
+  std::vector<Process> all;  // all ones is the driver's "unknown"
   std::istringstream entries(answer == "none" ? "" : answer);
   for (std::string entry; std::getline(entries, entry, ',');) {
     char* colon = nullptr;

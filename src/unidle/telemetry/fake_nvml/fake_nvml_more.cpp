@@ -9,7 +9,7 @@ namespace nvml = unidle::telemetry::nvml;
 
 namespace {
 
-/// A buffer of the GPM: which device, and how many samples came before.
+/// A GPM buffer: its device, and how many samples came before.
 struct GpmSample {
   void* device = nullptr;
   bool slice = false;
@@ -41,7 +41,7 @@ int nvmlDeviceGetSamples(void* device, unsigned type, unsigned long long seen, u
   }
   *value_type = 1;
   if (samples == nullptr) {
-    *count = 128;  // as the driver does: the size of its buffer, not what is in it
+    *count = 128;  // like the driver: the size of its buffer, not the number of samples
     const std::lock_guard lock(script.mutex);
     return script.answers.contains("samples") || script.answers.contains(prefix_of(device) + "samples") ? kSuccess
                                                                                                         : kNotSupported;

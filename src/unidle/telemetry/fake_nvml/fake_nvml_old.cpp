@@ -1,4 +1,4 @@
-// An NVML of an old driver: nothing but the required symbols, under their first names, and the first list of processes.
+// An NVML of an old driver: only the required symbols under their first names, and the first list of processes.
 #include <cstddef>
 
 namespace {

@@ -1,4 +1,4 @@
-// The script that the fake NVML replays: see fake_nvml.cpp for its lines.
+// The script of the fake NVML; fake_nvml.cpp documents its lines.
 #pragma once
 
 #include <unistd.h>
@@ -33,7 +33,7 @@ inline std::string prefix_of(const void* device) {
   return std::to_string(value - 1) + ".";
 }
 
-/// Until there is a file of that name. Makes PATH.hangs, so that a test knows.
+/// Blocks until the file `path` exists. Creates PATH.hangs so that a test can wait for the hang.
 inline void hang(const std::string& path) {
   const std::ofstream begun(path + ".hangs");
   while (::access(path.c_str(), F_OK) != 0) {
@@ -62,7 +62,8 @@ struct Script {
     }
   }
 
-  /// The next answer to `key`, first as the device's own; the return code in `result`. A slice has only its own.
+  /// Returns the next answer to `key`, preferring the device's own; `result` is the return code. A slice has only its
+  /// own.
   std::string next(const void* device, const std::string& key, int& result) {
     const std::lock_guard lock(mutex);
     const std::string own = device != nullptr ? prefix_of(device) + key : key;
@@ -82,7 +83,7 @@ struct Script {
     return answer;
   }
 
-  /// Whether all answers to `key` have been given.
+  /// True when all answers to `key` have been given.
   bool spent(const std::string& key) {
     const std::lock_guard lock(mutex);
     const auto found = answers.find(key);
@@ -116,7 +117,7 @@ int number(void* device, const std::string& key, Number* value) {
   return result;
 }
 
-/// The `index`th number of an answer "a:b:c".
+/// Returns the `index`th number of an answer "a:b:c".
 template <typename Number>
 int part(void* device, const std::string& key, std::size_t index, Number* value) {
   int result = 0;
