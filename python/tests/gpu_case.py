@@ -5,11 +5,13 @@ import importlib.util
 import json
 import os
 import struct
+import subprocess
 import sys
 import textwrap
+import unittest
 
-import test_run
-from test_run import HERE, UNIDLE
+import run_case
+from run_case import HERE, UNIDLE
 
 FAKE = os.path.join(os.path.dirname(UNIDLE), "..", "lib", "libunidle_fake_cuda.so")
 FAKE_NVML = os.path.join(os.path.dirname(FAKE), "libunidle_fake_nvml.so")
@@ -34,11 +36,11 @@ SKIPPED = (
 )
 
 
-@test_run.unittest.skipIf(*SKIPPED)
-class GpuCase(test_run.unittest.TestCase):
+@unittest.skipIf(*SKIPPED)
+class GpuCase(run_case.RunCase):
     """`self.said`: the lines that the fake device wrote down."""
 
-    setUp, observed = test_run.RunTest.setUp, test_run.RunTest.observed
+    fresh = True  # the device that keeps time begins with the process
     speed = "devices=2"
 
     def environment(self):
@@ -52,10 +54,11 @@ class GpuCase(test_run.unittest.TestCase):
         }
 
     def run_bare(self, *command):
-        return test_run.subprocess.run(
-            command,
+        given = run_case.environment(**self.environment())
+        return subprocess.run(
+            self.command(command, given),
             cwd=self.folder,
-            env=test_run.environment(**self.environment()),
+            env=given,
             capture_output=True,
             text=True,
         )
@@ -103,7 +106,7 @@ class GpuCase(test_run.unittest.TestCase):
         self.environment = lambda: dict(environment, **more, CUDA_VISIBLE_DEVICES=self.visible)
 
     def diagnosis(self):
-        done = test_run.subprocess.run(
+        done = subprocess.run(
             [UNIDLE, "diagnose", self.record.folder, "--format", "json"], capture_output=True, text=True
         )
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-from test_run import HERE, UNIDLE, environment
+from run_case import HERE, UNIDLE, environment
 
 INJECTION = os.path.join(HERE, "injection.py")
 SHIM = os.path.join(HERE, "..", "shim")

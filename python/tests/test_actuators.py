@@ -11,17 +11,15 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import test_run  # noqa: E402
-from test_run import HAS_TORCH, HERE  # noqa: E402
+import run_case  # noqa: E402
+from run_case import HAS_TORCH, HERE  # noqa: E402
 
 ROWS = os.path.join(HERE, "programs", "held_rows.py")
 PICTURES = os.path.join(HERE, "programs", "pictures.py")
 
 
 @unittest.skipUnless(HAS_TORCH, "this Python has no torch")
-class ActuatorTest(unittest.TestCase):
-    setUp, observed = test_run.RunTest.setUp, test_run.RunTest.observed
-
+class ActuatorTest(run_case.RunCase):
     def applied(self, *settings):
         done = self.observed(
             sys.executable, PICTURES, options=[word for setting in settings for word in ("--apply", setting)]
@@ -131,6 +129,7 @@ class ActuatorTest(unittest.TestCase):
         self.assertEqual(self.record.notes("apply")[-1]["status"], "taken")
 
     def test_models_of_every_class_are_compiled(self):
+        self.fresh = True  # the compiler keeps what torch has when it is imported
         program = """
             import sys, torch
             class Own(torch.nn.Module):
@@ -163,7 +162,7 @@ class ActuatorTest(unittest.TestCase):
 
     def test_the_catalogue_and_the_shim_know_the_same_knobs(self):
         told = subprocess.run(
-            [test_run.UNIDLE, "knobs", "list", "--format", "json"], capture_output=True, text=True, check=True
+            [run_case.UNIDLE, "knobs", "list", "--format", "json"], capture_output=True, text=True, check=True
         )
         asks = (
             "import sys; sys.path.insert(0, %r); from _unidle_shim.knobs import actuators; "

@@ -1,46 +1,19 @@
 """`unidle diagnose` on real programs that are easily misjudged: what it says has to be so, and what it
 proposes has to work."""
 
-import json
 import os
-import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import test_run  # noqa: E402
-from test_run import HAS_TORCH, HERE, UNIDLE, environment  # noqa: E402
+import run_case  # noqa: E402
+from run_case import HAS_TORCH, UNIDLE  # noqa: E402
 
 
 @unittest.skipUnless(HAS_TORCH, "this Python has no torch")
 @unittest.skipUnless(os.path.exists(UNIDLE), "UNIDLE_BIN is not set: there is no unidle to run")
-class CausesTest(unittest.TestCase):
-    setUp, bare, observed, same_as_bare = (
-        getattr(test_run.RunTest, name) for name in ("setUp", "bare", "observed", "same_as_bare")
-    )
-
-    def diagnosed(self, program, *words, code=0, **more):
-        """Runs the program; what is said of it."""
-        done = self.observed(sys.executable, os.path.join(HERE, "programs", program), *words, **more)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        self.printed = done.stdout
-        self.assertEqual([note for note in self.record.notes("shim") if note["status"] == "off"], [])
-        path = max(
-            (
-                os.path.join(self.folder, name)
-                for name in os.listdir(self.folder)
-                if name.startswith("record")
-            ),
-            key=os.path.getmtime,
-        )
-        asked = subprocess.run(
-            [UNIDLE, "diagnose", path, "--format", "json"], env=environment(), capture_output=True, text=True
-        )
-        self.assertEqual(asked.returncode, code, asked.stdout + asked.stderr)
-        self.said = json.loads(asked.stdout)
-        return {finding["id"]: finding for finding in self.said["findings"]}
-
+class CausesTest(run_case.DiagnosedCase):
     # -- several errors
     # --------------------------------------------------------------------------------------------
 

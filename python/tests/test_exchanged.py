@@ -3,8 +3,9 @@ change there, and what is read of them. One process is enough: wrappers do the s
 
 import sys
 import textwrap
+import unittest
 
-import test_run
+import run_case
 
 BEGIN = """
     import torch, torch.distributed as dist
@@ -24,12 +25,11 @@ PICTURES = TRAIN.format(x="torch.randn(4, 3, 8, 8)") + "    print(loss.item())\n
 ROWS = TRAIN.format(x="torch.randn(4, 8)")
 
 
-class ExchangedTest(test_run.unittest.TestCase):
-    setUp, observed = test_run.RunTest.setUp, test_run.RunTest.observed
-
+class ExchangedTest(run_case.RunCase):
     def of(self, program, *options):
         """What it prints, observed."""
-        done = self.observed(sys.executable, "-W", "ignore", "-c", textwrap.dedent(program), options=options)
+        text = "import warnings; warnings.simplefilter('ignore')\n" + textwrap.dedent(program)
+        done = self.observed(sys.executable, "-c", text, options=options)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual([note for note in self.record.notes("shim") if note["status"] == "off"], [])
         return done.stdout
@@ -91,4 +91,4 @@ class ExchangedTest(test_run.unittest.TestCase):
 
 
 if __name__ == "__main__":
-    test_run.unittest.main()
+    unittest.main()

@@ -11,7 +11,7 @@ import tempfile
 import time
 import unittest
 
-from test_run import HAS_TORCH, HERE, UNIDLE, Record, environment
+from run_case import HAS_TORCH, HERE, UNIDLE, Record, environment
 
 FAULTS = os.path.join(HERE, "programs", "faults.py")
 

@@ -1,28 +1,25 @@
 """cache.features and loader.gather at run time: the same batches to the byte, or a refusal that says why."""
 
 import os
-import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
 
-import test_run  # noqa: E402
-from test_run import HAS_TORCH, HERE, environment  # noqa: E402
+import run_case  # noqa: E402
+from run_case import HAS_TORCH, HERE  # noqa: E402
 
 SAMPLES = os.path.join(HERE, "programs", "samples.py")
 CACHE, GATHER = "cache.features", "loader.gather"
 
 
 @unittest.skipUnless(HAS_TORCH, "this Python has no torch")
-class FetchingTest(unittest.TestCase):
-    setUp, observed = test_run.RunTest.setUp, test_run.RunTest.observed
-
+class FetchingTest(run_case.RunCase):
     def applied(self, setting, *arguments):
         """What is said of the knob; the output has to be what it is without it."""
         command = (sys.executable, SAMPLES) + arguments
-        bare = subprocess.run(command, cwd=self.folder, env=environment(), capture_output=True, text=True)
+        bare = self.bare(*command)
         done = self.observed(*command, options=["--apply", setting])
         self.assertEqual((done.returncode, done.stdout), (0, bare.stdout), done.stderr)
         said = [note for note in self.record.notes("apply") if note["knob"] == setting.split("=")[0]]

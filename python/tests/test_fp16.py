@@ -9,8 +9,8 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import test_run  # noqa: E402
-from test_run import HAS_TORCH, HERE  # noqa: E402
+import run_case  # noqa: E402
+from run_case import HAS_TORCH, HERE  # noqa: E402
 
 SHIM = os.path.join(HERE, "..", "shim")
 HEAD = (
@@ -45,9 +45,8 @@ def can_scale():
 class ScalingTest(unittest.TestCase):
     def holds(self, text):
         """In a process of its own: the patches last as long as it does."""
-        done = subprocess.run(
-            [sys.executable, "-c", HEAD + textwrap.dedent(text)], capture_output=True, text=True, timeout=120
-        )
+        command = run_case.started([sys.executable, "-c", HEAD + textwrap.dedent(text)], os.environ)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
 
     def test_gradients_are_those_without_it(self):
@@ -149,10 +148,8 @@ class ScalingTest(unittest.TestCase):
 
 
 @unittest.skipUnless(can_scale(), "this Python has no torch, or one before 2.0")
-class AppliedTest(unittest.TestCase):
+class AppliedTest(run_case.RunCase):
     """A program whose gradients are too small for fp16."""
-
-    setUp, observed = test_run.RunTest.setUp, test_run.RunTest.observed
 
     def losses(self, *options):
         done = self.observed(
@@ -204,9 +201,7 @@ class AppliedTest(unittest.TestCase):
             ("x.requires_grad_()", "gradients of inputs"),
         ):
             text = textwrap.dedent(program) % ("closes = %s\n%s" % ("LBFGS" in what, what))
-            bare = subprocess.run(
-                [sys.executable, "-c", text], capture_output=True, text=True, env=test_run.environment()
-            )
+            bare = self.bare(sys.executable, "-c", text)
             done = self.observed(sys.executable, "-c", text, options=("--apply", "precision.amp=fp16"))
             self.assertEqual((done.returncode, done.stdout), (0, bare.stdout), what)
             note = self.record.notes("apply")[-1]

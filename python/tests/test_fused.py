@@ -8,7 +8,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import test_run  # noqa: E402
+import run_case  # noqa: E402
 
 HEAD = """
 import torch
@@ -22,10 +22,8 @@ print(optimizer.state_dict()["param_groups"][0]["fused"], optimizer.param_groups
 """
 
 
-@unittest.skipUnless(test_run.HAS_TORCH, "there is no torch")
-class FusedTest(unittest.TestCase):
-    setUp, observed = test_run.RunTest.setUp, test_run.RunTest.observed
-
+@unittest.skipUnless(run_case.HAS_TORCH, "there is no torch")
+class FusedTest(run_case.RunCase):
     def said(self, made):
         text = HEAD % textwrap.dedent(made)
         done = self.observed(sys.executable, "-c", text, options=["--apply", "optimizer.fused=true"])

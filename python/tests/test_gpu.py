@@ -4,9 +4,9 @@ is, and settings."""
 import os
 import sys
 import textwrap
+import unittest
 
 import gpu_case
-import test_run
 
 TWO_FORWARDS = """
 import torch
@@ -359,4 +359,4 @@ class GpuTest(gpu_case.GpuCase):
 
 
 if __name__ == "__main__":
-    test_run.unittest.main()
+    unittest.main()

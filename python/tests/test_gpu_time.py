@@ -2,9 +2,9 @@
 
 import os
 import sys
+import unittest
 
 import gpu_case
-import test_run
 
 sys.path.insert(0, os.path.join(gpu_case.PROGRAMS, ".."))
 
@@ -238,4 +238,4 @@ class GpuTimeTest(gpu_case.GpuCase):
 
 
 if __name__ == "__main__":
-    test_run.unittest.main()
+    unittest.main()

@@ -5,7 +5,7 @@ import os
 import unittest
 
 from guarding import ASKED_FOR, Guarded, gives
-from test_run import HAS_TORCH
+from run_case import HAS_TORCH
 
 PROGRAMS = (
     "training failures short_steps slow_samples workers streamed in_a_thread options imports arrays children "

@@ -8,7 +8,7 @@ import tempfile
 import unittest
 
 from guarding import ASKED_FOR, SHIM, Guarded
-from test_run import HAS_TORCH
+from run_case import HAS_TORCH
 
 OF_TRIALS = ("trial/users_files.py", "trial/muted_trackers.py")
 ALIKE = {  # what changes no result, at once: to import torch takes longer than the programs do

@@ -9,7 +9,7 @@ import unittest
 from pathlib import Path
 
 import package
-from test_run import HAS_TORCH, HERE, UNIDLE, Record, environment
+from run_case import HAS_TORCH, HERE, UNIDLE, Record, environment, started
 
 COUNT = 24
 
@@ -35,7 +35,9 @@ class KeptOnDiskTest(unittest.TestCase):
     def trained(self, kind="plain", workers=0, value="disk", **more):
         """(what was computed, what was said of the knob) of a run, whose output has to be the bare one's."""
         self.runs += 1
-        command = [sys.executable, str(self.program), str(self.data), kind, str(workers)]
+        command = started(
+            [sys.executable, str(self.program), str(self.data), kind, str(workers)], environment(**more)
+        )
         same = (self.program.read_text(), (self.data / "3.npy").read_bytes(), kind, tuple(more.items()))
         if same not in self.bare:
             self.bare[same] = self.ran(command, COMPUTED="/dev/null", **more).stdout

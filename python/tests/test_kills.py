@@ -4,7 +4,7 @@ import os
 import unittest
 
 import kills
-from test_run import HAS_TORCH, UNIDLE
+from run_case import HAS_TORCH, UNIDLE
 
 
 @unittest.skipUnless(os.path.exists(UNIDLE), "UNIDLE_BIN is not set: there is no unidle to run")

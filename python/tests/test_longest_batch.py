@@ -7,7 +7,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from test_run import HAS_TORCH, HERE  # noqa: E402
+from run_case import HAS_TORCH, HERE  # noqa: E402
 
 PROGRAM = """
 import sys, torch

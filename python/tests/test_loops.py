@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-from test_run import HAS_TORCH, HERE, UNIDLE, Record, environment
+from run_case import HAS_TORCH, HERE, UNIDLE, Record, environment, started
 
 PROGRAM = os.path.join(HERE, "programs", "loops.py")
 
@@ -26,10 +26,11 @@ class LoopsTest(unittest.TestCase):
 
     def observe(self, *command):
         path = os.path.join(self.folder, "record")
+        given = environment(OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1")
         done = subprocess.run(
-            [UNIDLE, "run", "-o", path, "--", sys.executable, *command],
+            [UNIDLE, "run", "-o", path, "--", *started([sys.executable, *command], given)],
             cwd=self.folder,
-            env=environment(OMP_NUM_THREADS="1", HF_HUB_OFFLINE="1"),
+            env=given,
             capture_output=True,
             text=True,
         )

@@ -11,14 +11,14 @@ import tempfile
 import threading
 import unittest
 
-import test_run
+import run_case
 
-sys.path.insert(0, os.path.join(os.path.dirname(test_run.HERE), "shim"))
+sys.path.insert(0, os.path.join(os.path.dirname(run_case.HERE), "shim"))
 
 from _unidle_shim.knobs import metrics_interval
 from _unidle_shim.source import only_logged  # noqa: E402
 
-PROGRAM = os.path.join(test_run.HERE, "programs", "reads.py")
+PROGRAM = os.path.join(run_case.HERE, "programs", "reads.py")
 
 
 def on_its_way(queue, value, arrived=False):
@@ -94,7 +94,7 @@ class LaterTest(unittest.TestCase):
         with self.assertRaises(TypeError):
             json.dumps(later())  # loud, and the reason why only what is logged is served so
 
-    @unittest.skipUnless(test_run.HAS_TORCH, "there is no torch")
+    @unittest.skipUnless(run_case.HAS_TORCH, "there is no torch")
     def test_arrays_and_tensors_take_it(self):
         import numpy
         import torch
@@ -318,9 +318,9 @@ class torch_of_zeros:
     zeros = staticmethod(lambda count: [0] * count)
 
 
-@unittest.skipUnless(test_run.HAS_TORCH, "there is no torch")
-class ReadsTest(unittest.TestCase):
-    setUp, observed = test_run.RunTest.setUp, test_run.RunTest.observed
+@unittest.skipUnless(run_case.HAS_TORCH, "there is no torch")
+class ReadsTest(run_case.RunCase):
+    fresh = True
 
     def applied(self, *words, interval=50):
         done = self.observed(

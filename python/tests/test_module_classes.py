@@ -8,9 +8,9 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
 
-import test_run  # noqa: E402
+import run_case  # noqa: E402
 from _unidle_shim.patches import module_classes  # noqa: E402
-from test_run import HAS_TORCH, HERE, UNIDLE  # noqa: E402
+from run_case import HAS_TORCH, HERE, UNIDLE  # noqa: E402
 
 MODELS = os.path.join(HERE, "programs", "models.py")
 
@@ -148,11 +148,7 @@ class PolicyTest(unittest.TestCase):
 
 @unittest.skipUnless(HAS_TORCH, "there is no torch")
 @unittest.skipUnless(os.path.exists(UNIDLE), "UNIDLE_BIN is not set: there is no unidle to run")
-class LateModelTest(unittest.TestCase):
-    setUp, bare, observed, same_as_bare = (
-        vars(test_run.RunTest)[name] for name in ("setUp", "bare", "observed", "same_as_bare")
-    )
-
+class LateModelTest(run_case.RunCase):
     def run_mode(self, mode, steps):
         self.same_as_bare(sys.executable, MODELS, mode)
         self.assertEqual([note for note in self.record.notes("shim") if note["status"] == "off"], [])
@@ -191,6 +187,7 @@ class LateModelTest(unittest.TestCase):
                 self.assertEqual(self.without_forward(), 0)
 
     def test_handed_on_to_compilers_and_pickles(self):
+        self.fresh = True  # torch.export keeps what torch has when it is imported
         self.same_as_bare(sys.executable, MODELS, "handed_on")
         self.assertEqual([note for note in self.record.notes("shim") if note["status"] == "off"], [])
 

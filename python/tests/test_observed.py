@@ -10,7 +10,7 @@ import unittest
 from pathlib import Path
 
 import package
-from test_run import HAS_TORCH, UNIDLE, Record, environment
+from run_case import HAS_TORCH, UNIDLE, Record, environment
 
 import unidle
 

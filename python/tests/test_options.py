@@ -4,7 +4,7 @@ import os
 import sys
 import unittest
 
-import test_run
+import run_case
 
 HEAD = """
 import argparse, sys
@@ -17,14 +17,7 @@ parser.add_argument("--sizes", type=int, nargs="+", default=[1])
 """
 
 
-class OptionsTest(unittest.TestCase):
-    setUp, bare, observed, same_as_bare = (
-        test_run.RunTest.setUp,
-        test_run.RunTest.bare,
-        test_run.RunTest.observed,
-        test_run.RunTest.same_as_bare,
-    )
-
+class OptionsTest(run_case.RunCase):
     def options(self, rest, *words):
         with open(os.path.join(self.folder, "train.py"), "w") as out:
             out.write(HEAD + rest)
@@ -51,7 +44,7 @@ class OptionsTest(unittest.TestCase):
                 self.assertEqual(self.options(rest, *(["fit"] if "fit" in rest else [])), [])
 
     def arguments(self, rest, *words):
-        if not test_run.HAS_TORCH:
+        if not run_case.HAS_TORCH:
             self.skipTest("there is no torch")
         train = (
             "\nimport torch\nm = torch.nn.Linear(1, 1)\n"

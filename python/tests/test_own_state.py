@@ -2,15 +2,14 @@
 
 import os
 import random
-import subprocess
 import sys
 import textwrap
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import test_run  # noqa: E402
-from test_run import HAS_TORCH, HERE  # noqa: E402
+import run_case  # noqa: E402
+from run_case import HAS_TORCH, HERE  # noqa: E402
 
 sys.path.insert(0, os.path.join(HERE, "..", "shim"))
 
@@ -37,9 +36,7 @@ class FoundTest(unittest.TestCase):
 
 
 @unittest.skipUnless(HAS_TORCH, "this Python has no torch")
-class AppliedTest(unittest.TestCase):
-    setUp, observed = test_run.RunTest.setUp, test_run.RunTest.observed
-
+class AppliedTest(run_case.RunCase):
     def test_training_is_that_without_us(self):
         program = """
             import multiprocessing, random, time, numpy, torch
@@ -83,9 +80,7 @@ class AppliedTest(unittest.TestCase):
             ("self.other", True, "0", "return self.epoch.value", "processes share"),
         ):
             text = textwrap.dedent(program) % (held, shared, value, changes)
-            bare = subprocess.run(
-                [sys.executable, "-c", text], capture_output=True, text=True, env=test_run.environment()
-            )
+            bare = self.bare(sys.executable, "-c", text)
             for change in ("cache.features=memory", "loader.gather=true"):
                 with self.subTest(why, change=change):
                     done = self.observed(sys.executable, "-c", text, options=("--apply", change))

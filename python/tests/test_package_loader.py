@@ -8,8 +8,8 @@ import unittest
 from unittest import mock
 
 import package
-import test_run
-from test_run import HAS_TORCH, HERE, UNIDLE
+import run_case
+from run_case import HAS_TORCH, HERE, UNIDLE
 
 PROGRAM = os.path.join(HERE, "programs", "from_package.py")
 
@@ -22,13 +22,7 @@ except ImportError:
 @unittest.skipUnless(
     HAS_TORCH and package.LIBRARY.exists(), "there is no torch, or no library of the package"
 )
-class PackageLoaderTest(unittest.TestCase):
-    setUp, bare, observed = (
-        test_run.RunTest.setUp,
-        test_run.RunTest.bare,
-        test_run.RunTest.observed,
-    )
-
+class PackageLoaderTest(run_case.RunCase):
     def trained(self, kind, workers, epochs, options=()):
         """What it prints bare it prints observed; the last notes of its loader."""
         folder = str(package.BUILD / "share" / "unidle" / "python")

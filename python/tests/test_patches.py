@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 from guarding import LIBRARY, SHIM
-from test_run import HAS_TORCH, HERE, environment
+from run_case import HAS_TORCH, HERE, environment
 
 PROGRAM = os.path.join(HERE, "programs", "patched.py")
 WARNINGS = os.path.join(HERE, "programs", "warnings_in_c.py")

@@ -1,92 +1,16 @@
-"""`unidle run` on real PyTorch programs: what is recorded, and that the program cannot tell the
-difference."""
+"""`unidle run` on real PyTorch programs: what is recorded, and that the program cannot tell the difference.
+Each program has a Python of its own, as a user's has: nothing is imported before it."""
 
-import importlib.util
-import json
 import os
-import re
 import shutil
-import sqlite3
-import subprocess
 import sys
-import tempfile
 import unittest
 
-import note_types
-
-HERE = os.path.dirname(os.path.abspath(__file__))
-UNIDLE = os.path.join(os.environ.get("UNIDLE_BIN", ""), "unidle")
-TRAIN = os.path.join(HERE, "programs", "train.py")
-OURS = re.compile(r"unidle: (recorded|taken|ran|\S+=\S+ refused)\b")  # the last lines of `unidle run`
-HAS_TORCH = importlib.util.find_spec("torch") is not None
+from run_case import HAS_TORCH, HERE, TRAIN, RunCase
 
 
-def environment(**more):
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("UNIDLE_")}
-    return dict(kept, **more)
-
-
-class Record:
-    def __init__(self, folder):
-        self.folder = folder
-        self.database = sqlite3.connect(os.path.join(folder, "record.db"))
-
-    def rows(self, query):
-        return self.database.execute(query).fetchall()
-
-    def one(self, query):
-        return self.rows(query)[0][0]
-
-    def meta(self, key):
-        return json.loads(self.one("select value from meta where key='%s'" % key))
-
-    def notes(self, kind, process=None):
-        """All of the run, or those of one process."""
-        rows = self.rows("select process, body from notes order by t_ns")
-        found = [json.loads(body) for number, body in rows if process in (None, number)]
-        unlisted = [
-            (note["type"], field)
-            for note in found
-            for field in note
-            if not note_types.has(note["type"], field)
-        ]
-        assert not unlisted, "docs/probe-format.md does not list %s" % sorted(set(unlisted))
-        return [note for note in found if note["type"] == kind]
-
-    def settings(self):
-        return dict(self.rows("select knob, value from settings order by rowid"))
-
-
-@unittest.skipUnless(os.path.exists(UNIDLE), "UNIDLE_BIN is not set: there is no unidle to run")
-class RunTest(unittest.TestCase):
-    def setUp(self):
-        self.folder = tempfile.mkdtemp()
-        self.addCleanup(shutil.rmtree, self.folder)
-
-    def bare(self, *command):
-        return subprocess.run(command, cwd=self.folder, env=environment(), capture_output=True, text=True)
-
-    def observed(self, *command, options=(), **more):
-        """Runs it, with our own last lines cut off its stderr."""
-        path = os.path.join(self.folder, "record%d" % len(os.listdir(self.folder)))
-        done = subprocess.run(
-            [UNIDLE, "run", "-o", path, *options, "--", *command],
-            cwd=self.folder,
-            env=environment(**more),
-            capture_output=True,
-            text=True,
-        )
-        done.stderr = "".join(line for line in done.stderr.splitlines(True) if not OURS.match(line))
-        self.record = Record(path)
-        self.assertEqual(self.record.meta("problems"), [])
-        return done
-
-    def same_as_bare(self, *command):
-        bare, done = self.bare(*command), self.observed(*command)
-        self.assertEqual(
-            (done.returncode, done.stdout, done.stderr), (bare.returncode, bare.stdout, bare.stderr)
-        )
-        return done
+class RunTest(RunCase):
+    fresh = True
 
     # -- without torch
     # ---------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import test_causes  # noqa: E402
-from test_run import HAS_TORCH, HERE, UNIDLE  # noqa: E402
+import run_case  # noqa: E402
+from run_case import HAS_TORCH, HERE, UNIDLE  # noqa: E402
 
 SHELF = """import zlib
 import torch
@@ -30,12 +30,7 @@ class Pictures(Dataset):
 
 @unittest.skipUnless(HAS_TORCH, "this Python has no torch")
 @unittest.skipUnless(os.path.exists(UNIDLE), "UNIDLE_BIN is not set: there is no unidle to run")
-class SamplesTest(unittest.TestCase):
-    setUp, bare, observed, same_as_bare, diagnosed = (
-        getattr(test_causes.CausesTest, name)
-        for name in ("setUp", "bare", "observed", "same_as_bare", "diagnosed")
-    )
-
+class SamplesTest(run_case.DiagnosedCase):
     # -- where a sample is slow
     # --------------------------------------------------------------------------------------
 

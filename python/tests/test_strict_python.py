@@ -7,19 +7,15 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-import test_run  # noqa: E402
-from test_run import HAS_TORCH, HERE, TRAIN, UNIDLE  # noqa: E402
+import run_case  # noqa: E402
+from run_case import HAS_TORCH, HERE, TRAIN, UNIDLE  # noqa: E402
 
 MODES = (("plain",), ("error",), ("warning",), ("closed",), ("workers", "fork"), ("workers", "spawn"))
 
 
 @unittest.skipUnless(HAS_TORCH, "this Python has no torch")
 @unittest.skipUnless(os.path.exists(UNIDLE), "UNIDLE_BIN is not set: there is no unidle to run")
-class StrictPythonTest(unittest.TestCase):
-    setUp, bare, observed, same_as_bare = (
-        getattr(test_run.RunTest, name) for name in ("setUp", "bare", "observed", "same_as_bare")
-    )
-
+class StrictPythonTest(run_case.RunCase):
     def test_every_warning_is_shown(self):
         for mode in MODES:
             with self.subTest(mode):

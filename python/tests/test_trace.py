@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-from test_run import HAS_TORCH, HERE, TRAIN, UNIDLE, Record, environment
+from run_case import HAS_TORCH, HERE, TRAIN, UNIDLE, Record, environment, started
 
 # Its profiler writes on stderr, whatever it is asked.
 TALKS = HAS_TORCH and importlib.metadata.version("torch").startswith(("0.", "1."))
@@ -28,7 +28,7 @@ class TraceTest(unittest.TestCase):
 
     def same_as_bare(self, *command, options=("--trace", "5"), **more):
         """Runs it without us and with a window; what the program writes and returns must be the same."""
-        command = (sys.executable,) + command
+        command = started((sys.executable,) + command, environment(**more))
         bare = subprocess.run(
             command, cwd=self.folder, env=environment(**more), capture_output=True, text=True
         )

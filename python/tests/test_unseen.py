@@ -12,7 +12,7 @@ SHIM = os.path.join(HERE, "..", "shim")
 sys.path.insert(0, HERE)
 sys.path.insert(0, SHIM)
 
-from test_run import HAS_TORCH  # noqa: E402
+from run_case import HAS_TORCH  # noqa: E402
 
 BROAD = ("Exception", "BaseException")
 # Nothing of the program's runs there yet, or is ever raised there.

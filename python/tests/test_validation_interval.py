@@ -7,18 +7,18 @@ import subprocess
 import sys
 import unittest
 
-import test_run
+import run_case
 
-sys.path.insert(0, os.path.join(test_run.HERE, "..", "shim"))
+sys.path.insert(0, os.path.join(run_case.HERE, "..", "shim"))
 
 from _unidle_shim.source import side_effects  # noqa: E402
 
-PROGRAM = os.path.join(test_run.HERE, "programs", "validates.py")
+PROGRAM = os.path.join(run_case.HERE, "programs", "validates.py")
 
 
-@unittest.skipUnless(test_run.HAS_TORCH, "there is no torch")
-class ValidatingTest(unittest.TestCase):
-    setUp, observed = test_run.RunTest.setUp, test_run.RunTest.observed
+@unittest.skipUnless(run_case.HAS_TORCH, "there is no torch")
+class ValidatingTest(run_case.RunCase):
+    fresh = True
 
     def losses_and_validations(self, how, interval=None):
         options = ["--apply", "validation.every=%d" % interval] if interval is not None else []

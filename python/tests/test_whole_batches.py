@@ -11,9 +11,9 @@ from unittest import mock
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
 
-import test_run  # noqa: E402
+import run_case  # noqa: E402
 from _unidle_shim.samples import whole_batches  # noqa: E402
-from test_run import HAS_TORCH, HERE, UNIDLE  # noqa: E402
+from run_case import HAS_TORCH, HERE, UNIDLE  # noqa: E402
 
 if HAS_TORCH and importlib.util.find_spec("numpy"):
     import numpy
@@ -106,11 +106,7 @@ class KnownTest(unittest.TestCase):
 
 @unittest.skipUnless(HAS_TORCH, "this Python has no torch")
 @unittest.skipUnless(os.path.exists(UNIDLE), "UNIDLE_BIN is not set: there is no unidle to run")
-class AskedRowsTest(unittest.TestCase):
-    setUp, bare, observed, same_as_bare = (
-        getattr(test_run.RunTest, name) for name in ("setUp", "bare", "observed", "same_as_bare")
-    )
-
+class AskedRowsTest(run_case.RunCase):
     def test_nobody_else_asks(self):
         for kind in ("zeros", "collate"):
             with self.subTest(kind):

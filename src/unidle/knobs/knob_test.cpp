@@ -7,6 +7,7 @@
 
 #include "unidle/base/testing/generated_docs.h"
 #include "unidle/knobs/reference.h"
+#include "unidle/knobs/value.h"
 
 namespace unidle::knobs {
 namespace {
@@ -73,6 +74,12 @@ TEST(Knob, TrueIsNoPrecision) {
   EXPECT_EQ(canonical("precision.amp", "BF16"), "bf16");
   EXPECT_EQ(canonical("precision.amp", "False"), "off");
   EXPECT_EQ(canonical("cache.features", "true"), "memory");
+}
+
+TEST(Knob, OnePrecisionHasSeveralNames) {
+  EXPECT_EQ(plain_value("torch.bfloat16"), "bf16");
+  EXPECT_EQ(plain_value("float16"), "fp16");
+  EXPECT_TRUE(same_value("'half'", "fp16"));
 }
 
 TEST(Knob, ReadsNumbers) {
