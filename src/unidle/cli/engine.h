@@ -1,4 +1,4 @@
-// unidle-train, which lies beside this program and links torch.
+// Finds and starts unidle-train, which lies beside this program and links torch.
 #pragma once
 
 #include <string>
@@ -6,10 +6,10 @@
 
 namespace unidle::cli {
 
-/// Its path. Throws kMissing when it was not built.
+/// Path of unidle-train. Throws kMissing when it was not built.
 std::string engine_program();
 
-/// Becomes unidle-train with these arguments. Throws kMissing when it was not built.
+/// Replaces this process with unidle-train and these arguments. Throws kMissing when it was not built.
 int become_engine(const std::vector<std::string>& arguments);
 
 }  // namespace unidle::cli

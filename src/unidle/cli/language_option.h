@@ -1,4 +1,4 @@
-// --lang, for the commands whose texts are all translated. The others have no such option.
+// --lang, for the commands whose texts are all translated; other commands do not have it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -8,10 +8,10 @@
 
 namespace unidle::cli {
 
-/// Adds --lang: "en", "zh" or a locale of these; everything else is a usage error.
+/// Adds --lang: "en", "zh" or a locale of either; any other value is a usage error.
 void add_language_option(CLI::App& app, std::string& name);
 
-/// Of the option, else of the environment.
+/// The language of the option, otherwise of the environment.
 Language chosen_language(const std::string& name);
 
 }  // namespace unidle::cli

@@ -1,4 +1,4 @@
-// What can be typed as options of a parser, for shell completion.
+// Lists the options of a parser, for shell completion.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,7 +9,7 @@
 
 namespace unidle::cli {
 
-/// "--format", "-o", ..., sorted, each once; with those of its own subcommands, without hidden ones.
+/// "--format", "-o", ..., sorted and unique; includes the options of subcommands, excludes hidden ones.
 inline std::vector<std::string> option_names(const CLI::App& app) {
   std::vector<std::string> names;
   for (const CLI::App* sub : app.get_subcommands({})) {

@@ -1,4 +1,4 @@
-// What the parser of arguments has to say, on the streams of both programs.
+// Prints messages of the argument parser, for both programs.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -9,8 +9,8 @@
 
 namespace unidle::cli {
 
-/// Writes it, cleaned of what would steer a terminal, since it quotes the words that it was given. Returns the exit
-/// code: 0 for help and version, otherwise 2.
+/// Prints the message without control sequences, since it quotes the user's words. Returns the exit code: 0 for help
+/// and version, otherwise 2.
 inline int said_by_parser(const CLI::App& app, const CLI::ParseError& error) {
   std::ostringstream out;
   std::ostringstream err;

@@ -12,7 +12,7 @@ namespace unidle::cli {
 
 namespace {
 
-/// The write end of the pipe below; a signal handler can reach nothing else.
+/// The write end of the pipe below; global because a signal handler cannot reach anything else.
 std::atomic<int> g_signal_pipe{-1};
 
 void on_signal(int number) {
@@ -42,7 +42,7 @@ SignalStop::~SignalStop() {
   ::sigaction(SIGINT, &before_int_, nullptr);
   ::sigaction(SIGTERM, &before_term_, nullptr);
   g_signal_pipe = -1;
-  write_.reset();  // ends the waiter
+  write_.reset();  // ends the waiting thread
   waiter_.join();
 }
 

@@ -1,4 +1,4 @@
-// Ctrl-C as a stop, for commands that start others.
+// Turns Ctrl-C into a stop request, for commands that start other processes.
 #pragma once
 
 #include <signal.h>
@@ -11,18 +11,19 @@
 
 namespace unidle::cli {
 
-/// Turns INT and TERM into a stop while it lives, so that what was started is ended properly and nothing is left half
-/// written. By a handler, not by a blocked mask: children would inherit the mask and could not be ended. One at a time.
+/// While it lives, INT and TERM request a stop, so that child processes are ended properly and no file is left half
+/// written. Uses a handler rather than a blocked mask: children would inherit the mask and could not be ended. One at a
+/// time.
 class SignalStop {
  public:
-  /// Throws kIo when there is no pipe to be had.
+  /// Throws kIo when no pipe is available.
   SignalStop();
   ~SignalStop();
   SignalStop(const SignalStop&) = delete;
   SignalStop& operator=(const SignalStop&) = delete;
 
   std::stop_token token() const { return source_.get_token(); }
-  /// The one that came; 0 before.
+  /// The signal received; 0 before one.
   int signal() const { return signal_; }
 
  private:

@@ -25,7 +25,7 @@ constexpr const char* kAbout =
     "  unidle run -- python train.py     observe a training command\n"
     "  unidle diagnose                   why its device idles";
 
-/// One line on stderr, so that scripts and people see the same thing.
+/// One line on stderr, for scripts and people alike.
 void print_error(const std::exception& failure) { say(failure.what()); }
 
 bool has_command(std::string_view name) {
@@ -33,7 +33,7 @@ bool has_command(std::string_view name) {
   return std::any_of(commands.begin(), commands.end(), [&](const Subcommand* each) { return each->name == name; });
 }
 
-/// CLI11 would only say that a subcommand is required.
+/// Names the unknown command; CLI11 would only say that a subcommand is required.
 void refuse_unknown_command(int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-' || has_command(argv[1])) {
     return;
@@ -41,7 +41,7 @@ void refuse_unknown_command(int argc, char** argv) {
   throw Error(ErrorCode::kUsage, argv[1], "unknown command", "unidle --help lists them");
 }
 
-/// Whatever was to be done, its answer is out when this returns.
+/// All output is flushed when this returns.
 int parse_and_run(int argc, char** argv) {
   CLI::App app(kAbout, "unidle");
   app.set_version_flag("--version", fmt::format("unidle {}", kVersion));

@@ -16,11 +16,11 @@ namespace unidle::slurm {
 
 namespace {
 
-constexpr char kUnit = '\x1f';  // between columns: no name holds it
+constexpr char kUnit = '\x1f';  // separates columns: no name contains it
 
 using Columns = std::vector<std::string_view>;
 
-/// What sacct is asked for, in the order of kFormat.
+/// The columns that sacct is asked for, in the order of kFormat.
 struct Column {
   enum : std::size_t {
     kId,
@@ -88,21 +88,21 @@ Job of_accounting(const Columns& columns) {
   return job;
 }
 
-/// What the tasks of a step held on one node at most, from begin to end.
+/// The largest memory of a step's tasks on one node, from begin to end.
 struct StepMemory {
-  std::string_view start, end;  // "2026-11-23T00:12:01": the later one is the larger one
+  std::string_view start, end;  // "2026-11-23T00:12:01": text order is time order
   double bytes = 0;
 };
 
-/// Steps of a job may run one after the other or beside each other: the most that those of one moment held.
+/// Steps of a job may run one after the other or at once: the largest sum of steps that ran at one moment.
 std::optional<double> most_at_once(const std::vector<StepMemory>& steps) {
   std::vector<std::pair<std::string, double>> changes;
   for (const StepMemory& step : steps) {
     changes.emplace_back(step.start, step.bytes);
-    // "~" comes behind every time: of a step that still runs, and of one that ended in the second in which it began.
+    // "~" sorts after every time: for a step that still runs, or one that ended in the second in which it began.
     changes.emplace_back(step.end > step.start ? std::string(step.end) : std::string(step.start) + "~", -step.bytes);
   }
-  std::sort(changes.begin(), changes.end());  // at one time what is given back comes first
+  std::sort(changes.begin(), changes.end());  // at the same time, releases sort first
   double now = 0;
   std::optional<double> most;
   for (const auto& [time, bytes] : changes) {
@@ -132,7 +132,7 @@ std::vector<Job> parse_sacct(std::string_view text) {
       memory.emplace_back();
       continue;
     }
-    // A step of a job above: "4711.batch", "4711.0", "4711+1.0" of a heterogeneous job's part.
+    // A step of a job listed above: "4711.batch", "4711.0", "4711+1.0" of a heterogeneous job's part.
     const auto job =
         std::find_if(jobs.rbegin(), jobs.rend(), [&](const Job& one) { return one.id == id.substr(0, point); });
     if (id.empty() || job == jobs.rend()) {
@@ -141,7 +141,7 @@ std::vector<Job> parse_sacct(std::string_view text) {
     job->step_out_of_memory |= columns[Column::kState].starts_with("OUT_OF_ME");
     const int tasks = tasks_on_each(parse_count(columns[Column::kTasks]), parse_count(columns[Column::kNodes]));
     job->tasks_per_node = std::max(job->tasks_per_node, tasks);
-    // A step that nothing was measured of, such as `extern`, tells 0.
+    // A step without measurements, such as `extern`, reports 0.
     if (const auto peak = parse_memory(columns[Column::kPeakMemory]); peak && *peak > 0) {
       memory[static_cast<std::size_t>(jobs.rend() - job) - 1].push_back(
           {columns[Column::kStart], columns[Column::kEnd], *peak * tasks});

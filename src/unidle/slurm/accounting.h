@@ -1,4 +1,4 @@
-// What Slurm's accounting (sacct) tells of jobs.
+// Reads what Slurm's accounting (sacct) knows of jobs.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace unidle::slurm {
 
-/// The command whose output parse_sacct() reads; which jobs it is asked about is to be added.
+/// The command whose output parse_sacct() reads; the caller appends which jobs to ask about.
 std::vector<std::string> sacct_command();
 
-/// A line a job, followed by its steps, which alone know the memory. Columns that are missing are empty.
+/// Expects a line for each job, followed by its steps, which alone report memory. Missing columns are read as empty.
 std::vector<Job> parse_sacct(std::string_view text);
 
 }  // namespace unidle::slurm

@@ -16,7 +16,7 @@ std::optional<diagnose::Diagnosis> diagnosis_of(const JobFiles& files, Language 
   return files.logs.empty() ? std::nullopt : std::optional(diagnose::diagnose_logs(files.logs, {}, language));
 }
 
-/// The loader workers that a diagnosis wants, if it does.
+/// The number of loader workers that a diagnosis proposes, if it does.
 std::optional<int> workers_wanted(const diagnose::Diagnosis& diagnosis) {
   for (const diagnose::Finding& finding : diagnosis.findings) {
     for (const diagnose::Fix& fix : finding.fixes) {
@@ -57,7 +57,7 @@ Analysis analyze(Job job, const std::filesystem::path& results, Language languag
   const JobFiles files = files_of(job, results);
   Analysis analysis{row_of(std::move(job), files), diagnosis_of(files, language), {}};
   if (!analysis.row.job.known()) {
-    return analysis;  // what it had asked for is not known
+    return analysis;  // what the job had requested is unknown
   }
   const auto workers = analysis.diagnosis ? workers_wanted(*analysis.diagnosis) : std::nullopt;
   analysis.proposals = proposals(analysis.row, workers, language);

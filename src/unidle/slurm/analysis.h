@@ -1,4 +1,4 @@
-// Why a job failed or idled, and what to ask Slurm for the next time.
+// Why a job failed or idled, and what to request from Slurm the next time.
 #pragma once
 
 #include <filesystem>
@@ -17,11 +17,11 @@ struct Analysis {
   std::optional<diagnose::Diagnosis> diagnosis;  // of the records, else of the logs
   std::vector<Proposal> proposals;
 
-  /// The job failed, whatever Slurm or its last line say.
+  /// Whether the job failed, by any source: Slurm, its output or the diagnosis.
   bool failed() const;
 };
 
-/// `results`: where the files of a job that was not submitted by us are. Throws what diagnosing throws.
+/// `results`: the folder with the files of a job that we did not submit. Throws what diagnosing throws.
 Analysis analyze(Job job, const std::filesystem::path& results, Language language);
 
 nlohmann::ordered_json to_json(const Analysis& analysis);

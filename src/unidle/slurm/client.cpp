@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::chrono::seconds kLongest{60};
 
-/// Slurm's last words: "slurm_load_jobs error: Invalid job id specified" -> "Invalid job id specified".
+/// The message of Slurm's last line: "slurm_load_jobs error: Invalid job id specified" -> "Invalid job id specified".
 std::string words_of(const Finished& finished) {
   std::string_view last;
   for (const std::string_view line : split(finished.err.empty() ? finished.out : finished.err, '\n')) {
@@ -99,7 +99,7 @@ std::string submit(Client& client, const std::string& script, const std::filesys
   } catch (const Error&) {
     std::error_code ignored;
     if (ours) {
-      std::filesystem::remove(results, ignored);  // only when empty
+      std::filesystem::remove(results, ignored);  // only if empty
     }
     throw;
   }

@@ -18,7 +18,7 @@ using ::testing::IsEmpty;
 using ::testing::Optional;
 using ::testing::SizeIs;
 
-/// Answers in turn, and keeps what was asked.
+/// Returns the given answers in order, and keeps the commands.
 struct Slurm {
   Client client{[this](const Command& command) {
     asked.push_back(command.argv);
@@ -150,7 +150,7 @@ TEST(OfUser, LeavesOthersOut) {
   EXPECT_EQ(jobs[0].id, "1");
 }
 
-/// A line of sacct of a job or a step, by the columns that tell of memory.
+/// A line of sacct for a job or a step, with the columns about memory.
 struct AccountedStep {
   std::string id, start, end, nodes, peak, tasks;
 };
@@ -176,7 +176,7 @@ std::string accounted(const std::vector<AccountedStep>& steps) {
 std::optional<double> gib(std::optional<double> bytes) { return bytes ? std::optional(*bytes / 0x1p30) : std::nullopt; }
 
 TEST(Sacct, MemoryIsOfTheLargestTaskAndANodeHasSeveral) {
-  // Four tasks on each of two nodes; the script's own step runs beside them, `extern` tells nothing.
+  // Four tasks on each of two nodes; the batch step runs at the same time, `extern` reports nothing.
   const auto jobs = parse_sacct(accounted({{"7", "T1", "T9", "2", "", ""},
                                            {"7.batch", "T1", "T9", "1", "1048576K", "1"},
                                            {"7.extern", "T1", "T9", "2", "0", "2"},
@@ -248,7 +248,7 @@ TEST(Client, ARefusedJobLeavesNoFolder) {
   EXPECT_EQ(submit(slurm.client, "#!/bin/bash\n", results), "4711");
   EXPECT_TRUE(std::filesystem::exists(results));
   thrown([&] { submit(slurm.client, "#!/bin/bash\n", results); }, ErrorCode::kChild);
-  EXPECT_TRUE(std::filesystem::exists(results));  // it was there before
+  EXPECT_TRUE(std::filesystem::exists(results));  // it existed before
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ namespace {
 
 using Fields = std::map<std::string, std::string, std::less<>>;
 
-/// "Key=value Key=value": values may hold blanks, keys begin with a capital and hold none.
+/// "Key=value Key=value": values may contain blanks; keys begin with a capital and contain none.
 Fields parse_fields(std::string_view line) {
   const auto is_key = [](std::string_view word) {
     const std::size_t equals = word.find('=');
@@ -34,7 +34,7 @@ Fields parse_fields(std::string_view line) {
   for (const std::string_view word : split(line, ' ')) {
     if (is_key(word)) {
       const std::size_t equals = word.find('=');
-      // The first one counts: what a user writes (command, comment) stands behind what Slurm tells.
+      // The first occurrence wins: fields written by users (command, comment) come after Slurm's own.
       const auto [at, added] =
           fields.try_emplace(std::string(word.substr(0, equals)), std::string(word.substr(equals + 1)));
       last = added ? &at->second : nullptr;
@@ -62,11 +62,11 @@ int number_of(const Fields& fields, std::string_view key) {
   return parse_count(std::string_view(text).substr(0, text.find('-')));
 }
 
-/// What is beyond is no time or memory of any job, and would not fit into the whole numbers that are shown.
+/// Larger values are not valid times or sizes, and would overflow the integers that are shown.
 constexpr double kMost_s = 1e12;
 constexpr double kMostBytes = 0x1p60;
 
-/// A sum and a product of counts, the largest count where they are beyond it.
+/// A sum or product of counts, limited to the largest int.
 int capped(std::int64_t count) {
   return static_cast<int>(std::min<std::int64_t>(count, std::numeric_limits<int>::max()));
 }
@@ -84,7 +84,7 @@ bool Job::runs() const {
 bool Job::failed() const { return known() && !waits() && !runs() && state != "COMPLETED"; }
 
 bool Job::out_of_memory() const {
-  constexpr int kOutOfMemory = 125;  // no signal of the system's: Slurm's own sign
+  constexpr int kOutOfMemory = 125;  // not a signal of the system: Slurm's own marker
   return state == "OUT_OF_MEMORY" || (failed() && (exit_signal == kOutOfMemory || step_out_of_memory));
 }
 
@@ -112,7 +112,7 @@ std::optional<double> parse_duration(std::string_view text) {
   if (parts.size() > 3) {
     return std::nullopt;
   }
-  // With days the first part is hours, otherwise one or two parts begin with minutes.
+  // With days the first part is hours; otherwise one or two parts begin with minutes.
   const bool hours_first = dash != std::string_view::npos || parts.size() == 3;
   parts.resize(3);
   const double seconds =
@@ -122,7 +122,7 @@ std::optional<double> parse_duration(std::string_view text) {
 
 std::optional<double> parse_memory(std::string_view text) {
   double unit = 0x1p20;
-  if (!text.empty() && (text.back() == 'n' || text.back() == 'c')) {  // sacct before 21: by node, by CPU
+  if (!text.empty() && (text.back() == 'n' || text.back() == 'c')) {  // sacct before version 21: per node, per CPU
     text.remove_suffix(1);
   }
   if (!text.empty()) {
@@ -145,7 +145,7 @@ std::string format_duration(double seconds) {
 
 int count_of(std::string_view resources, std::string_view resource) {
   std::int64_t untyped = 0;
-  std::int64_t typed = 0;  // "gres/gpu=2,gres/gpu:a100=2" names the same twice
+  std::int64_t typed = 0;  // "gres/gpu=2,gres/gpu:a100=2" counts the same GPUs twice
   for (const std::string_view part : split(resources, ',')) {
     const std::size_t equals = part.rfind('=');
     if (equals == std::string_view::npos) {
@@ -214,7 +214,9 @@ Job parse_scontrol(std::string_view line) {
   }
   job.submitted = text_of(fields, "SubmitTime");
   job.started = text_of(fields, "StartTime");
-  job.ended = job.runs() || job.waits() ? "" : text_of(fields, "EndTime");  // of a running job: when its limit ends it
+  job.ended = job.runs() || job.waits()
+                  ? ""
+                  : text_of(fields, "EndTime");  // for a running job, the time at which its limit ends it
   job.elapsed_s = parse_duration(text_of(fields, "RunTime"));
   job.limit_s = parse_duration(text_of(fields, "TimeLimit"));
   job.nodes = number_of(fields, "NumNodes");
@@ -224,7 +226,7 @@ Job parse_scontrol(std::string_view line) {
                                 : !text_of(fields, "AllocTRES").empty() ? text_of(fields, "AllocTRES")
                                                                         : text_of(fields, "ReqTRES");
   job.gpus = count_of(resources, "gres/gpu");
-  if (job.gpus == 0) {  // where the cluster does not track GPUs: "gres:gpu:1", "gres/gpu:a100:2", of each node
+  if (job.gpus == 0) {  // clusters that do not track GPUs: "gres:gpu:1", "gres/gpu:a100:2", per node
     std::string each = text_of(fields, "TresPerNode");
     std::replace(each.begin(), each.end(), ':', '/');
     if (const std::size_t gpu = each.find("gres/gpu"); gpu != std::string::npos) {

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kComment = "unidle:";
 
-/// A line break in a value would end the #SBATCH line, and what follows would run.
+/// Rejects line breaks: one in a value would end the #SBATCH line, and the rest would run as a command.
 void check_line(std::string_view option, std::string_view value) {
   if (value.find_first_of("\n\r") != std::string_view::npos) {
     throw Error(ErrorCode::kUsage, std::string(option), "holds a line break");
@@ -32,7 +32,7 @@ bool is_no_limit(std::string_view time) {
   return word == "unlimited" || word == "infinite";
 }
 
-/// Of "INT@120", "B:USR1@60", "10@30"; nothing for what is none. Source: sbatch(1), --signal.
+/// The signal in "INT@120", "B:USR1@60", "10@30"; nothing for invalid text. Source: sbatch(1), --signal.
 std::optional<int> signal_number(std::string_view text) {
   for (const std::string_view whom : {"B:", "R:", "BR:", "RB:"}) {
     text.remove_prefix(text.starts_with(whom) ? whom.size() : 0);
@@ -56,7 +56,7 @@ std::optional<int> signal_number(std::string_view text) {
   return std::nullopt;
 }
 
-/// The shell of the node puts variables in; nothing else of it is a shell's.
+/// The node's shell expands variables in the path; no other shell syntax is allowed.
 void check_scratch(const JobRequest& request) {
   check_line("--scratch", request.scratch);
   if (request.scratch.find_first_of("\"`\\") != std::string::npos || request.scratch.find("$(") != std::string::npos) {
@@ -70,7 +70,7 @@ void check_scratch(const JobRequest& request) {
   }
 }
 
-/// A launcher among the first words, before the program's own options.
+/// Whether the command already uses a launcher: one among its first words, before the program's own options.
 bool starts_processes(const std::vector<std::string>& command) {
   for (const std::string& word : command) {
     const std::string name = std::filesystem::path(word).filename().string();
@@ -119,12 +119,12 @@ void check(const JobRequest& request) {
   }
 }
 
-/// A value of an #SBATCH line; sbatch reads quotes as a shell does.
+/// Quotes a value of an #SBATCH line; sbatch reads quotes as a shell does.
 std::string quoted(const std::string& value) {
   return value.find_first_of(" '\"\\") == std::string::npos ? value : shell_quoted(value);
 }
 
-/// sbatch puts numbers in place of %j and its like.
+/// Escapes `%`: sbatch replaces patterns such as %j.
 std::string without_symbols(const std::string& path) {
   std::string plain;
   for (const char c : path) {
@@ -158,13 +158,13 @@ std::string options_of(const JobRequest& request) {
   add("array", request.array);
   add("signal", request.signal);
   add("output", fmt::format("{}/gpu_run_{}_detailed.log", without_symbols(request.results.string()), id));
-  add("open-mode", "append");  // a job that is queued again goes on in its log
+  add("open-mode", "append");  // a requeued job continues its log
   add("comment", comment_of(request.results));
   text += request.requeue ? "#SBATCH --requeue\n" : "#SBATCH --no-requeue\n";
   return text;
 }
 
-/// The words of the command; the node's scratch folder in place of {scratch}, where there is one.
+/// The words of the command, with {scratch} replaced by the node's scratch folder, if there is one.
 std::string joined(const std::vector<std::string>& command, const JobRequest& request) {
   constexpr std::string_view kScratch = "{scratch}";
   std::string text;
@@ -181,8 +181,8 @@ std::string joined(const std::vector<std::string>& command, const JobRequest& re
   return text;
 }
 
-/// What a node does: the command, observed, and before and after it what its scratch folder needs. $0 is the record,
-/// $1 the job's id.
+/// The commands that a node runs: the observed command, with the set-up and clean-up of its scratch folder. $0 is the
+/// record, $1 the job's id.
 std::string step_of(const JobRequest& request, const std::string& command) {
   const std::string record = request.nodes == 1 ? "$0" : "$0/$SLURMD_NODENAME";
   const std::string observed =
@@ -190,7 +190,7 @@ std::string step_of(const JobRequest& request, const std::string& command) {
   if (request.scratch.empty()) {
     return "exec " + observed;
   }
-  // A signal of Slurm's goes to all processes: this shell waits for the command's end, and clears up.
+  // Slurm signals all processes: this shell waits for the command to end, then cleans up.
   std::string text = "trap : HUP INT TERM USR1 USR2\n";
   text += fmt::format("UNIDLE_SCRATCH=$(mktemp -d \"{}/unidle_$1.XXXXXX\") || exit 1\n", request.scratch);
   text += "export UNIDLE_SCRATCH TMPDIR=$UNIDLE_SCRATCH\n";
@@ -204,7 +204,8 @@ std::string step_of(const JobRequest& request, const std::string& command) {
   return text + observed + "\ncode=$?\nrm -rf -- \"$UNIDLE_SCRATCH\"\nexit $code";
 }
 
-/// The command with torchrun before it, where each GPU has a process: a Python program without its interpreter.
+/// The command, prefixed with torchrun when each GPU has a process; torchrun takes a Python program without its
+/// interpreter.
 std::string started(const JobRequest& request) {
   std::vector<std::string> command = request.command;
   if (!request.processes) {
@@ -230,7 +231,8 @@ std::string started(const JobRequest& request) {
 void train(JobRequest& request, const std::filesystem::path& config) {
   request.command = {request.unidle.string(), "train", std::filesystem::absolute(config).string()};
   if (read_file(config).find("checkpoint") == std::string::npos) {
-    // Checkpoints are on, and written when the signal comes; one that the configuration asks for stays as it is.
+    // Enables checkpoints, which are written when the signal arrives; an interval set in the configuration has
+    // priority.
     request.command.emplace_back("checkpoint.interval=1000000000");
   }
   request.trains = true;

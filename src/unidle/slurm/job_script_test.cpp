@@ -142,7 +142,7 @@ TEST(JobScript, ScratchIsMadeFilledAndRemovedOnTheNode) {
   asked.staged = {made("my data")};
   asked.command = {
       "sh", "-c", "cat \"$1\"; echo \"$1\" >\"$2\"; ls \"$TMPDIR\"; exit 7", "sh", "{scratch}/my data", made("where")};
-  // srun and unidle stand for themselves: they run what they are given.
+  // Stand-ins for srun and unidle: they run the command that they are given.
   write_file_atomic(made("unidle"), "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done; shift; exec \"$@\"\n");
   std::filesystem::permissions(made("unidle"), std::filesystem::perms::owner_all);
   const std::string script = job_script(asked);

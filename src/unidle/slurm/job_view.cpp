@@ -21,13 +21,13 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr double kRoom = 1.25;       // memory asked for, of the most that was in use
-constexpr double kMuchUnused = 0.5;  // of what was asked for: below this less is proposed
-// No training process gets by with less for its whole life: such a figure is of a shell, or was not measured.
+constexpr double kRoom = 1.25;       // memory requested, relative to the peak in use
+constexpr double kMuchUnused = 0.5;  // of the request: below this share a smaller one is proposed
+// No training process uses less on average: such a value is of a shell, or was not measured.
 constexpr double kLeastCpus = 0.01;
 constexpr double kLeastMemory = 16 * 0x1p20;
 
-/// The mean of a series of the record, over its subjects; nothing without points.
+/// The mean of a series over all its subjects; nothing without points.
 std::optional<double> mean_of(const record::Reader& reader, std::string_view name) {
   double sum = 0;
   std::size_t count = 0;
@@ -80,13 +80,13 @@ std::optional<monitor::RunNow> run_of(const JobFiles& files) {
       if (auto now = monitor::read_run(record)) {
         return now;
       }
-    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): it is only being made
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): the record is still being created
     }
   }
   return std::nullopt;
 }
 
-/// As Slurm says, else as our scripts name it: accounting does not know the file.
+/// The path that Slurm reports, otherwise the one that our scripts use: accounting does not report it.
 fs::path output_of(const Job& job, const fs::path& folder) {
   return job.output.empty() ? folder / fmt::format("gpu_run_{}_detailed.log", job.id_of_files()) : job.output;
 }
@@ -96,7 +96,7 @@ fs::path output_of(const Job& job, const fs::path& folder) {
 std::vector<fs::path> records_of(const std::string& id, const fs::path& folder) {
   const std::string first = "unidle_" + id;
   const std::string next = first + "_again";
-  std::optional<int> latest;  // how often the job had been queued again
+  std::optional<int> latest;  // how often the job had been requeued
   std::vector<fs::path> records;
   std::error_code ignored;
   for (fs::directory_iterator entry(folder, ignored), end; !ignored && entry != end; entry.increment(ignored)) {
@@ -127,7 +127,7 @@ JobFiles files_of(const Job& job, const fs::path& results) {
   if (files.records.empty() && fs::is_directory(folder, ignored)) {
     try {
       files.logs = logs::find_job_files(id, folder).all();
-    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): nothing carries the id
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): nothing has the id in its name
     }
   }
   return files;
@@ -162,7 +162,7 @@ Use use_of(const Job& job, const JobFiles& files) {
         gpu += *mean;
         ++nodes;
       }
-    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): one that cannot be read tells nothing
+    } catch (const Error&) {  // NOLINT(bugprone-empty-catch): an unreadable record is skipped
     }
   }
   if (nodes > 0) {
@@ -170,12 +170,12 @@ Use use_of(const Job& job, const JobFiles& files) {
   }
   if (!use.cpus && job.cpu_time_s && job.elapsed_s.value_or(0) > 0) {
     use.cpus = *job.cpu_time_s / *job.elapsed_s;
-    use.node_cpus = use.cpus;  // which node used how much of it nobody tells
+    use.node_cpus = use.cpus;  // an upper bound: the distribution over nodes is unknown
   }
-  raise(use.peak_memory_bytes, job.peak_memory_bytes);  // both look now and then
+  raise(use.peak_memory_bytes, job.peak_memory_bytes);  // both only sample, so the larger value counts
   drop_unmeasured(use);
   if (job.out_of_memory()) {
-    use.peak_memory_bytes.reset();  // what it wanted at last nobody has seen
+    use.peak_memory_bytes.reset();  // the peak that ended the job was not observed
   }
   return use;
 }
@@ -200,7 +200,7 @@ std::string time_text(const Job& job, Language language) {
   return job.limit_s ? translate(language, "{} of {}", elapsed, format_duration(*job.limit_s)) : elapsed;
 }
 
-/// Why it ended, as a clause; empty where its state says all.
+/// The reason why the job ended, as a clause; empty when its state says all.
 std::string end_text(const Job& job, Language language) {
   if (job.out_of_memory()) {
     return std::string(translate(language, ": it used more memory than it had asked for"));

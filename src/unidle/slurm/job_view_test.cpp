@@ -139,7 +139,7 @@ TEST_F(JobView, TasksOfANodeShareItsCpus) {
 TEST_F(JobView, WhatWasNotMeasuredProposesNothing) {
   Job it = job();
   it.cpu_time_s = 0;
-  it.peak_memory_bytes = 1180 * 1024.0;  // of the shell alone
+  it.peak_memory_bytes = 1180 * 1024.0;  // of the shell only
   const Use use = use_of(it, {});
   EXPECT_FALSE(use.cpus);
   EXPECT_FALSE(use.peak_memory_bytes);
@@ -203,7 +203,7 @@ TEST(Tables, TellHowAJobEnded) {
   EXPECT_THAT(status_table({row}), HasSubstr("Priority"));
 }
 
-/// A job as `scontrol --oneliner show job` prints one that the kernel ended for its memory.
+/// A job killed by the kernel for its memory, as `scontrol --oneliner show job` prints it.
 TEST_F(JobView, OutOfMemoryIsToldWithoutASignal) {
   const Job job = parse_scontrol(
       "JobId=3 JobName=hog UserId=ada(1000) GroupId=ada(1000) MCS_label=N/A Priority=4294901757 Nice=0 "
@@ -220,7 +220,7 @@ TEST_F(JobView, OutOfMemoryIsToldWithoutASignal) {
   EXPECT_THAT(lines[0].why, HasSubstr("16.0 GiB were not enough"));
 }
 
-/// What Slurm 22.05 leaves of a job whose step exceeded its memory: the script went on, so the job is FAILED.
+/// What Slurm 22.05 reports for a job with a step that exceeded its memory: the script went on, so the job is FAILED.
 TEST_F(JobView, AStepThatWasKilledForItsMemoryIsFoundInTheOutput) {
   Job it = job();
   it.state = "FAILED";

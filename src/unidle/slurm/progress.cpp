@@ -13,12 +13,12 @@ namespace {
 
 using logs::Counter;
 
-constexpr std::streamoff kEnd_bytes = 1 << 20;  // a day's output may be large, and its end tells
+constexpr std::streamoff kEnd_bytes = 1 << 20;  // a day's output may be large, and its end is enough
 
 std::string end_of(const std::filesystem::path& file) {
   std::error_code failure;
   if (!std::filesystem::is_regular_file(file, failure)) {
-    return "";  // a terminal or a pipe would be waited for
+    return "";  // reading a terminal or a pipe would block
   }
   std::ifstream stream(file, std::ios::binary | std::ios::ate);
   const std::streamoff size = stream.tellg();
@@ -35,7 +35,7 @@ std::string end_of(const std::filesystem::path& file) {
 
 bool has_total(const Counter* counter) { return counter != nullptr && counter->total.value_or(0) > 0; }
 
-/// What is counted within an epoch, or over all of them.
+/// The counter within an epoch, or over all epochs.
 std::optional<Progress> inner_of(const logs::TextLog& log) {
   for (const char* kind : {"step", "iteration", "batch", "sample"}) {
     if (const Counter* counter = log.counter(kind); has_total(counter)) {
@@ -59,9 +59,9 @@ std::optional<Progress> progress_in(const logs::TextLog& log) {
     return inner;
   }
   if (!has_total(epochs)) {
-    return std::nullopt;  // of how many epochs nobody tells
+    return std::nullopt;  // the number of epochs is unknown
   }
-  // "epoch 1" with its loss is one that is done, without a loss one that begins.
+  // "epoch 1" with a loss is a finished epoch; without a loss it is one that begins.
   const double behind = std::max(0.0, epochs->last_had_loss && !inner ? epochs->last : epochs->last - 1);
   if (!inner) {
     return Progress{"epoch", behind, *epochs->total};
@@ -88,7 +88,7 @@ std::optional<Progress> progress_at_end_of(const std::filesystem::path& output) 
 }
 
 std::optional<double> expected_s(const Job& job, const std::optional<Progress>& progress) {
-  constexpr double kEnough = 0.01;  // before that the start-up is most of the time
+  constexpr double kEnough = 0.01;  // before that most of the time is start-up
   if (!progress || progress->share() < kEnough || !job.elapsed_s || *job.elapsed_s <= 0) {
     return std::nullopt;
   }

@@ -1,4 +1,4 @@
-// How far a job has come, by what it prints.
+// How far a job has come, judged by its output.
 #pragma once
 
 #include <filesystem>
@@ -11,24 +11,24 @@
 namespace unidle::slurm {
 
 struct Progress {
-  std::string of;    // "step", "epoch", ...: what is counted
-  double done = 0;   // of an epoch under way its part
+  std::string of;    // the unit that is counted: "step", "epoch", ...
+  double done = 0;   // includes the finished part of the current epoch
   double total = 0;  // above 0
 
   double share() const { return done / total; }
 };
 
-/// By counts with a total, "step 40/300" or "Epoch 2/10" with a progress bar; nothing where the whole is not told.
+/// Uses counts with a total, "step 40/300" or "Epoch 2/10" with a progress bar; nothing when the total is unknown.
 std::optional<Progress> progress_in(const logs::TextLog& log);
 
-/// By the end of a job's output; nothing where that cannot be read.
+/// Reads the end of a job's output; nothing when it is not readable.
 std::optional<Progress> progress_at_end_of(const std::filesystem::path& output);
 
-/// How long the whole takes at the pace so far, in seconds; nothing before it has begun.
+/// The predicted total duration at the pace so far, in seconds; nothing before the job has begun.
 std::optional<double> expected_s(const Job& job, const std::optional<Progress>& progress);
 
-/// Whether Slurm or the kernel says at the end of the output that it ended the job for want of memory. A job whose
-/// step was killed so is FAILED to Slurm where its script went on.
+/// Whether Slurm or the kernel says at the end of the output that it killed the job for its memory use. Slurm reports a
+/// job as FAILED when a step was killed but its script went on.
 bool killed_for_memory(const std::filesystem::path& output);
 
 }  // namespace unidle::slurm

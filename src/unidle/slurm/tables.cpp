@@ -26,7 +26,7 @@ Cells heads(std::initializer_list<std::string_view> titles, Language language) {
   return cells;
 }
 
-/// Columns as wide as their widest cell; the last one is not padded.
+/// Formats columns as wide as their widest cell; the last one is not padded.
 std::string table(const std::vector<Cells>& rows) {
   std::vector<int> widths(rows.front().size());
   for (const Cells& row : rows) {
@@ -50,7 +50,7 @@ std::string time_of(const std::optional<double>& seconds) { return seconds ? for
 std::string share_of(const std::optional<double>& share) { return share ? format_share(*share) : "-"; }
 std::string hours_of(const std::optional<double>& hours) { return hours ? format_number(*hours) : "-"; }
 
-/// "75", of an epoch under way "2.4"
+/// "75"; within an epoch "2.4"
 std::string count_text(double count) {
   return count == std::floor(count) ? fmt::format("{:.0f}", count) : fmt::format("{:.1f}", count);
 }

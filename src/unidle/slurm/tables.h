@@ -1,4 +1,4 @@
-// Jobs as text, for a terminal.
+// Formats jobs as text for a terminal.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace unidle::slurm {
 
-/// A line a job: those that run first, then those that wait, then those that have ended.
+/// One line per job: running jobs first, then waiting ones, then finished ones.
 std::string status_table(std::vector<Row> rows, Language language = Language::kEnglish);
-/// A line a job with GPUs, the one that wasted most first; below them what all held and wasted together.
+/// One line per job with GPUs, the most wasteful first; then the total allocated and wasted.
 std::string top_table(std::vector<Row> rows, Language language = Language::kEnglish);
 /// Several lines about one job.
 std::string job_text(const Row& row, Language language = Language::kEnglish);

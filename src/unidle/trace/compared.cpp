@@ -1,4 +1,4 @@
-// Two traces beside each other: of one program before and after a change, of two ranks, of two devices.
+// Compares two traces: of one program before and after a change, of two ranks, or of two devices.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,9 +13,9 @@ namespace unidle::trace {
 
 namespace {
 
-constexpr double kLeastShare = 0.005;  // of the window, in either; less is left out
+constexpr double kLeastShare = 0.005;  // of the window, in either trace; shorter times are left out
 
-/// What times are counted by: a step where both traces mark steps, else the whole window.
+/// The unit of comparison: a step when both traces mark steps, otherwise the whole window.
 double counted_in(const TraceSummary& trace, bool by_step) {
   return by_step ? static_cast<double>(trace.step_s.count) : 1;
 }
@@ -39,7 +39,7 @@ class Sheet {
     text_ += fmt::format("  {:<32}{:>11} {:>11}  {}\n", name, cell(before_s), cell(after_s), change);
   }
 
-  /// A time of both windows, left out where it is next to nothing in both.
+  /// A time of both windows, left out when it is negligible in both.
   template <typename Time>
   void time(std::string_view name, const Time& seconds_of) {
     const double before = seconds_of(before_);
@@ -68,7 +68,7 @@ class Sheet {
     }
   }
 
-  /// The longest of both; a dash where the other trace does not have it among its longest.
+  /// The longest rows of both traces, with a dash when the other trace does not list the row.
   template <typename Row>
   void rows(std::string_view title, const std::vector<Row>& before, const std::vector<Row>& after, double Row::*seconds,
             int width) {

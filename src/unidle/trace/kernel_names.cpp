@@ -7,8 +7,8 @@ namespace unidle::trace {
 
 namespace {
 
-/// Parts of names that only kernels of matrix units have. A number such as 16816 is the shape of one matrix
-/// instruction (16x8x16) in the names of cuBLAS and CUTLASS.
+/// Parts of names that only kernels on matrix units have. In the names of cuBLAS and CUTLASS a number such as 16816 is
+/// the shape of one matrix instruction (16x8x16).
 constexpr auto kMatrix = std::to_array<std::string_view>(
     {// instruction shapes: Volta, Turing, Ampere, and the integer ones
      "h884", "s884", "d884", "i8816", "h1688", "s1688", "c1688", "16816", "16832", "16864", "tensor16x8",
@@ -20,7 +20,7 @@ constexpr auto kMatrix = std::to_array<std::string_view>(
      "fmha_cutlassB_f16", "fmha_cutlassB_bf16",
      // AMD: Tensile's matrix instructions
      "_MI16x16", "_MI32x32", "_MI4x4"});
-/// The same libraries' kernels for the ordinary units.
+/// Kernels of the same libraries that use the ordinary units.
 constexpr auto kOrdinary = std::to_array<std::string_view>({"_ffma", "_simt", "Simt"});
 
 /// Kernels that exchange data with other devices: NCCL and RCCL, MSCCL, NVSHMEM, torch's symmetric memory, DeepEP, and

@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kPrefix = "trace-";
 constexpr std::string_view kSuffix = ".json";
 
-/// The process of `trace-<pid>.json`; 0 for any other name.
+/// The pid in `trace-<pid>.json`; 0 for any other name.
 std::int64_t process_of(const std::string& name) {
   if (!name.starts_with(kPrefix) || !name.ends_with(kSuffix)) {
     return 0;
@@ -49,7 +49,7 @@ nlohmann::json analysed(const fs::path& file) {
   try {
     logs::Source source(file);
     TraceSummary summary = read_trace(source);
-    summary.file = file.filename().string();  // the folder may move
+    summary.file = file.filename().string();  // relative: the folder may move
     note["analysis"] = to_json(summary);
   } catch (const Error& error) {
     note["problem"] = error.message();
@@ -71,13 +71,13 @@ std::vector<RecordedTrace> recorded_traces(const record::Reader& reader) {
     const std::string name = note.text("file");
     const nlohmann::json analysis = note.value("analysis");
     if (analysis.is_null() || process_of(name) == 0) {
-      return;  // take_in() writes no other names, and what leads elsewhere is not the record's
+      return;  // take_in() writes no other names, and a path outside is not the record's
     }
     const fs::path file = reader.folder() / name;
     try {
       traces.push_back({note.process(), file, summary_from_json(analysis, file.string())});
     } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
-      // Written by a version that knows more; what is not understood is not there.
+      // Written by a newer version: a note that is not understood is ignored.
     }
   });
   std::sort(traces.begin(), traces.end(), [](const auto& a, const auto& b) { return a.process < b.process; });

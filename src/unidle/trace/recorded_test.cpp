@@ -17,7 +17,7 @@ namespace {
 constexpr const char* kTrace =
     R"([{"ph":"X","cat":"kernel","name":"gemm","pid":0,"tid":7,"ts":10,"dur":5,"args":{"device":0}}])";
 
-/// A record of two windows, one of them cut off, and of what the shim noted.
+/// A record of two windows, one of them cut off, and the shim's notes.
 class Recorded : public testing::Test {
  protected:
   void write(const std::vector<nlohmann::json>& notes) {

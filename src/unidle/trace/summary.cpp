@@ -28,7 +28,7 @@ using detail::WorkKind;
 constexpr std::size_t kGapsShown = 5;
 constexpr std::size_t kRowsShown = 10;
 
-/// The end of the device's work that was launched until `end`: the host is ahead of its device.
+/// The end of the device work that was launched before `end`: the host runs ahead of the device.
 double end_of_launched(Collector& seen, const detail::Span& steps) {
   double last = steps.end;
   for (auto& [id, device] : seen.devices) {
@@ -40,8 +40,8 @@ double end_of_launched(Collector& seen, const detail::Span& steps) {
   return last;
 }
 
-/// From the first step to the last and the end of what it launched; where none is marked, from the device's first work
-/// to its last.
+/// From the first step to the last and the end of the work it launched; without marked steps, from the device's first
+/// work to its last.
 detail::Span window_of(Collector& seen) {
   detail::Span window{1e300, -1e300};
   for (const Step& step : seen.steps) {
@@ -90,10 +90,10 @@ void add_gaps(Collector& seen, const detail::Span& window, SpanSet& busy, TraceS
   }
 }
 
-/// The work of one device, by kind.
+/// The work of one device by kind.
 struct Busy {
   SpanSet all;
-  SpanSet kernels;  // but those that communicate
+  SpanSet kernels;  // except those that communicate
   SpanSet communication;
   SpanSet copies;
 };
@@ -112,7 +112,7 @@ Busy busy_of(detail::DeviceWork& device) {
   return busy;
 }
 
-/// What no kernel hides of the exchange with other devices and of copies.
+/// Adds the communication and the copies that no kernel overlaps.
 void add_alone(Busy& busy, const detail::Span& window, TraceSummary& summary) {
   const auto seconds = [&](SpanSet& set) { return set.covered(window.begin, window.end) * detail::kSecondsPerUs; };
   summary.communication_s = seconds(busy.communication);
@@ -138,7 +138,7 @@ void add_devices(Collector& seen, const detail::Span& window, TraceSummary& summ
   }
 }
 
-/// The rows that take most time, in that order.
+/// The rows that take the most time, longest first.
 template <typename Row>
 void keep_longest(std::vector<Row>& rows, double Row::*seconds, std::string Row::*name) {
   std::sort(rows.begin(), rows.end(), [&](const Row& a, const Row& b) {
@@ -199,7 +199,7 @@ void add_kernels(Collector& seen, TraceSummary& summary) {
   summary.launch_s = seen.launch_us * detail::kSecondsPerUs;
 }
 
-/// Operators call one another: each gets what its own time is less that of those inside it.
+/// Operators nest: each gets its own time without that of the operators inside it.
 void add_operators(Collector& seen, TraceSummary& summary) {
   if (!seen.operators_whole) {
     return;
@@ -269,7 +269,7 @@ void add_steps(Collector& seen, TraceSummary& summary) {
   }
   StepParts parts;
   parts.input = take(host.of(HostWork::kInput));
-  // A copy call that returns only when the kernels before it are done waits for them.
+  // A copy call that returns only when the kernels before it are done counts as waiting for them.
   SpanSet computing = all_kernels(seen);
   SpanSet waiting = host.of(HostWork::kCopy).within(computing);
   parts.sync = take(host.of(HostWork::kSync)) + take(waiting);

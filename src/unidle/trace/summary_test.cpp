@@ -225,7 +225,8 @@ TEST(Trace, ExchangeThatNoKernelHides) {
   EXPECT_NEAR(trace.copying_alone_s, 30e-6, 1e-12);
 }
 
-/// One kernel of 1 ms, then a gap of `gap_us` whose end is launched at its end, and what the host does in between.
+/// One kernel of 1 ms, then a gap of `gap_us` whose last moment launches the next kernel, and what the host does
+/// meanwhile.
 TraceSummary after_a_gap(double gap_us, std::string_view host) {
   const double next = 1000 + gap_us;
   return read("[" + event("cuda_runtime", "cudaLaunchKernel", -10, 5, 1, R"({"correlation":1})") + "," +
@@ -257,7 +258,7 @@ TEST(Idle, WhatTheHostDidBeforeItLaunchedOn) {
   EXPECT_NEAR(idle("cpu_op", "aten::sort", 1000, 4000).host_s, 4.99e-3, 1e-9);
   EXPECT_NEAR(idle("python_function", "train.py(7): tokenize", 1000, 4000).host_s, 4.99e-3, 1e-9);
   EXPECT_NEAR(idle("cuda_runtime", "cudaDeviceSynchronize", 500, 600).host_s, 4.89e-3, 1e-9);  // what came after it
-  // A short one is the cost of a launch, or of a wait that left nothing queued.
+  // A short pause is the cost of a launch, or of a wait that left nothing queued.
   EXPECT_NEAR(idle("cpu_op", "aten::add", 1000, 100, 500).launch_s, 500e-6, 1e-9);
   EXPECT_NEAR(idle("cuda_runtime", "cudaStreamSynchronize", 500, 600, 500).sync_s, 490e-6, 1e-9);
 }
@@ -368,7 +369,7 @@ TEST(TraceText, TwoTracesBesideEachOther) {
   EXPECT_THAT(text, HasSubstr("of a step"));
   EXPECT_THAT(text, HasSubstr("100.0 us    100.0 us  +0.0 us (1.00x)"));  // the window
   EXPECT_THAT(text, HasSubstr("0.0 us     10.0 us  +10.0 us\n"));         // the exchange
-  EXPECT_THAT(text, HasSubstr("20.0 us          -  gemm"));               // not among the longest: no zero
+  EXPECT_THAT(text, HasSubstr("20.0 us          -  gemm"));               // not among the longest: a dash, not zero
   EXPECT_THAT(comparison_text(after, read("[" + event("kernel", "a", 0, 10) + "]"), 100), HasSubstr("of the window"));
 }
 

@@ -54,7 +54,7 @@ void add_device(const TraceSummary& trace, std::string& text) {
   }
 }
 
-/// What kept the device from computing, as shares of the window; what is none of it is left out.
+/// What kept the device from computing, as shares of the window; causes without a share are left out.
 void add_lost(const TraceSummary& trace, std::string& text) {
   if (!trace.idle || trace.window_s <= 0) {
     return;

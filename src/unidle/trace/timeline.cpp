@@ -29,7 +29,7 @@ using nlohmann::json;
 constexpr std::int64_t kPhases = kNoProcess;
 constexpr std::int64_t kSteps = kNoProcess + 1;
 constexpr std::int64_t kInSteps = kNoProcess + 2;
-// Processes that are none.
+// Ids for tracks that belong to no process.
 constexpr std::int64_t kHost = kNoProcess;
 constexpr std::int64_t kMetrics = kNoProcess + 1;
 constexpr std::int64_t kDevices = kNoProcess + 2;
@@ -111,7 +111,7 @@ class Exporter {
     }
   }
 
-  /// The events of a window, moved to our clock. Returns why it could not be done; what was written until then stays.
+  /// Writes the events of a window, shifted to our clock. Returns the reason on failure; events written before it stay.
   std::string window(const RecordedTrace& recorded) {
     if (!recorded.summary.zero_ns) {
       return "its clock is not tied to the record's";
@@ -149,7 +149,7 @@ class Exporter {
     }
   }
 
-  /// The record knows how long each part took, not when: they are drawn one after the other.
+  /// The record has the durations of the parts, not their begins: they are drawn one after the other.
   void parts(const record::Step& step) {
     const std::array<std::pair<const char*, std::optional<std::int64_t>>, 6> all = {{{"input", step.input_ns},
                                                                                      {"transfer", step.transfer_ns},
@@ -167,7 +167,7 @@ class Exporter {
     }
   }
 
-  /// Series of a process are lengths in seconds at the time they began.
+  /// Series of a process are durations in seconds, at the time they began.
   void durations(const record::Series& series, std::int64_t pid) {
     for (const record::Point& point : record_.points(series)) {
       if (std::isfinite(point.value) && point.value > 0 && point.value < 1e9) {
@@ -195,7 +195,7 @@ class Exporter {
   void window_event(json& event, double shift_us) {
     const auto phase = text_in(event, "ph");
     if (phase == "M") {
-      // Our own name for the process stays.
+      // The name that we gave the process stays.
       const bool ours = event.contains("pid") && event["pid"].is_number_integer() &&
                         tracks_.contains({event["pid"].get<std::int64_t>(), 0});
       if (ours && text_in(event, "name").starts_with("process_")) {

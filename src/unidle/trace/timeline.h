@@ -11,7 +11,7 @@
 
 namespace unidle::trace {
 
-/// Something to point at, across all tracks.
+/// A moment to mark across all tracks.
 struct Instant {
   std::int64_t t_ns = 0;  // CLOCK_MONOTONIC
   std::string name;
@@ -23,10 +23,10 @@ struct Timeline {
   std::vector<std::string> left_out;  // profiler windows that could not be merged in, and why
 };
 
-/// Phases and steps with their parts as slices by process, series and metrics as counters, exceptions and `instants` as
-/// instants, and the events of profiler windows on the same clock. Zero is the begin of the record. `to` is replaced
-/// atomically; a name that ends in .gz is compressed. Memory does not grow with profiler windows. Throws kIo (subject:
-/// `to`).
+/// Writes phases and steps with their parts as slices per process, series and metrics as counters, exceptions and
+/// `instants` as instants, and the events of profiler windows on the same clock. Zero is the begin of the record.
+/// Replaces `to` atomically; compresses when the name ends in .gz. Memory does not grow with profiler windows. Throws
+/// kIo (subject: `to`).
 Timeline write_timeline(const record::Reader& record, const std::vector<Instant>& instants,
                         const std::filesystem::path& to);
 

@@ -31,7 +31,7 @@ class TimelineTest : public testing::Test {
     step.duration_ns = 10'000'001;
     step.samples = 8;
     step.input_ns = 4'000'000;
-    step.forward_ns = 9'000'000;  // more than is left: clocks of parts are not perfect
+    step.forward_ns = 9'000'000;  // more than the step has left: clocks of parts are imprecise
     writer.add(step);
     writer.add_point(writer.series({"gpu.power", "W", "gpu0"}), {kStart + 1, 70.5});
     writer.add_point(writer.series({"tree.cpu", "cores", ""}), {kStart + 2, 1.5});

@@ -1,4 +1,4 @@
-// `unidle cache`: what is in a feature cache, whether it is intact, more and less of it.
+// `unidle cache`: lists, verifies, fills and trims a feature cache.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -161,7 +161,7 @@ std::string_view kind_name(cache::PoolOutcome::Kind kind) {
   return kind == Kind::kRefused ? "refused" : kind == Kind::kPoison ? "poison" : "no-predictor";
 }
 
-/// The text of an input as far as it is shown.
+/// An input's text, shortened for display.
 std::string shown(const std::string& input) {
   constexpr std::size_t kMost = 60;
   return input.size() <= kMost ? input : input.substr(0, kMost) + "...";

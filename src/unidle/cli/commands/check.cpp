@@ -1,4 +1,4 @@
-// unidle check: what this machine offers and what is wrong with it.
+// unidle check: the machine's capabilities and problems.
 #include "unidle/check/check.h"
 
 #include <fmt/format.h>

@@ -73,7 +73,7 @@ report::Comparison compared(const Options& options) {
   if (!is_config(options.a)) {
     observe::recover(options.a);
     observe::recover(options.b);
-    const report::RunData a = report::load_run(options.a);  // first, so that the error names it
+    const report::RunData a = report::load_run(options.a);  // load this first, so that an error names it first
     return report::compare(a, report::load_run(options.b), tolerance);
   }
   return configurations_compared(options, tolerance);

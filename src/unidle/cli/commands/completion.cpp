@@ -13,7 +13,7 @@ namespace unidle::cli::commands {
 
 namespace {
 
-/// "stats verify ", for commands that have commands of their own.
+/// "stats verify ", for commands that have subcommands.
 std::string action_names(const CLI::App& app) {
   std::string names;
   for (const CLI::App* sub : app.get_subcommands({})) {
@@ -22,8 +22,8 @@ std::string action_names(const CLI::App& app) {
   return names;
 }
 
-/// What unidle-train knows: its options, KEY= of each setting and KEY=VALUE where there is a choice. Asked for while
-/// one types, since this program has no torch. Bash splits a word at its "=", zsh does not.
+/// The completions of unidle-train: its options, KEY= for each setting and KEY=VALUE for choices. The script asks
+/// unidle-train while the user types, since this program does not link torch. Bash splits words at "=", zsh does not.
 constexpr const char* kBashTrain = R"sh(_unidle_train() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} key="" one
   if [ "$word" = "=" ]; then

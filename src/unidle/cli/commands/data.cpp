@@ -1,4 +1,4 @@
-// `unidle data`: what the data pipeline sees in files.
+// `unidle data`: how the data pipeline reads files.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct Arguments {
   std::string format = "text";
 };
 
-/// A text in its place of a table: cut where it is too long, and filled up.
+/// A text as a table cell: cut or padded to the width.
 std::string cell(std::string_view text, std::size_t width) {
   std::string shown = printable_line(text.substr(0, 4 * width));
   if (shown.size() > width) {
@@ -31,7 +31,7 @@ std::string cell(std::string_view text, std::size_t width) {
   return fmt::format("{:<{}}", shown, width);
 }
 
-/// A column a line, with its cells of the first rows beside it: tables are wider than terminals.
+/// One line per column, followed by its cells of the first rows: tables are often wider than terminals.
 void print_columns(const data::Inspection& found) {
   constexpr std::size_t kMostName = 28;
   constexpr std::size_t kMostCell = 20;

@@ -62,7 +62,7 @@ diagnose::Diagnosis of_logs(const std::vector<std::filesystem::path>& files, con
   });
 }
 
-/// One record, or those of a job's nodes.
+/// One record, or the records of a job's nodes.
 diagnose::Diagnosis of_records(const std::vector<std::filesystem::path>& records, const diagnose::Policy& policy,
                                Language language) {
   for (const std::filesystem::path& record : records) {
@@ -82,7 +82,7 @@ std::vector<std::filesystem::path> files_of_job(const Options& options) {
 }
 
 diagnose::Diagnosis diagnosis_of(const Options& options) {
-  // JSON is for programs: one language.
+  // JSON is for programs: it is always English.
   const Language language = options.format == "json" ? Language::kEnglish : chosen_language(options.language);
   const diagnose::Policy policy = policy_of(options);
   if (!options.job_id.empty()) {
@@ -123,7 +123,7 @@ int run(const Options& options) {
   }
   const diagnose::Diagnosis diagnosis = diagnosis_of(options);
   if (options.format == "json") {
-    // Captured output need not be UTF-8.
+    // Captured output may not be UTF-8.
     print_to(stdout, "{}\n", json_text(diagnose::to_json(diagnosis)));
   } else {
     print_to(stdout, "{}", diagnose::to_text(diagnosis, width, use_colour(stdout), chosen_language(options.language)));

@@ -1,4 +1,4 @@
-// `unidle knobs`: the settings that unidle understands, and where a configuration has them.
+// `unidle knobs`: the settings that unidle understands, and where a configuration sets them.
 #include "unidle/knobs/knob.h"
 
 #include <fmt/format.h>
@@ -57,7 +57,7 @@ json to_json(const knobs::Recognition& recognition) {
           {"others", others}};
 }
 
-/// What a reader must know beyond knob and value.
+/// What a reader must know besides knob and value.
 std::string remark(const knobs::Recognized& setting) {
   std::string text;
   if (setting.phase == knobs::Phase::kValidation) {

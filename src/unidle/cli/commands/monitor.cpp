@@ -1,4 +1,4 @@
-// unidle monitor: what devices and loaders do, now.
+// unidle monitor: the current activity of devices and loaders.
 #include "unidle/monitor/monitor.h"
 
 #include <fmt/format.h>

@@ -117,7 +117,7 @@ int undo(const Arguments& arguments) {
   return 0;
 }
 
-/// How many words follow the first "--" of our own command line; CLI11 does not tell on which side a word stood.
+/// The number of words after the first "--" of the command line; CLI11 does not say on which side a word was.
 std::size_t words_after_marker() {
   const std::string line = try_read_file("/proc/self/cmdline").value_or("");
   const std::string marker = std::string(1, '\0') + "--" + '\0';
@@ -128,7 +128,7 @@ std::size_t words_after_marker() {
                    std::count(line.begin() + static_cast<std::ptrdiff_t>(at + marker.size()), line.end(), '\0'));
 }
 
-/// `unidle optimize -- CMD ...` has no configuration: what was taken for one is the program.
+/// `unidle optimize -- CMD ...` has no configuration: the first word, parsed as one, belongs to the program.
 Arguments sorted_out(Arguments arguments) {
   if (!arguments.config.empty() && words_after_marker() == arguments.command.size() + 1) {
     arguments.command.insert(arguments.command.begin(), arguments.config);
@@ -178,7 +178,7 @@ int run(const Arguments& given) {
     return 128 + stop->signal();
   }
   std::optional<tune::Written> written;
-  // With -o a file is expected there, even when nothing is to be changed.
+  // -o promises a file, even when nothing changes.
   const bool interrupted = result.outcome && result.outcome->interrupted;
   if (!arguments.dry_run && !interrupted && (!result.changes.empty() || !arguments.output.empty())) {
     const auto output =

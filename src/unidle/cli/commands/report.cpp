@@ -1,4 +1,4 @@
-// unidle report: records to one HTML page.
+// unidle report: renders records as one HTML page.
 #include <fmt/format.h>
 
 #include <filesystem>

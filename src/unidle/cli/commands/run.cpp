@@ -42,7 +42,7 @@ struct Arguments {
   std::vector<std::string> command;
 };
 
-/// What became of the profiler window, for the end of the last line.
+/// The result of the profiler window, for the end of the last line.
 std::string traced(const fs::path& folder, const std::string& record) {
   const record::Reader reader(folder);
   if (!trace::recorded_traces(reader).empty()) {
@@ -52,12 +52,12 @@ std::string traced(const fs::path& folder, const std::string& record) {
   return "; no profiler window was recorded: " + (why.empty() ? "no training step of PyTorch was seen" : why);
 }
 
-/// What the live program has of what was asked for, read back from it; what words of the command say is in force
-/// anyway.
+/// Prints which requested settings the running program took, as read back from it; settings passed in the command's
+/// words are in force anyway.
 void tell_what_became(const tune::Reach& reached, const fs::path& folder) {
   const knobs::Settings& asked = reached.at_run_time;
   if (asked.empty()) {
-    return;  // nothing of the record is read that nobody asked for
+    return;  // nothing was requested: do not read the record
   }
   std::vector<std::string> taken;
   for (const auto& [knob, applied] : tune::applied_settings(record::Reader(folder), asked)) {
@@ -73,7 +73,7 @@ void tell_what_became(const tune::Reach& reached, const fs::path& folder) {
   }
 }
 
-/// The last lines, about a record that is there.
+/// Prints the last lines, about a finished record.
 void tell(const Arguments& arguments, const tune::Reach& reached, const fs::path& folder, bool named) {
   const std::string record = named ? " " + folder.string() : "";
   std::string trace;
@@ -83,7 +83,7 @@ void tell(const Arguments& arguments, const tune::Reach& reached, const fs::path
     }
     tell_what_became(reached, folder);
     trace = arguments.trace ? traced(folder, record) : "";
-  } catch (const std::exception& failure) {  // the command ended as it ended
+  } catch (const std::exception& failure) {  // the command's own result stays
     say(failure.what());
   }
   say(fmt::format("recorded {}; next: unidle diagnose{}{}", folder.string(), record, trace));
@@ -121,12 +121,12 @@ int execute(const Arguments& arguments) {
       named ? fs::path(arguments.record)
             : made.emplace(arguments.name.empty() ? record::run_name(arguments.command) : arguments.name).path();
   if (!named) {
-    options.recording = record::link_latest;  // now, for we may be killed
+    options.recording = record::link_latest;  // at once, since we may be killed
   }
   const observe::Result result = observe::run(options);
   if (fs::exists(result.record / "record.db", ignored)) {
     if (!named) {
-      record::link_latest(result.record);  // a later run may have begun meanwhile
+      record::link_latest(result.record);  // another run may have started meanwhile
     }
     tell(arguments, reached, result.record, named);
   }

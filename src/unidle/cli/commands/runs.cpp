@@ -1,4 +1,4 @@
-// unidle runs: lists recorded runs, removes them, makes one file of one.
+// unidle runs: lists and removes recorded runs, and packs a run into one file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -46,7 +46,8 @@ fs::path folder_of(const Arguments& arguments) {
   return arguments.folder.empty() ? home_folder() / "runs" : fs::path(arguments.folder);
 }
 
-/// "2026-11-01", "2026-11-01T12", "2026-11-01T12:30", or "7d", "12h" ago; nothing where the option was not given.
+/// Parses "2026-11-01", "2026-11-01T12", "2026-11-01T12:30", or an age: "7d", "12h". Nothing when the option is not
+/// given.
 std::optional<std::int64_t> moment_of(const std::string& option, const std::string& text) {
   if (text.empty()) {
     return std::nullopt;
@@ -128,7 +129,7 @@ void print_table(const std::vector<RunGlance>& runs, const Arguments& arguments)
              run.seconds ? format_seconds(*run.seconds) : "-", format_bytes(run.bytes), command_of(run));
   }
   print_to(stderr, "{}, {}\n", format_count(runs.size(), "run"),
-           format_bytes(bytes));  // apart from the table, which scripts read
+           format_bytes(bytes));  // on stderr: scripts read the table
 }
 
 int list(const Arguments& arguments) {
@@ -143,7 +144,7 @@ int list(const Arguments& arguments) {
   return 0;
 }
 
-/// One of the list, if there is one of that name, or a folder elsewhere.
+/// The listed run of that name, or a run in a folder elsewhere.
 fs::path run_of(const Arguments& arguments, const std::string& name) {
   const fs::path listed = folder_of(arguments) / name;
   return fs::exists(status_of(listed)) ? listed : fs::path(name);
@@ -173,7 +174,7 @@ int remove(const Arguments& arguments) {
              paths.size() == 1 ? "this run" : fmt::format("these {} runs", paths.size()));
     return 0;
   }
-  std::optional<Error> refused;  // the others go all the same
+  std::optional<Error> refused;  // the others are removed all the same
   std::size_t removed = 0;
   for (const fs::path& path : paths) {
     try {

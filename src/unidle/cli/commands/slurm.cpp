@@ -1,4 +1,4 @@
-// unidle slurm: jobs that are observed, and what became of them.
+// unidle slurm: submits observed jobs and reports on them.
 #include <fmt/format.h>
 #include <pwd.h>
 #include <unistd.h>
@@ -43,7 +43,7 @@ std::string this_user() {
   return entry != nullptr ? entry->pw_name : std::to_string(::geteuid());
 }
 
-/// `CONFIG` alone is a workload of ours; everything else is a command.
+/// A single `CONFIG` is a built-in workload; anything else is a command.
 void complete(Arguments& arguments) {
   slurm::JobRequest& request = arguments.request;
   request.unidle = program_folder() / "unidle";
@@ -120,7 +120,7 @@ std::vector<slurm::Job> jobs_of(slurm::Client& client, const std::string& id) {
   return jobs;
 }
 
-/// What Slurm tells of it. Where there is no Slurm, or it has forgotten the job, the id alone, if files carry it.
+/// The jobs as Slurm describes them. Without Slurm, or when it has forgotten the job, only the id, if files carry it.
 std::vector<slurm::Job> jobs_to_analyze(const Arguments& arguments) {
   try {
     slurm::Client client;

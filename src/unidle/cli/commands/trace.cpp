@@ -1,4 +1,4 @@
-// unidle trace: what a profiler window shows.
+// unidle trace: shows a profiler window.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -38,7 +38,7 @@ bool is_record(const fs::path& what) {
   return fs::is_directory(status_of(what)) || logs::sniff(what).kind == logs::Kind::kRecord;
 }
 
-/// What the diagnosis found, where training begins: a cause holds for the whole run.
+/// The findings of the diagnosis, placed at the begin of training: a cause holds for the whole run.
 std::vector<trace::Instant> findings_of(const fs::path& what, const record::Reader& reader) {
   std::int64_t t_ns = reader.time(record::meta::kStartNs).value_or(0);
   for (const record::Span& span : reader.spans()) {

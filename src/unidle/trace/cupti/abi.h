@@ -1,6 +1,6 @@
-// What is used of CUPTI's activity interface, declared here so that no CUDA header is needed to build. Every function
-// is looked up by name at run time. The records have grown with every version; these are the fields that all have since
-// CUDA 9, at the places that cupti_activity.h gives them.
+// The part of CUPTI's activity interface that we use, declared here so that the build needs no CUDA headers. Every
+// function is looked up by name at run time. The records have grown with every version; these are the fields that all
+// versions since CUDA 9 share, at the offsets given in cupti_activity.h.
 #pragma once
 
 #include <cstddef>
@@ -23,7 +23,7 @@ struct Record {
   std::uint32_t kind;
 };
 
-/// The front of CUpti_ActivityKernel4 to 10. Times are in ns of cuptiGetTimestamp().
+/// The common prefix of CUpti_ActivityKernel4 to 10. Times are in ns of cuptiGetTimestamp().
 struct KernelRecord {
   std::uint32_t kind;
   std::uint8_t cache_config;
@@ -50,7 +50,7 @@ struct KernelRecord {
 static_assert(offsetof(KernelRecord, start) == 16 && offsetof(KernelRecord, end) == 24);
 static_assert(offsetof(KernelRecord, device) == 40 && offsetof(KernelRecord, name) == 104);
 
-/// The front of CUpti_ActivityMemcpy to 6.
+/// The common prefix of CUpti_ActivityMemcpy to 6.
 struct CopyRecord {
   std::uint32_t kind;
   std::uint8_t copy_kind;
@@ -65,7 +65,7 @@ struct CopyRecord {
 static_assert(offsetof(CopyRecord, bytes) == 8 && offsetof(CopyRecord, start) == 16);
 static_assert(offsetof(CopyRecord, device) == 32);
 
-/// The front of CUpti_ActivityMemset to 4.
+/// The common prefix of CUpti_ActivityMemset to 4.
 struct FillRecord {
   std::uint32_t kind;
   std::uint32_t value;
@@ -81,7 +81,7 @@ using BufferCompleted = void (*)(void* context, std::uint32_t stream, std::uint8
                                  std::size_t valid_bytes);
 using Callback = void (*)(void* user, int domain, std::uint32_t id, const void* data);
 
-/// Null where the library lacks it.
+/// Null for functions that the library lacks.
 struct Functions {
   Result (*subscribe)(void** subscriber, Callback callback, void* user) = nullptr;
   Result (*unsubscribe)(void* subscriber) = nullptr;

@@ -11,9 +11,9 @@ namespace unidle::trace::cupti {
 namespace {
 
 constexpr std::int64_t kSecond_ns = 1'000'000'000;
-/// Seconds that a record may be late. A buffer with a kernel that still runs is kept back, until it is full.
+/// Seconds that a record may be late. CUPTI keeps a buffer until it is full while a kernel in it still runs.
 constexpr std::int64_t kPatience = 10;
-constexpr std::int64_t kLongest_ns = 3600 * kSecond_ns;  // no kernel takes longer: such a record is damaged
+constexpr std::int64_t kLongest_ns = 3600 * kSecond_ns;  // no kernel takes longer: such a record is corrupt
 constexpr std::int64_t kLatest_ns = std::numeric_limits<std::int64_t>::max() / 2;
 constexpr std::size_t kMostNames = 10'000;
 
@@ -30,7 +30,7 @@ Aggregate::Window* Aggregate::add(std::uint32_t device, std::int64_t begin_ns, s
   }
   hand_over(first - kPatience);
   for (std::int64_t second = first; second * kSecond_ns < end_ns; ++second) {
-    // Within the second: doubles hold it exactly.
+    // Relative to the second: doubles hold such times exactly.
     const std::int64_t from = std::max(begin_ns, second * kSecond_ns) - second * kSecond_ns;
     const std::int64_t to = std::min(end_ns, (second + 1) * kSecond_ns) - second * kSecond_ns;
     windows_[{second, device}].busy.add(static_cast<double>(from), static_cast<double>(to));

@@ -1,4 +1,4 @@
-// Kernels and copies, second by second.
+// Device activity aggregated per second.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace unidle::trace::cupti {
 
-/// One second of one device. Times in ns of CLOCK_MONOTONIC.
+/// One second of one device. Times are in ns of CLOCK_MONOTONIC.
 struct DeviceSecond {
   std::uint32_t device = 0;
   std::int64_t begin_ns = 0;
@@ -23,8 +23,8 @@ struct DeviceSecond {
   double matrix_share = 0;  // of the kernels' time; NaN without kernels
 };
 
-/// Thread-safe. A second is handed over, under our lock, once something that began ten seconds later was seen; what
-/// comes later still is counted and left out.
+/// Thread-safe. Emits a second, with the lock held, once an activity was seen that began ten seconds later. Activities
+/// that arrive later still are counted and dropped.
 class Aggregate {
  public:
   using Emit = std::function<void(const DeviceSecond&)>;
@@ -33,7 +33,7 @@ class Aggregate {
   void kernel(std::uint32_t device, std::int64_t begin_ns, std::int64_t end_ns, std::string_view name);
   /// A copy, or a fill (0 bytes).
   void copy(std::uint32_t device, std::int64_t begin_ns, std::int64_t end_ns, std::uint64_t bytes);
-  /// Hands over all that is held.
+  /// Emits all seconds that are still held.
   void finish();
   std::uint64_t late() const { return late_; }
 
@@ -54,7 +54,7 @@ class Aggregate {
   std::mutex mutex_;
   Emit emit_;
   std::map<Key, Window> windows_;
-  std::int64_t first_open_ = 0;  // seconds before are handed over
+  std::int64_t first_open_ = 0;  // seconds before this one have been emitted
   std::uint64_t late_ = 0;
   std::map<std::string, bool, std::less<>> names_;
 };

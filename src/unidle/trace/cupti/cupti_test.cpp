@@ -31,8 +31,8 @@ class AggregateTest : public testing::Test {
 
 TEST_F(AggregateTest, BusyIsTheUnionSecondBySecond) {
   const std::int64_t begin = 10 * kNsPerSecond;
-  aggregate_.kernel(0, begin + 900 * kMs, begin + 1200 * kMs, "ampere_sgemm");  // into the next second
-  aggregate_.kernel(0, begin + 950 * kMs, begin + 1100 * kMs, "s16816gemm");    // beside it
+  aggregate_.kernel(0, begin + 900 * kMs, begin + 1200 * kMs, "ampere_sgemm");  // ends in the next second
+  aggregate_.kernel(0, begin + 950 * kMs, begin + 1100 * kMs, "s16816gemm");    // overlaps it
   aggregate_.copy(0, begin + 1300 * kMs, begin + 1400 * kMs, 77);
   aggregate_.copy(1, begin, begin + 10 * kMs, 5);
   EXPECT_TRUE(seconds_.empty());
@@ -88,7 +88,7 @@ TEST_F(SessionTest, TakesItsBuffersOnTheRecordsClock) {
     auto session = start();
     ASSERT_TRUE(session) << why_;
     std::string why;
-    EXPECT_FALSE(Session::start(UNIDLE_MOCK_CUPTI, aggregate_, why));  // one at a time
+    EXPECT_FALSE(Session::start(UNIDLE_MOCK_CUPTI, aggregate_, why));  // only one session at a time
     session->flush();
     EXPECT_EQ(Session::dropped(), 0U);
   }
@@ -114,7 +114,7 @@ TEST_F(SessionTest, FollowsAClockThatIsSet) {
   EXPECT_LT(std::abs(system_clock().now_ns() - seconds_[0].begin_ns), 600 * kNsPerSecond);
 }
 
-/// Kernels so seldom that no buffer is ever full: CUPTI hands over nothing of its own accord.
+/// So few kernels that no buffer is ever full: CUPTI delivers nothing on its own.
 TEST_F(SessionTest, TakesWhatBuffersHoldThatAreNotFull) {
   std::promise<DeviceSecond> first;
   bool told = false;
@@ -159,7 +159,7 @@ void expect_kernel() {
 }
 #endif
 
-/// Against the header of a real CUPTI, where there is one.
+/// Compares with the header of a real CUPTI, where one is installed.
 TEST(CuptiAbi, IsThatOfTheHeader) {
 #ifdef UNIDLE_HAS_CUPTI_HEADER
   expect_kernel<CUpti_ActivityKernel4>();

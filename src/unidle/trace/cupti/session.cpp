@@ -37,7 +37,7 @@ void* open_library(const std::string& name) {
     return ::dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   }
   constexpr std::array<const char*, 4> kNames = {"libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8", "libcupti.so"};
-  // The one that the process has already, in whatever folder: two of them would not share a subscription.
+  // Prefer the CUPTI that the process has already loaded, from any folder: two copies do not share a subscription.
   for (const int flags : {RTLD_NOW | RTLD_NOLOAD, RTLD_NOW | RTLD_LOCAL}) {
     for (const char* one : kNames) {
       if (void* library = ::dlopen(one, flags)) {
@@ -53,7 +53,7 @@ void** place(Function*& function) {
   return reinterpret_cast<void**>(&function);
 }
 
-/// The name of a function that is missing; null when all are there.
+/// Returns the name of the first missing function; null when all are there.
 const char* find_functions(void* library, Functions& f) {
   const std::array<std::pair<const char*, void**>, 9> needed = {{
       {"cuptiSubscribe", place(f.subscribe)},
@@ -114,21 +114,21 @@ std::string Session::open() {
       return "CUPTI records no activity of kind " + std::to_string(kind) + " (error " + std::to_string(result) + ")";
     }
   }
-  // The program's signals are none of this thread's.
+  // This thread must not receive the program's signals.
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   try {
     flusher_ = std::thread([this] { keep_flushing(); });
-  } catch (const std::system_error&) {  // no more threads: full buffers come nevertheless
+  } catch (const std::system_error&) {  // no more threads: full buffers arrive nevertheless
     flusher_ = {};
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return "";
 }
 
-/// CUPTI's header: its timestamps are those of CLOCK_REALTIME.
+/// According to CUPTI's header, its timestamps are those of CLOCK_REALTIME.
 bool Session::read_clocks() {
   std::uint64_t now = 0;
   if (functions_.timestamp(&now) != kSuccess) {
@@ -138,8 +138,8 @@ bool Session::read_clocks() {
   return true;
 }
 
-/// CUPTI's header: a default flush "can be done at a regular interval in a separate thread", and makes no call of CUDA
-/// that waits.
+/// According to CUPTI's header, a default flush "can be done at a regular interval in a separate thread"; it makes no
+/// CUDA call that blocks.
 void Session::keep_flushing() {
   std::unique_lock held(mutex_);
   while (!wake_.wait_for(held, kFlushPeriod, [this] { return ending_; })) {
@@ -167,7 +167,7 @@ Session::~Session() {
   }
   Session* self = this;
   if (current.compare_exchange_strong(self, nullptr)) {
-    while (taking > 0) {  // a thread of CUPTI's may be handing over a buffer
+    while (taking > 0) {  // a CUPTI thread may be delivering a buffer
       std::this_thread::yield();
     }
   }
@@ -188,7 +188,7 @@ void Session::requested(std::uint8_t** buffer, std::size_t* bytes, std::size_t* 
 
 void Session::completed(void* context, std::uint32_t stream, std::uint8_t* buffer, std::size_t,
                         std::size_t valid_bytes) {
-  ++taking;  // first: whoever takes `current` away sees it
+  ++taking;  // before reading `current`, so that whoever clears it sees us
   if (Session* session = current) {
     try {
       session->take(buffer, valid_bytes);
@@ -197,7 +197,7 @@ void Session::completed(void* context, std::uint32_t stream, std::uint8_t* buffe
         lost += dropped;
       }
     } catch (...) {
-      ++lost;  // no memory: nothing may leave a callback of C
+      ++lost;  // out of memory: no exception may leave a C callback
     }
   }
   --taking;
@@ -212,9 +212,10 @@ void Session::take(std::uint8_t* buffer, std::size_t valid_bytes) {
 }
 
 void Session::take(const Record& record) {
-  const auto at = [&](std::uint64_t ns) {  // added without a sign: what overflows is no time, and left out
-    return ns == 0 ? 0 : static_cast<std::int64_t>(ns + static_cast<std::uint64_t>(shift_ns_));
-  };
+  const auto at =
+      [&](std::uint64_t ns) {  // unsigned addition: a sum that overflows is not a valid time and is left out
+        return ns == 0 ? 0 : static_cast<std::int64_t>(ns + static_cast<std::uint64_t>(shift_ns_));
+      };
   if (record.kind == kConcurrentKernel) {
     const auto& kernel = reinterpret_cast<const KernelRecord&>(record);
     into_.kernel(kernel.device, at(kernel.start), at(kernel.end), kernel.name == nullptr ? "" : kernel.name);

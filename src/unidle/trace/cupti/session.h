@@ -1,4 +1,4 @@
-// Activity records of this process, from CUPTI.
+// Collects the activity records of this process from CUPTI.
 #pragma once
 
 #include <atomic>
@@ -14,23 +14,24 @@
 
 namespace unidle::trace::cupti {
 
-/// Holds CUPTI's only subscription, so that others see that it is taken. One at a time in a process: CUPTI's buffer
-/// callbacks carry no pointer of ours. Buffers are handed over by CUPTI's own thread, and by one of ours each second:
-/// by itself CUPTI hands over full ones alone. Nothing waits for them.
+/// Holds CUPTI's only subscription, so that other tools see that it is taken. One per process: CUPTI's buffer callbacks
+/// carry no user pointer. CUPTI's own thread delivers full buffers only; a thread of ours flushes the others each
+/// second. Nothing in the program waits for either.
 class Session {
  public:
-  /// Loads `library`, or, when it is empty, the CUPTI that the process has or the system's. Null, with the reason in
-  /// `why`, when there is none, it lacks a function, or somebody else holds the subscription. `into` must outlive it.
+  /// Loads `library`, or, when it is empty, the CUPTI that the process has loaded or the system's. Returns null, with
+  /// the reason in `why`, when there is none, a function is missing, or another tool holds the subscription. `into`
+  /// must outlive the session.
   static std::unique_ptr<Session> start(const std::string& library, Aggregate& into, std::string& why);
-  /// Takes what CUPTI still has and lets go of it.
+  /// Takes the remaining records and releases the subscription.
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Hands over what CUPTI holds, but for buffers in which something has not ended. Reads the clocks anew: CUPTI's is
-  /// that of the day, which may be set.
+  /// Has CUPTI deliver its buffers, except those with an unfinished activity. Reads the clocks again: CUPTI's is the
+  /// wall clock, which may be set.
   void flush();
-  /// Records of this process that CUPTI had no room for, so far.
+  /// Number of records of this process that CUPTI dropped for lack of buffer space, so far.
   static std::uint64_t dropped();
 
  private:

@@ -29,7 +29,7 @@ WorkKind kind_of(const TraceEvent& event) {
   return event.name.find("emset") != std::string::npos ? WorkKind::kFill : WorkKind::kCopy;
 }
 
-/// A device that was not told when something ran writes 0; relative to a base, that lies years before all else.
+/// A device with unknown times writes 0, which lies years before all other events once a base is added.
 bool has_no_time(const TraceEvent& event) {
   return (*event.begin_us == 0 && *event.duration_us == 0) || *event.begin_us < -kYear_us;
 }
@@ -69,7 +69,7 @@ void Collector::take(const TraceEvent& event, const std::string& name) {
 }
 
 void Collector::finish() {
-  // Where all else lies days later, zero stands for a time that was not told.
+  // When all other events lie days later, zero means an unknown time.
   if (first < kDay_us || events == 0) {
     for (const TraceEvent& event : at_zero_) {
       take(event, {});
@@ -112,7 +112,7 @@ void Collector::work(const TraceEvent& event, double begin, double end, const st
   work.name = names.number(event.name);
   work.stream = thread_names_.number(event.thread);
   work.kind = kind_of(event);
-  // In "CUDA functions" the row is the device's.
+  // Under "CUDA functions" the row names the device.
   devices[event.device.empty() && event.process == "CUDA functions" ? event.thread.substr(event.process.size() + 1)
                                                                     : event.device]
       .add(work);
@@ -131,7 +131,7 @@ void Collector::host(const TraceEvent& event, double begin, double end) {
     return;
   }
   if (event.category == "Trace") {
-    return;  // the profiler's own
+    return;  // the profiler's own work
   }
   if (event.correlation) {
     calls.add({*event.correlation, begin, end, number, host_work_of(event).value_or(HostWork::kLaunch)});
@@ -177,7 +177,7 @@ void Collector::part(const TraceEvent& event, HostThread& thread, double begin, 
   }
 }
 
-/// The time in the mark's name was taken before the mark began: of several, the one with the least delay is right.
+/// The time in the mark's name was read before the mark began: of several marks, the one with the least delay is best.
 void Collector::clock(const TraceEvent& event) {
   const char* text = event.name.data() + clock_mark().size();
   const char* text_end = event.name.data() + event.name.size();

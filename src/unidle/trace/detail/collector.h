@@ -1,4 +1,4 @@
-// What a summary is made of, gathered event by event.
+// Gathers, event by event, what a summary is made of.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 
 namespace unidle::trace::detail {
 
-/// Something on the host; times in microseconds, `name` and `thread` by number.
+/// An event on the host; times in microseconds, `name` and `thread` are indices of texts.
 struct HostEvent {
   double begin = 0;
   double end = 0;
@@ -30,7 +30,7 @@ struct Step {
   std::uint32_t thread = 0;
 };
 
-/// What one thread did.
+/// The events of one thread.
 struct HostThread {
   std::array<SpanSet, kHostWorks> work;
   SpanSet optimizer;
@@ -43,7 +43,7 @@ struct HostThread {
   SpanSet& of(HostWork kind) { return work.at(static_cast<std::size_t>(kind)); }
 };
 
-/// Texts by number, in the order in which they were first seen.
+/// Interned texts, numbered in the order in which they were first seen.
 class Texts {
  public:
   std::uint32_t number(const std::string& text);
@@ -54,13 +54,14 @@ class Texts {
   std::unordered_map<std::string, std::uint32_t> numbers_;
 };
 
-/// Not thread-safe. Every list has a bound; what lies beyond is left out, but for the devices' work.
+/// Not thread-safe. Every list is bounded, and what exceeds the bound is dropped; only too much device work is an
+/// error.
 class Collector {
  public:
-  /// Throws kInput (subject: `name`) for more work of devices than memory is kept for.
+  /// Throws kInput (subject: `name`) when the devices' work exceeds the bound.
   void event(const TraceEvent& event, const std::string& name);
   void device(const TraceDevice& device);
-  /// REQUIRES: all events were taken, and this is called once.
+  /// REQUIRES: all events were passed in; call this once.
   void finish();
 
   std::int64_t events = 0;
@@ -92,7 +93,7 @@ class Collector {
 
   Texts thread_names_;
   std::size_t works_ = 0;
-  std::vector<TraceEvent> at_zero_;  // held back until it is known where the others lie
+  std::vector<TraceEvent> at_zero_;  // held back until it is known where the other events lie
 };
 
 }  // namespace unidle::trace::detail

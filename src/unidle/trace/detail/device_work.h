@@ -13,24 +13,24 @@ namespace unidle::trace::detail {
 
 enum class WorkKind : std::uint8_t { kKernel, kCommunication, kCopy, kFill };
 
-/// A kernel, copy or fill; times in microseconds, `name` and `stream` by number.
+/// A kernel, copy or fill; times in microseconds, `name` and `stream` are indices of texts.
 struct Work {
   double begin = 0;
   double end = 0;
   double bytes = 0;
-  std::int64_t correlation = -1;  // of the call that started it; -1 where the trace does not tell
+  std::int64_t correlation = -1;  // of the call that started it; -1 when the trace does not say
   std::uint32_t name = 0;
   std::uint32_t stream = 0;
   WorkKind kind = WorkKind::kKernel;
 };
 
-/// The work of one device. Work of one stream is done one after the other: what the trace has ending later ends where
-/// the next begins.
+/// The work of one device. Work on one stream runs one after the other: an item that ends later in the trace is cut
+/// where the next one begins.
 class DeviceWork {
  public:
   void add(const Work& work) { work_.push_back(work); }
   std::size_t size() const { return work_.size(); }
-  /// By begin. REQUIRES: nothing is added afterwards.
+  /// Sorted by begin. REQUIRES: nothing is added afterwards.
   const std::vector<Work>& ordered();
 
  private:
@@ -38,7 +38,7 @@ class DeviceWork {
   bool ordered_ = false;
 };
 
-/// A call of the host that had a device do something; `thread` by number.
+/// A host call that started work on a device; `thread` is an index of texts.
 struct Call {
   std::int64_t correlation = 0;
   double begin = 0;
@@ -50,7 +50,7 @@ struct Call {
 class Calls {
  public:
   void add(const Call& call);
-  /// nullptr when none has that correlation.
+  /// nullptr when no call has that correlation.
   const Call* find(std::int64_t correlation);
 
  private:

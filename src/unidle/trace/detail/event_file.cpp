@@ -21,7 +21,7 @@ constexpr int kGzip = 15 + 16;  // window bits with a gzip header
 
 std::string text_of(const nlohmann::json& value) { return json_text(value, -1); }
 
-/// Exact microseconds: viewers nest slices by their ends.
+/// Exact microseconds: viewers nest slices by their end times.
 std::string microseconds(std::int64_t ns) {
   const std::int64_t whole = ns / 1000;
   const std::int64_t rest = std::abs(ns % 1000);

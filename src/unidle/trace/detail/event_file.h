@@ -1,4 +1,4 @@
-// Writing Chrome trace JSON event by event.
+// Writes Chrome trace JSON event by event.
 #pragma once
 
 #include <zlib.h>
@@ -15,11 +15,11 @@
 
 namespace unidle::trace::detail {
 
-/// Ids that no process has (pid_max is at most 2^22), for tracks that belong to no process.
+/// An id that no process has (pid_max is at most 2^22), for tracks that belong to no process.
 constexpr std::int64_t kNoProcess = (std::int64_t{1} << 22U) + 1;
 
-/// Not thread-safe. Written under a temporary name beside `path` and renamed by close(); without close() nothing stays.
-/// Every function throws kIo (subject: the path). Times in ns since the begin of the trace.
+/// Not thread-safe. Writes to a temporary file beside `path`; close() renames it, and without close() it is removed.
+/// Every function throws kIo (subject: the path). Times are in ns since the begin of the trace.
 class EventFile {
  public:
   /// Compressed when `path` ends in .gz.
@@ -31,14 +31,14 @@ class EventFile {
   void slice(std::int64_t pid, std::int64_t tid, std::string_view name, std::int64_t t_ns, std::int64_t duration_ns,
              const nlohmann::json& args = {});
   void counter(std::int64_t pid, std::string_view name, std::int64_t t_ns, double value);
-  /// `scope`: "g" across all tracks, "p" across those of the process.
+  /// `scope`: "g" across all tracks, "p" across the tracks of the process.
   void instant(std::int64_t pid, std::string_view name, std::int64_t t_ns, const char* scope,
                const nlohmann::json& args);
-  /// Names a process, or a track of it where `tid` is not 0; `order` sorts processes.
+  /// Names a process, or one of its tracks when `tid` is not 0; `order` sorts processes.
   void name(std::int64_t pid, std::int64_t tid, std::string_view name, int order = 0);
-  /// An event of another trace, its times already on this clock.
+  /// Writes an event of another trace, whose times are already on this clock.
   void raw(const nlohmann::json& event);
-  /// Writes the end, `about` as otherData, and gives the file its name.
+  /// Writes the end and `about` as otherData, and renames the file to its final name.
   void close(const nlohmann::json& about);
   std::uint64_t events() const { return events_; }
 

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 constexpr std::size_t kLongestText = 512;  // of a name that is kept
-constexpr std::size_t kDeepest = 200;      // what a profiler writes has fewer than ten levels
+constexpr std::size_t kDeepest = 200;      // profilers write fewer than ten levels
 
 [[noreturn]] void refuse_depth(const std::string& name) {
   throw Error(ErrorCode::kInput, name, fmt::format("is nested deeper than {} levels", kDeepest),
@@ -52,10 +52,10 @@ struct FeedIterator {
   bool operator!=(const FeedIterator& other) const { return !(*this == other); }
 };
 
-/// Where in the document the parser is: only events, their args, device entries and the rank are looked at.
+/// The parser's place in the document: only events, their args, device entries and the rank are read.
 enum class Place { kOutside, kEvents, kEvent, kArgs, kDevices, kDevice, kRanks };
 
-/// Slices that have begun and not yet ended, by thread; in Chrome's other form a slice is a begin and an end event.
+/// Slices that have begun and not yet ended, by thread, for traces that write a slice as a begin and an end event.
 class OpenSlices {
  public:
   void begin(const std::string& thread, const TraceEvent& event) {
@@ -64,7 +64,7 @@ class OpenSlices {
       ++count_;
     }
   }
-  /// The slice that `end` ends, whole; nothing when none is open.
+  /// The whole slice that `end` ends; nothing when no slice is open.
   std::optional<TraceEvent> end(const std::string& thread, const TraceEvent& end) {
     const auto found = open_.find(thread);
     if (found == open_.end() || found->second.empty() || !end.begin_us) {
@@ -252,7 +252,7 @@ class Handler : public nlohmann::json_sax<Json> {
   TraceDevice device_;
 };
 
-/// Says what is wrong with a trace that was not read to its end, or has no events.
+/// Throws with the reason when a trace was not read to its end or has no events.
 void check_end(const logs::Source& source, const LenientJson& feed, bool whole, bool seen_events) {
   if (!whole) {
     throw Error(ErrorCode::kInput, source.name(),
@@ -294,7 +294,7 @@ void for_each_raw_event(logs::Source& source, const std::function<void(Json&)>& 
   LenientJson feed(source);
   std::string key;
   bool seen_events = false;
-  int array_depth = -1;  // of traceEvents; its elements lie one deeper
+  int array_depth = -1;  // of traceEvents; its elements are one level deeper
   const Json::parser_callback_t visit = [&](int depth, Json::parse_event_t kind, Json& value) {
     if (depth > static_cast<int>(kDeepest)) {
       refuse_depth(source.name());
@@ -308,7 +308,7 @@ void for_each_raw_event(logs::Source& source, const std::function<void(Json&)>& 
       array_depth = -1;
     } else if (kind == Json::parse_event_t::object_end && array_depth >= 0 && depth == array_depth + 1) {
       on_event(value);
-      return false;  // done with: nothing is kept
+      return false;  // processed: nothing is kept
     }
     return true;
   };

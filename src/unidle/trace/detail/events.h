@@ -1,4 +1,4 @@
-// Chrome trace JSON as a stream of events.
+// Reads Chrome trace JSON as a stream of events.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@ namespace unidle::trace::detail {
 
 constexpr double kSecondsPerUs = 1e-6;
 
-/// A slice, whether the trace has it as one event (ph "X") or as its begin and its end (ph "B", "E"); times in
-/// microseconds. Strings are valid during the call.
+/// A slice, whether the trace writes it as one event (ph "X") or as its begin and end (ph "B", "E"); times in
+/// microseconds. Strings are valid during the call only.
 struct TraceEvent {
   std::string name;
   std::string category;
@@ -25,7 +25,7 @@ struct TraceEvent {
   std::optional<double> begin_us;
   std::optional<double> duration_us;
   std::optional<double> bytes;              // args.bytes
-  std::optional<std::int64_t> correlation;  // args.correlation: the same of a call and of what it had the device do
+  std::optional<std::int64_t> correlation;  // args.correlation: a call and the device work that it started share it
 
   void clear();
 };
@@ -38,12 +38,12 @@ struct TraceDevice {
   std::optional<std::int64_t> minor;
 };
 
-/// Calls `on_event` for each event and `on_device` for each device, and returns the rank where the trace tells it.
-/// Throws kInput (subject: the source's name) when the text is no JSON, is cut off, or has no traceEvents.
+/// Calls `on_event` for each event and `on_device` for each device. Returns the rank when the trace has it. Throws
+/// kInput (subject: the source's name) when the text is not JSON, is cut off, or has no traceEvents.
 std::optional<std::int64_t> for_each_event(logs::Source& source, const std::function<void(const TraceEvent&)>& on_event,
                                            const std::function<void(const TraceDevice&)>& on_device);
 
-/// Calls `on_event` with each event as it stands, of any phase. Throws as for_each_event() does.
+/// Calls `on_event` with each event unchanged, whatever its phase. Throws as for_each_event() does.
 void for_each_raw_event(logs::Source& source, const std::function<void(nlohmann::json&)>& on_event);
 
 }  // namespace unidle::trace::detail

@@ -110,7 +110,7 @@ std::optional<HostWork> host_work_of(const TraceEvent& event) {
     return HostWork::kLaunch;
   }
   if (event.category == "overhead") {
-    // The queue of launches is full: the host is ahead, and waits.
+    // The launch queue is full: the host is ahead of the device and waits.
     return event.name == "Command Buffer Full" ? HostWork::kLaunch : HostWork::kProfiler;
   }
   return event.category == "user_annotation" ? std::optional(HostWork::kProgram) : std::nullopt;

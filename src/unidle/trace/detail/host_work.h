@@ -1,4 +1,4 @@
-// What the host does, told by the names of events.
+// Classifies what the host does by the names of events.
 #pragma once
 
 #include <cstddef>
@@ -9,32 +9,32 @@
 
 namespace unidle::trace::detail {
 
-/// Events nest: each moment counts for the first of these that holds then.
+/// Events nest: each moment counts for the first of these kinds that applies.
 enum class HostWork : std::uint8_t {
-  kInput,      // the loop takes a batch from its loader
+  kInput,      // the loop waits for a batch from its loader
   kCompile,    // compiling, loading kernels, capturing graphs
-  kAllocator,  // memory of the device is asked for or given back
+  kAllocator,  // device memory is allocated or freed
   kSync,       // the host waits for the device
   kCopy,       // a copy call, which blocks for pageable memory
   kLaunch,     // a call that starts kernels or graphs
   kProfiler,   // the profiler's own work
-  kOperator,   // an operator, outside of all these
+  kOperator,   // an operator, outside of all the above
   kProgram,    // the program between operators, as far as it was recorded
 };
 constexpr std::size_t kHostWorks = 9;
 
-/// Newer and older spellings of the profiler, and what stood before it.
+/// Covers the spellings of older and newer profilers.
 bool is_kernel(const TraceEvent& event);
 bool is_copy(const TraceEvent& event);
-/// Of a device, or about one: its work, its annotations, its waits.
+/// An event on a device or about one: its work, annotations or waits.
 bool is_device_side(const TraceEvent& event);
 bool is_operator(const TraceEvent& event);
 bool is_python_frame(const TraceEvent& event);
 
 std::optional<HostWork> host_work_of(const TraceEvent& event);
-/// A copy call that returns only when the copy is done, whatever the memory.
+/// A copy call that returns only after the copy, whatever the kind of memory.
 bool is_blocking_copy(const TraceEvent& event);
-/// Begin and end of capturing a graph, during which launches start nothing.
+/// The begin and end of a graph capture, during which launches start no work.
 bool begins_capture(const TraceEvent& event);
 bool ends_capture(const TraceEvent& event);
 

@@ -7,19 +7,19 @@ namespace unidle::trace::detail {
 
 namespace {
 
-/// A host that launches nothing for so long does other work than launching: a launch with its Python code and operator
-/// takes some ten microseconds, or a few hundred under a profiler that records Python. Own choice.
+/// A host that launches nothing for this long does something other than launching: a launch with its Python code and
+/// operator takes some ten microseconds, or a few hundred under a profiler that records Python. Own choice.
 constexpr double kPause_us = 1000;
 
-/// An idle device begins a kernel some 10 us after the launch call has returned. A longer delay has another cause. Own
+/// An idle device starts a kernel some 10 us after the launch call has returned; a longer delay has another cause. Own
 /// choice.
 constexpr double kLaunchLatency_us = 100;
 
-/// Parts of gaps in which a thread had not yet launched the work that ended them.
+/// The parts of gaps in which a thread had not yet launched the work that ended them.
 struct Pieces {
   SpanSet brief;
   SpanSet pauses;
-  SpanSet after_wait;  // brief ones that began while the host waited for the device: nothing was queued behind it
+  SpanSet after_wait;  // brief ones that began while the host waited for the device: nothing was queued
 };
 
 class Attribution {
@@ -56,7 +56,7 @@ class Attribution {
       share(pieces.pauses, seen_.threads[number], idle_.host_s, pauses_);
       share(pieces.after_wait, seen_.threads[number], idle_.sync_s, after_wait_);
     }
-    // Time without events of that thread goes to other threads, such as autograd's.
+    // Time without events of that thread is attributed to other threads, such as autograd's.
     HostThread any;
     for (auto& [number, thread] : seen_.threads) {
       for (std::size_t kind = 0; kind < kHostWorks; ++kind) {
@@ -78,7 +78,7 @@ class Attribution {
   }
 
  private:
-  /// A launch that takes so long on an idle device loads its kernel first.
+  /// A launch that takes this long on an idle device loads its kernel first.
   double& seconds_of(const Call& call) {
     const bool loads = call.kind == HostWork::kLaunch && call.end - call.begin >= kPause_us;
     return call.kind == HostWork::kCopy ? idle_.copy_s : loads ? idle_.compile_s : idle_.launch_s;
@@ -101,7 +101,7 @@ class Attribution {
         .add(span.begin, span.end);
   }
 
-  /// Takes what `thread` did out of `span`; its own work counts for `own_s`. What is left goes to `left`.
+  /// Removes from `span` what `thread` did; its own work is added to `own_s`. The rest goes to `left`.
   void share(SpanSet& span, HostThread& thread, double& own_s, SpanSet& left) {
     const auto take = [&](HostWork kind, double& seconds) {
       SpanSet inside = span.within(thread.of(kind));

@@ -1,4 +1,4 @@
-// Why a device had nothing to do: what the host did in each gap before it launched the work that ended it.
+// Finds why a device was idle: what the host did in each gap before it launched the work that ended it.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace unidle::trace::detail {
 
-/// REQUIRES: `seen` is finished, and has that device. `busy` is the device's work.
+/// REQUIRES: `seen` is finished and has that device. `busy` is the device's work.
 IdleTime idle_time(Collector& seen, const std::string& device, SpanSet& busy, const Span& window);
 
 }  // namespace unidle::trace::detail

@@ -7,8 +7,8 @@ namespace unidle::trace::detail {
 namespace {
 
 constexpr std::size_t kBlock = std::size_t{256} << 10U;
-constexpr std::size_t kLongestKey = 256;                     // looked for behind a quote
-constexpr std::size_t kMostBlanks = std::size_t{64} << 10U;  // the same
+constexpr std::size_t kLongestKey = 256;                     // searched for behind a quote
+constexpr std::size_t kMostBlanks = std::size_t{64} << 10U;  // likewise
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";
 
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
@@ -16,7 +16,7 @@ bool begins_word(char c) { return c == 'N' || c == 'I' || c == 'n' || c == 'i' |
 
 using Table = std::array<bool, 256>;
 
-/// Inside of a text nothing needs a look.
+/// Bytes inside a string that need no check.
 constexpr Table kPlain = [] {
   Table plain{};
   for (std::size_t byte = 0x20; byte < 0x80; ++byte) {
@@ -24,7 +24,7 @@ constexpr Table kPlain = [] {
   }
   return plain;
 }();
-/// The same outside.
+/// Bytes outside strings that need no check.
 constexpr Table kUnmarked = [] {
   Table ordinary{};
   for (std::size_t byte = 0; byte < ordinary.size(); ++byte) {
@@ -37,7 +37,7 @@ bool begins_value(char c) {
   return (c >= '0' && c <= '9') || std::string_view("\"[{-tfnNIi").find(c) != std::string_view::npos;
 }
 
-/// The length of NaN or an infinity at the begin of `text`, which JSON does not have; 0 without one.
+/// The length of NaN or an infinity, which JSON lacks, at the begin of `text`; 0 without one.
 std::size_t non_number_length(std::string_view text) {
   static constexpr std::array<std::string_view, 5> kWords = {"NaN", "nan", "Infinity", "inf", "Inf"};
   const std::size_t sign = text.starts_with("-") ? 1 : 0;
@@ -166,7 +166,7 @@ void LenientJson::inside() {
     } else {
       pass(point.bytes);
     }
-  } else {  // a bracket
+  } else {  // a bracket or brace
     nested_ += c == '{' || c == '[' ? 1 : -1;
     pass(1);
   }
@@ -212,13 +212,13 @@ void LenientJson::escape() {
              value < 0xdc00 && low >= 0xdc00 && low <= 0xdfff) {
     pass(12);
   } else {
-    out_ += "\\ufffd";  // half of a pair
+    out_ += "\\ufffd";  // half of a surrogate pair
     in_at_ += 6;
   }
 }
 
-/// Whether the quote at in_at_ ends the text. In strict JSON each one does, and what follows it is a colon, a comma
-/// before the next value, or the end of what is around it.
+/// Whether the quote at in_at_ ends the string. In strict JSON every unescaped quote does; a colon, a comma before the
+/// next value, or a closing bracket follows.
 bool LenientJson::closes() {
   const std::size_t next = skip_blanks(1);
   const char c = at(next);
@@ -243,7 +243,7 @@ bool LenientJson::closes_container(std::size_t offset) {
   return !have(next + 1) || c == ',' || c == '}' || c == ']';
 }
 
-/// Whether a key and its colon stand at `offset`. Unless `surely`, one that is too long to look at counts as one.
+/// Whether a key and its colon are at `offset`. Unless `surely`, a key too long to scan counts as one.
 bool LenientJson::key_follows(std::size_t offset, bool surely) {
   std::size_t next = skip_blanks(offset);
   if (at(next) != '"') {

@@ -1,4 +1,4 @@
-// JSON as profilers write it, passed on as JSON that a strict parser takes.
+// Turns JSON as profilers write it into JSON that a strict parser accepts.
 #pragma once
 
 #include <array>
@@ -12,9 +12,9 @@
 
 namespace unidle::trace::detail {
 
-/// The profiler of torch writes labels as they are: with quotes, backslashes, control characters, and bytes that are no
-/// UTF-8; other programs write NaN and Infinity. Here they become \", \\, a blank, U+FFFD and null. What is strict JSON
-/// comes out byte for byte. Not thread-safe; memory does not follow the size of the file.
+/// torch's profiler writes labels unescaped: with quotes, backslashes, control characters and invalid UTF-8; other
+/// programs write NaN and Infinity. They become \", \\, a blank, U+FFFD and null. Strict JSON is passed on byte for
+/// byte. Not thread-safe; memory does not grow with the file.
 class LenientJson {
  public:
   explicit LenientJson(logs::Source& source);
@@ -26,18 +26,18 @@ class LenientJson {
       refill();
     }
   }
-  /// In the source's text; behind a repair it is off by what the repair added.
+  /// In the source's text; after a repair it is off by the bytes that the repair added.
   std::uint64_t position() const { return before_ + out_at_; }
 
  private:
   void refill();
-  /// Makes `bytes` of the source, counted from in_at_, visible; fewer are only at its end.
+  /// Makes at least `bytes` bytes of the source available from in_at_; fewer only at its end.
   bool have(std::size_t bytes) { return in_.size() - in_at_ >= bytes || fetch(bytes); }
   bool fetch(std::size_t bytes);
   std::string_view ahead() const { return std::string_view(in_).substr(in_at_); }
   char at(std::size_t offset) { return have(offset + 1) ? in_[in_at_ + offset] : '\0'; }
   std::size_t skip_blanks(std::size_t offset);
-  /// How many of the next bytes that are visible are of that kind.
+  /// The number of available bytes, from in_at_, that are of that kind.
   std::size_t run_of(const std::array<bool, 256>& kind) const;
   void pass(std::size_t bytes);
 
@@ -58,12 +58,12 @@ class LenientJson {
   std::uint64_t before_ = 0;
 
   std::vector<char> open_;  // '{' and '['
-  char last_ = '\0';        // outside of texts, blanks left out
+  char last_ = '\0';        // outside of strings, blanks left out
   bool in_text_ = false;
   bool in_key_ = false;
-  bool bare_ = false;     // the text has quotes without a backslash
-  bool of_json_ = false;  // and the first of them stands where JSON has one: the label is JSON itself
-  int nested_ = 0;        // brackets that the text opened
+  bool bare_ = false;     // the string has quotes without a backslash
+  bool of_json_ = false;  // and the first of them is where JSON has one: the label is itself JSON
+  int nested_ = 0;        // brackets that the string opened
 };
 
 }  // namespace unidle::trace::detail

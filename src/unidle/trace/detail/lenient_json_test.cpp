@@ -17,7 +17,7 @@ std::string passed_on(std::string_view bytes) {
   return text;
 }
 
-/// The name of an event whose label stands in the file as `written`.
+/// The name that is read from an event whose label is `written` in the file.
 std::string name_of(const std::string& written) {
   const std::string event = R"({"traceEvents": [{"ph": "X", "cat": "cpu_op", "name": ")" + written +
                             R"(", "pid": 7, "tid": 7,

@@ -10,18 +10,18 @@ struct Span {
   double end = 0;
 };
 
-/// Adds spans in any order and keeps what they cover. Sorts and joins whenever it has grown to twice its size, so that
-/// memory follows the number of gaps rather than of spans.
+/// Accepts spans in any order and keeps their union. Sorts and joins whenever it has doubled in size, so that memory
+/// follows the number of gaps rather than of spans.
 class SpanSet {
  public:
-  /// Empty and backward spans are passed over.
+  /// Ignores empty and backward spans.
   void add(double begin, double end);
-  /// Disjoint, by time.
+  /// Disjoint spans, sorted by time.
   const std::vector<Span>& joined();
   double total();
-  /// What of [begin, end] is covered.
+  /// The length of [begin, end] that is covered.
   double covered(double begin, double end);
-  /// Whether `at` lies in one of them, its ends included.
+  /// Whether `at` lies in a span, ends included.
   bool holds(double at);
   SpanSet minus(SpanSet& other);
   SpanSet within(SpanSet& other);

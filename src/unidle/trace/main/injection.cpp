@@ -1,5 +1,5 @@
-// libunidle_cupti.so: the CUDA driver loads what CUDA_INJECTION64_PATH names and calls InitializeInjection() in it.
-// Nothing of ours may ever reach the program: whatever fails is noted, and the program runs as it would without us.
+// libunidle_cupti.so: the CUDA driver loads the library that CUDA_INJECTION64_PATH names and calls its
+// InitializeInjection(). No failure here may affect the program: it is noted, and the program runs on unobserved.
 #include <unistd.h>
 
 #include <cmath>
@@ -23,7 +23,7 @@ struct Injection {
   std::unique_ptr<Aggregate> aggregate;
   std::unique_ptr<Session> session;
 };
-/// Never destroyed: threads of CUPTI may outlive main().
+/// Never destroyed: CUPTI's threads may outlive main().
 Injection* injection = nullptr;
 
 void note(const std::string& status, const std::string& reason) {
@@ -44,10 +44,10 @@ void emit(const DeviceSecond& second) {
   unidle_probe_emit(injection->probe, &event);
 }
 
-/// At the end of the process, while CUPTI is still there.
+/// Runs at the end of the process, while CUPTI is still usable.
 void stop() {
   if (::getpid() != injection->pid) {
-    return;  // a forked child: none of it is its own
+    return;  // a forked child owns none of this
   }
   injection->session.reset();
   injection->aggregate->finish();
@@ -83,7 +83,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
       start();
     }
   } catch (...) {  // NOLINT(bugprone-empty-catch)
-    // no memory; the program goes on unobserved
+    // out of memory; the program goes on unobserved
   }
   return 1;
 }

@@ -1,9 +1,8 @@
-// libunidle_mock_cupti.so: as much of CUPTI as we use, for tests without a device. $UNIDLE_MOCK_CUPTI is what goes
-// wrong: "held" (somebody else has the subscription), "kinds" (activity cannot be enabled), "full" (records are
-// dropped), "set" (somebody sets its clock an hour forward once
-// it was read). Two kernels, a copy and a fill of device 1 come with the first flush, in buffers that it asks for as
-// the real one does. "few": each flush that is asked for brings one kernel, a minute after the one before; as the real
-// one, it hands over nothing by itself that is not full.
+// libunidle_mock_cupti.so: the part of CUPTI that we use, for tests without a device. $UNIDLE_MOCK_CUPTI selects a
+// fault: "held" (another tool has the subscription), "kinds" (activities cannot be enabled), "full" (records are
+// dropped), "set" (its clock is set an hour forward after the first read). The first flush delivers two kernels, a copy
+// and a fill of device 1, in buffers requested as the real CUPTI does. "few": each requested flush delivers one kernel,
+// a minute after the previous one; like the real CUPTI it delivers no buffer on its own that is not full.
 #include <time.h>
 
 #include <array>
@@ -21,19 +20,19 @@ using namespace unidle::trace::cupti;
 constexpr int kHeld = 39;           // CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED
 constexpr int kRefused = 35;        // CUPTI_ERROR_INSUFFICIENT_PRIVILEGES
 constexpr int kNoMore = 12;         // CUPTI_ERROR_MAX_LIMIT_REACHED
-constexpr std::size_t kSlot = 192;  // every record in the mock's buffers takes so much
+constexpr std::size_t kSlot = 192;  // bytes of each record in the mock's buffers
 
 BufferRequested asked = nullptr;
 BufferCompleted done = nullptr;
 bool given = false;
-std::atomic<std::uint64_t> ahead_s{3600};  // of CLOCK_MONOTONIC
+std::atomic<std::uint64_t> ahead_s{3600};  // ahead of CLOCK_MONOTONIC
 
 bool wrong(std::string_view what) {
   const char* script = std::getenv("UNIDLE_MOCK_CUPTI");
   return script != nullptr && what == script;
 }
 
-/// A clock of its own.
+/// A clock different from the system's.
 std::uint64_t now_ns() {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -58,7 +57,7 @@ std::size_t fill(std::uint8_t* buffer) {
   kernel.end = begin + 3'000'000;
   put(buffer, at, kernel);
   kernel.name = "vectorized_add";
-  kernel.start = begin + 2'000'000;  // overlaps the first
+  kernel.start = begin + 2'000'000;  // overlaps the first kernel
   kernel.end = begin + 3'000'000;
   put(buffer, at, kernel);
   CopyRecord copy{};
@@ -74,7 +73,7 @@ std::size_t fill(std::uint8_t* buffer) {
   zero.start = begin + 6'000'000;
   zero.end = begin + 7'000'000;
   put(buffer, at, zero);
-  put(buffer, at, Record{77});  // of a kind that nobody asked for
+  put(buffer, at, Record{77});  // of a kind that was not enabled
   return at;
 }
 
