@@ -65,7 +65,7 @@ struct LogPhases {
 
 /// A progress bar, all its runs together: it has a clock of its own, so lines need none.
 struct BarUse {
-  std::string label;  // digits left out
+  std::string label;  // figures left out
   bool validation = false;
   std::int64_t runs = 0;
   double seconds = 0;

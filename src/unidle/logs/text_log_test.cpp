@@ -252,5 +252,21 @@ TEST(TextLog, RealRunSpendsItsLoopOnValidation) {
   EXPECT_NEAR(log.phases.validate_s / (log.phases.validate_s + log.phases.train_s), 0.87, 0.005);
 }
 
+TEST(TextLog, FiguresInALabelDoNotPartABarsRun) {
+  // The losses change as the bar is drawn; a run ends where the count falls back or the epoch changes.
+  std::string text;
+  for (int epoch = 1; epoch <= 3; ++epoch) {
+    for (int step = 0; step <= 10; ++step) {
+      text += fmt::format("\r  {}/3   17.1G   1.{}54   {}: {}%|####| {}/10 [00:{:02}<00:00,  2.0s/it]", epoch,
+                          9 - step % 3, step == 4 ? "0.9" : "1", step * 10, step, step * 2);
+    }
+  }
+  const TextLog log = log_of(text + "\n");
+  ASSERT_EQ(log.bars.size(), 1);
+  EXPECT_EQ(log.bars[0].runs, 3);
+  EXPECT_DOUBLE_EQ(log.bars[0].steps, 30);
+  EXPECT_DOUBLE_EQ(log.bars[0].seconds, 60);
+}
+
 }  // namespace
 }  // namespace unidle::logs

@@ -18,15 +18,34 @@ constexpr std::array<std::string_view, 5> kKindNames = {"epoch", "step", "iterat
 
 constexpr double kFewestToFall = 3;
 
-/// "Epoch 3/10:  45%" and "Epoch 4/10:  50%" are runs of one bar.
-std::string without_digits(std::string_view label) {
+/// "Epoch 3/10:  45%" and "Epoch 4/10:  50%" are runs of one bar; so is a label whose figures change as it is drawn.
+std::string without_figures(std::string_view label) {
   std::string text;
   for (const char c : label.substr(0, kLongestLabel)) {
-    if (!is_digit(c) && static_cast<unsigned char>(c) >= 0x20) {
+    const bool again = c == ' ' && text.ends_with(' ');
+    if (!is_digit(c) && c != '.' && !again && static_cast<unsigned char>(c) >= 0x20) {
       text += c;
     }
   }
   return text;
+}
+
+/// The first number of a label that is no decimal fraction: the epoch, not its loss.
+std::string_view whole_number_in(std::string_view label) {
+  std::size_t at = 0;
+  while (at < label.size()) {
+    if (!is_digit(label[at])) {
+      ++at;
+      continue;
+    }
+    const std::size_t end = std::min(label.find_first_not_of("0123456789.", at), label.size());
+    const std::string_view number = label.substr(at, end - at);
+    if (number.find('.') == std::string_view::npos) {
+      return number;
+    }
+    at = end;
+  }
+  return {};
 }
 
 }  // namespace
@@ -180,7 +199,7 @@ bool Counters::bar(const Bar& seen, bool validation) {
     return one.as_drawn == as_drawn && one.validation == validation;
   });
   if (open == open_bars_.end()) {
-    const std::string label = without_digits(seen.label);
+    const std::string label = without_figures(seen.label);
     open = std::find_if(open_bars_.begin(), open_bars_.end(),
                         [&](const OpenBar& one) { return one.label == label && one.validation == validation; });
     if (open == open_bars_.end()) {
@@ -190,13 +209,15 @@ bool Counters::bar(const Bar& seen, bool validation) {
       return true;
     }
   }
-  const bool same_run = open->as_drawn == as_drawn && seen.done >= open->done && seen.elapsed_s >= open->elapsed_s &&
-                        seen.total == open->total;
+  const bool drawn_alike = open->as_drawn == as_drawn;
+  const bool of_one_unit = drawn_alike || whole_number_in(open->as_drawn) == whole_number_in(as_drawn);
+  const bool further = seen.done > open->done || (seen.done == open->done && (drawn_alike || seen.done < seen.total));
+  const bool same_run = of_one_unit && further && seen.elapsed_s >= open->elapsed_s && seen.total == open->total;
   const bool moved = !same_run || seen.done > open->done;
   if (!same_run) {
     close(*open);
-    open->as_drawn = as_drawn;
   }
+  open->as_drawn = as_drawn;
   open->total = seen.total;
   open->done = seen.done;
   open->elapsed_s = seen.elapsed_s;

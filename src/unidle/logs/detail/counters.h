@@ -55,7 +55,7 @@ class Counters {
   bool bar(const Bar& seen, bool validation);
 
   struct OpenBar {
-    std::string label;     // digits left out
+    std::string label;     // figures left out
     std::string as_drawn;  // with them: they tell one run from the next
     double total = 0;
     double done = 0;
