@@ -184,6 +184,7 @@ class ActuatorTest(run_case.RunCase):
             "batch.size=32": "an option of the program",
             "batch.accumulation=2": "an option of the program",
             "validation.interval=2": "cannot be seen",
+            "metrics.interval=50": "own hands",
             "data.on_device=true": "own hands",
             "compile.mode=graph": "cannot compile",
             "grad.clip_norm=1": "cannot be changed",

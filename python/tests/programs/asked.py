@@ -209,21 +209,6 @@ def on_a_device():
     print(a.to("meta").device, torch.cuda.is_initialized())
 
 
-def logged():
-    from programs.claimed import Claimed
-
-    net = model()
-    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
-    total = 0.0
-    for a, b in DataLoader(Rows(), 8):
-        loss = learn(net, optimizer, a, b).as_subclass(Claimed)
-        total += loss.item() * len(a)
-    print("%.17g" % total)
-    if os.fork() == 0:
-        os._exit(0)
-    os.wait()
-
-
 def half():
     """What has to hold in any precision: it learns, and no step whose gradients overflowed is taken."""
     halved(*halves())

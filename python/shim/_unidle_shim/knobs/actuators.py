@@ -16,7 +16,6 @@ from _unidle_shim.knobs import (
     fetching,
     fp16,
     fused,
-    metrics_interval,
     package_options,
     replaced_loader,
     validation_interval,
@@ -46,7 +45,6 @@ KNOWN = set(_LOADER) | {
     "loader.gather",
     replaced_loader.KNOB,
     validation_interval.KNOB,
-    metrics_interval.KNOB,
 }
 
 # Knobs that cannot be changed here, with the reason.
@@ -60,6 +58,8 @@ _NEVER = {
     "batch.size": _BATCH,
     "batch.accumulation": _BATCH,
     "data.on_device": "where the program moves its batches is in its own hands",
+    "metrics.interval": "what the program does with a value that it reads is in its own hands: where a word of the "
+    "command says how often it logs, that is changed; else add up the loss on the device",
 }
 
 
@@ -77,7 +77,6 @@ class Actuators:
         self.fetching = None  # fetching.Fetching
         self.replaced = None  # replaced_loader.Replaced
         self.validating = validation_interval.Validating(state, self)
-        self.reads = None  # metrics_interval.Reads
         state.actor_notes.append(self.notes)
         try:
             self.asked = dict(json.loads(asked)) if asked else {}
@@ -168,8 +167,6 @@ class Actuators:
         self.adapts = bool(self.amp is not None or self.channels_last or self.compile_mode)
         if validation_interval.KNOB in self.asked:
             self.validating.ask(self.asked[validation_interval.KNOB])
-        if metrics_interval.KNOB in self.asked:
-            self.reads = metrics_interval.install(self.state, self, self.asked[metrics_interval.KNOB])
         if fused.KNOB in self.asked:
             fused.install(torch, self.on(fused.KNOB), functools.partial(self.say, fused.KNOB, True))
         if self.on("loader.gather") or self.asked.get("cache.features") in fetching.PLACES:
@@ -364,8 +361,6 @@ class Actuators:
             settings.update((knob, self.fetching.value(knob)) for knob in fetching.KNOBS)
         if self.replaced is not None and self.replaced.value:
             settings[replaced_loader.KNOB] = True
-        if self.reads is not None and self.reads.said:
-            settings[metrics_interval.KNOB] = self.reads.interval
         yield ("validation",), self.validating.note()
         if self.validating.place is not None:
             settings[validation_interval.KNOB] = self.validating.in_force()
@@ -382,12 +377,8 @@ class Actuators:
                 if body and body.get("type") == "setting"
             }
             for knob, asked in self.asked.items():
-                if (
-                    knob == validation_interval.KNOB
-                    or knob == metrics_interval.KNOB
-                    and self.reads is not None
-                ):
-                    continue  # the program may validate, or read something, much later
+                if knob == validation_interval.KNOB:
+                    continue  # the program may validate much later
                 if (
                     any(said[0] == knob for said in self.said)
                     or self.fetching is not None

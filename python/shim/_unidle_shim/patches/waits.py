@@ -214,10 +214,6 @@ def _patch_read(state, Tensor, name, call):
                 if not loop.within():
                     state.waits.count(call, sys._getframe(1))
                 return None
-            if name == "item" and state.actuators.reads is not None:
-                number = state.actuators.reads.read(args[0], places.outside(sys._getframe(1)))
-                if number is not None:
-                    return [number]
             if loop.device is not None:
                 loop.device.wait_begins()
             return now(), loop.total

@@ -10,7 +10,7 @@ const Knob& metrics_interval() {
       .fallback = "1",
       .explanation =
           "How many optimiser steps lie between two readings of the loss; every reading makes the host "
-          "wait for the device. In a running program: how many reads an .item() may come late.",
+          "wait for the device.",
       .names =
           {
               .spellings =
@@ -23,7 +23,6 @@ const Knob& metrics_interval() {
           },
       .change =
           {
-              .at_run_time = true,
               .code = "add up the loss on the device (total += loss.detach()) and read it with .item() every {0} steps",
           },
       .gpu_only = true,

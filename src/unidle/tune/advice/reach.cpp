@@ -68,10 +68,11 @@ Reach reach(const std::vector<std::string>& command, const knobs::Settings& chan
   const bool batch_from_outside = only_one_is_said(command, changes);
   for (const auto& [knob, value] : changes) {
     // A program that has a word for fp16 has a scaler of its own.
-    const bool own_word = value == "fp16" || (knob == "metrics.interval" && logs_oftener(found.command, changes));
+    const bool own_word = value == "fp16";
     const bool of_batch = knob == "batch.size" || knob == "batch.accumulation";
     const bool from_outside = of_batch ? batch_from_outside : knobs::applies_at_run_time(knob, value) && !own_word;
-    auto spelled = from_outside ? std::nullopt : knobs::apply_to_command(found.command, knob, value);
+    const bool enough = knob == "metrics.interval" && !logs_oftener(found.command, changes);
+    auto spelled = from_outside || enough ? std::nullopt : knobs::apply_to_command(found.command, knob, value);
     if (spelled) {
       found.command = std::move(*spelled);
     } else {
@@ -82,7 +83,7 @@ Reach reach(const std::vector<std::string>& command, const knobs::Settings& chan
 }
 
 bool reaches(const std::vector<std::string>& command, const std::string& knob, const std::string& value) {
-  return knobs::applies_at_run_time(knob, value) || knobs::apply_to_command(command, knob, value).has_value();
+  return knobs::applies_at_run_time(knob, value) || reach(command, {{knob, value}}).at_run_time.empty();
 }
 
 }  // namespace unidle::tune
