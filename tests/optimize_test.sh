@@ -120,7 +120,7 @@ assert b[\"framework\"] == \"deepspeed\" and not any(k[\"knob\"] == \"loader.pin
 
 # Ctrl-C: the running trial ends, nothing is written, nothing is left running. Its number gets out of it only
 # where no layers keep what it writes.
-UNIDLE_PROTECTION=guard "$unidle" optimize none.yaml --benchmark -- bash -c 'echo $$ >"$0/pid.new"; mv "$0/pid.new" "$0/pid"; exec sleep 300' \
+UNIDLE_PROTECTION=copy "$unidle" optimize none.yaml --benchmark -- bash -c 'echo $$ >"$0/pid.new"; mv "$0/pid.new" "$0/pid"; exec sleep 300' \
   "$folder" '{config}' >out.txt 2>err.txt &
 optimizer=$!
 for _ in $(seq 600); do [ -e pid ] && break; sleep 0.05; done

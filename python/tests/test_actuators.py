@@ -2,10 +2,8 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import textwrap
 import unittest
 
@@ -212,100 +210,6 @@ class ActuatorTest(run_case.RunCase):
         )
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(str(self.record.settings()["batch.size"]), "2")
-
-
-class AsideTest(unittest.TestCase):
-    """What trials would write over."""
-
-    def setUp(self):
-        sys.path.insert(0, os.path.join(HERE, "..", "shim"))
-        self.addCleanup(sys.path.pop, 0)
-        from _unidle_shim.trial import users_files
-
-        self.saving = users_files
-        scratch = tempfile.TemporaryDirectory()
-        self.addCleanup(scratch.cleanup)
-        self.root = scratch.name
-        self.aside = users_files.Aside(os.path.join(self.root, "trial"), 1 << 62)
-
-    def path(self, name, text=None):
-        path = os.path.join(self.root, name)
-        if text is not None:
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with open(path, "w") as out:
-                out.write(text)
-        return path
-
-    def text(self, path):
-        with open(path) as file:
-            return file.read()
-
-    def test_a_file_of_the_user_is_left_alone(self):
-        best = self.path("best.pt", "the user's")
-        placed = self.aside.place(best)
-        self.assertTrue(placed.startswith(os.path.join(self.root, "trial", "saved")), placed)
-        self.assertEqual(self.aside.place(best), placed)
-        self.assertEqual(self.aside.found(best), placed)
-
-    def test_so_it_is_through_a_link(self):
-        self.path("best.pt", "the user's")
-        os.makedirs(self.path("trial"))
-        os.symlink(self.root, self.path("trial/outside"))
-        self.assertIn("saved", self.aside.place(self.path("trial/outside/best.pt")))
-
-    def test_what_destroys_nothing_stays_where_it_is(self):
-        for path in (
-            self.path("trial/own.pt", "an older one"),
-            self.path("new.pt"),
-            self.path("empty.pt", ""),
-        ):
-            self.assertEqual(self.aside.place(path), path)
-        self.path("new.pt", "now it is there")
-        self.assertEqual(self.aside.place(self.path("new.pt")), self.path("new.pt"))
-
-    def test_what_is_younger_than_the_trial_is_not_the_users(self):
-        aside = self.saving.Aside(self.path("trial"), 0)
-        made = self.path("made", "by a library")
-        self.assertEqual(aside.place(made), made)
-        self.saving._removing(aside, os.remove)(made)
-        self.assertFalse(os.path.exists(made))
-
-    def test_logs_are_begun_and_continued_aside(self):
-        opened = self.saving._opening(self.aside, open)
-        log, data = self.path("train.log", "old\n"), self.path("rows.bin", "abc")
-        with opened(log, "a") as out:
-            out.write("new\n")
-        with opened(log) as file:
-            self.assertEqual(file.read(), "old\nnew\n")
-        with opened(data, "r+") as file:
-            file.write("x")
-        with opened(data) as file:
-            self.assertEqual(file.read(), "xbc")
-        with opened(log, "w") as out:
-            out.write("again")
-        with opened(self.path("fresh.log"), "w") as out:
-            out.write("fresh")
-        self.assertEqual(
-            (self.text(log), self.text(data), self.text(self.path("fresh.log"))), ("old\n", "abc", "fresh")
-        )
-
-    def test_what_is_renamed_or_removed_stays(self):
-        replace, remove = (
-            self.saving._renaming(self.aside, os.replace),
-            self.saving._removing(self.aside, os.remove),
-        )
-        rmtree = self.saving._removing_all(self.aside, shutil.rmtree)
-        log = self.path("runs/train.log", "old")
-        replace(log, log + ".1")
-        self.assertEqual((self.text(log), self.text(log + ".1")), ("old", "old"))
-        remove(log)
-        rmtree(self.path("runs"))
-        self.assertEqual(self.text(log), "old")
-        remove(log + ".1")
-        self.assertFalse(os.path.exists(log + ".1"))
-        own = self.path("trial/runs/train.log", "of the trial")
-        rmtree(os.path.dirname(own))
-        self.assertFalse(os.path.exists(own))
 
 
 if __name__ == "__main__":

@@ -55,7 +55,6 @@ class State:
         self.actor_notes = []  # functions notes(settings): what they changed, and what is in force
         self.on_training_forward = []  # called with the frame of the first forward passes of training
         self.read_back = None  # called once, after the first steps
-        self.redirect_save = None  # (args, kwargs) of torch.save to those that spare the user's files
         self.at_finish = []  # called first when the process ends in order
         self.at_fork = []  # called in a child
 

@@ -4,7 +4,6 @@ calls that entries.py has not; see test_guard.py. Each prints what must not chan
 import hashlib
 import os
 import random
-import shutil
 import sys
 import tempfile
 import weakref
@@ -165,16 +164,7 @@ def judged():
 
 
 def of_a_trial():
-    """Writes over and removes the files of the user's in USERS_FILES, and asks a tracker online."""
-    folder = os.environ["USERS_FILES"]
-    best, log = os.path.join(folder, "best.pt"), os.path.join(folder, "train.log")
-    torch.save(torch.ones(2), best)
-    print(torch.load(best))
-    with open(log.encode(), "a") as out:
-        out.write("more\n")
-    os.replace(log, log + ".1")
-    os.remove(log)
-    shutil.rmtree(folder)
+    """Asks a tracker online."""
     modules = tempfile.mkdtemp()
     with open(os.path.join(modules, "wandb.py"), "w") as out:
         out.write("def init(project=None, mode='online'): return mode\n")

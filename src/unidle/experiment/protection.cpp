@@ -32,11 +32,9 @@ constexpr std::array<Names, 4> kNames = {{
      "what trials write goes to layers over the file system (overlayfs in a mount namespace), which are thrown away"},
     {Protection::kWriteLock, "write-lock",
      "trials run in copies of the working folder, and the kernel (Landlock) refuses them to write elsewhere"},
-    {Protection::kGuard, "guard",
-     "trials run in copies of the working folder; elsewhere only Python's own ways to write are guarded, not libraries "
-     "in C and other programs"},
-    {Protection::kInPlace, "in-place",
-     "trials run in the working folder itself; only Python's own ways to write over files are guarded"},
+    {Protection::kCopy, "copy",
+     "trials run in copies of the working folder; nothing keeps them from writing to files elsewhere"},
+    {Protection::kInPlace, "in-place", "trials run in the working folder itself, and may write over your files"},
 }};
 
 const Names& names_of(Protection protection) { return kNames[static_cast<std::size_t>(protection)]; }
@@ -111,10 +109,10 @@ Ways ways_to_protect(const fs::path& folder, const std::vector<std::string>& com
     } else {
       found.ways.push_back(Protection::kWriteLock);
     }
-    found.ways.push_back(Protection::kGuard);
+    found.ways.push_back(Protection::kCopy);
   }
   found.ways.push_back(Protection::kInPlace);
-  // A program that fails may have destroyed first: what would only guard its files is for machines that have nothing
+  // A program that fails may have destroyed first: what the kernel does not see to is for machines that have nothing
   // else.
   if (std::any_of(found.ways.begin(), found.ways.end(), is_certain)) {
     std::erase_if(found.ways, [](Protection way) { return !is_certain(way); });
@@ -143,7 +141,6 @@ void protect(observe::Options& run, Protection protection, const fs::path& folde
   }
   run.environment["UNIDLE_MUTED"] = "1";
   make_folders(own);
-  run.environment["UNIDLE_SCRATCH"] = protection == Protection::kLayers ? "" : own.string();
   SandboxOptions sandbox;
   if (protection == Protection::kLayers) {
     sandbox = layers_for(folder, command, own);

@@ -15,8 +15,8 @@ namespace unidle::experiment {
 enum class Protection {
   kLayers,     // all that a trial writes goes to layers over the file system, which are thrown away
   kWriteLock,  // in a copy of the working folder; the kernel refuses to write elsewhere
-  kGuard,      // in a copy of the working folder; Python's own calls to write elsewhere are held up
-  kInPlace,    // the same guard, in the working folder itself
+  kCopy,       // in a copy of the working folder; nothing keeps the program from writing elsewhere
+  kInPlace,    // in the working folder itself, for programs that do not work elsewhere
 };
 
 std::string_view to_string(Protection protection);

@@ -20,14 +20,13 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 
 TEST(ProtectionNames, AreReadBack) {
-  for (const Protection each :
-       {Protection::kLayers, Protection::kWriteLock, Protection::kGuard, Protection::kInPlace}) {
+  for (const Protection each : {Protection::kLayers, Protection::kWriteLock, Protection::kCopy, Protection::kInPlace}) {
     EXPECT_EQ(protection_named(to_string(each)), each);
     EXPECT_THAT(in_words(each), Not(IsEmpty()));
   }
   EXPECT_FALSE(protection_named("none"));
   EXPECT_TRUE(is_certain(Protection::kLayers) && is_certain(Protection::kWriteLock));
-  EXPECT_FALSE(is_certain(Protection::kGuard) || is_certain(Protection::kInPlace));
+  EXPECT_FALSE(is_certain(Protection::kCopy) || is_certain(Protection::kInPlace));
 }
 
 TEST(ProtectionOfTrials, IsTheBestAndNeverLessThanTheMachineOffers) {
@@ -53,7 +52,7 @@ TEST(ProtectionOfTrials, AFolderIsNotCopiedIntoItself) {
   const TemporaryFolder folder;
   fs::create_directories(folder.path() / "tmp");
   const Ways found = ways_to_protect(folder.path(), {"python", "train.py"}, folder.path() / "tmp");
-  EXPECT_THAT(found.ways, Not(Contains(Protection::kGuard)));
+  EXPECT_THAT(found.ways, Not(Contains(Protection::kCopy)));
   EXPECT_THAT(found.ways, Not(Contains(Protection::kWriteLock)));
 }
 
@@ -62,20 +61,19 @@ TEST(ProtectionOfTrials, CopiesForAllButLayers) {
   const fs::path project = scratch.path() / "project";
   fs::create_directories(project);
   std::ofstream(project / "train.py") << "x";
-  observe::Options layers, lock, guard, in_place;
+  observe::Options layers, lock, copy, in_place;
   protect(layers, Protection::kLayers, project, {}, scratch.path() / "a");
   EXPECT_EQ(layers.folder, project);
-  EXPECT_EQ(layers.environment["UNIDLE_SCRATCH"], "") << "nothing needs to be guarded";
   EXPECT_TRUE(layers.sandbox.has_value());
   protect(lock, Protection::kWriteLock, project, {}, scratch.path() / "b");
   EXPECT_TRUE(fs::exists(lock.folder / "train.py") && lock.folder != project);
   EXPECT_TRUE(lock.sandbox.has_value());
   EXPECT_EQ(lock.environment["TMPDIR"], scratch.path() / "b/tmp");
-  protect(guard, Protection::kGuard, project, {}, scratch.path() / "c");
-  EXPECT_TRUE(fs::exists(guard.folder / "train.py") && guard.folder != project && !guard.sandbox);
+  protect(copy, Protection::kCopy, project, {}, scratch.path() / "c");
+  EXPECT_TRUE(fs::exists(copy.folder / "train.py") && copy.folder != project && !copy.sandbox);
   protect(in_place, Protection::kInPlace, project, {}, scratch.path() / "d");
   EXPECT_TRUE(in_place.folder.empty() && !in_place.sandbox);
-  for (observe::Options* each : {&layers, &lock, &guard, &in_place}) {
+  for (observe::Options* each : {&layers, &lock, &copy, &in_place}) {
     EXPECT_EQ(each->environment["WANDB_MODE"], "offline");
   }
 }

@@ -58,8 +58,8 @@ _NEVER = {
     "batch.size": _BATCH,
     "batch.accumulation": _BATCH,
     "data.on_device": "where the program moves its batches is in its own hands",
-    "metrics.interval": "what the program does with a value that it reads is in its own hands: where a word of the "
-    "command says how often it logs, that is changed; else add up the loss on the device",
+    "metrics.interval": "what the program does with a value that it reads is in its own hands; "
+    "add up the loss on the device",
 }
 
 
@@ -135,10 +135,6 @@ class Actuators:
                     _NEVER.get(knob, "cannot be changed in a running program"),
                 )
         torch = self.state.torch
-        if os.environ.get("UNIDLE_SCRATCH"):
-            from _unidle_shim.trial import users_files
-
-            users_files.install(self.state, os.environ["UNIDLE_SCRATCH"])
         if os.environ.get("UNIDLE_LONGEST"):
             from _unidle_shim.trial import longest_batch
 

@@ -358,8 +358,6 @@ def _patch_checkpoint(state, torch):
     original = torch.save
 
     def save(*args, **kwargs):
-        if state.redirect_save is not None:
-            args, kwargs = state.redirect_save(args, kwargs)
         loop = state.loop
         if loop is None or _get_ident() != state.thread or loop.within():
             return original(*args, **kwargs)
