@@ -1,4 +1,4 @@
-// The workload `torchscript`: a model that Python wrote over the rows of a table, without C++.
+// The workload `torchscript`: a TorchScript module over the rows of a table, without C++.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
@@ -10,7 +10,7 @@
 #include "unidle/base/error.h"
 #include "unidle/data/sources/table.h"
 #include "unidle/train/workload.h"
-#include "workloads/torchscript/table_model.h"
+#include "workloads/torchscript/script_model.h"
 
 namespace unidle::workloads::torchscript {
 
@@ -126,7 +126,7 @@ class Script final : public train::Workload {
         path_(required(config, "script.model", "script.model: model.pt")),
         train_(table(config, data::TablePart::kTrain)),
         held_out_(table(config, data::TablePart::kValidation)),
-        model_(load_model(path_, train_.features(), device)) {
+        model_(load_script(path_, device)) {
     model_->train();
     check_targets(train_, loss_);
     check_targets(held_out_, loss_);
@@ -180,14 +180,14 @@ class Script final : public train::Workload {
   std::string path_;
   data::TableSource train_;
   data::TableSource held_out_;
-  std::unique_ptr<TableModel> model_;
+  std::unique_ptr<ScriptModel> model_;
 };
 
 }  // namespace
 
 const train::WorkloadKind& torchscript() {
   static const traits::Workload kTraits = {
-      .name = "torchscript", .summary = "a TorchScript or exported model over the rows of a table", .small_data = true};
+      .name = "torchscript", .summary = "a TorchScript model over the rows of a table", .small_data = true};
   static const train::WorkloadKind kKind = {
       .traits = kTraits,
       .open = [](const train::Config& config, at::Device device) -> std::unique_ptr<train::Workload> {

@@ -163,7 +163,7 @@ std::vector<Setting>& known_settings() {
        "",
        kNone,
        {},
-       "TorchScript file or exported program that the workload torchscript trains."},
+       "TorchScript file that the workload torchscript trains."},
       {"script.table", kText, "", kNone, {}, "CSV file, or a folder of them, that it learns from."},
       {"script.targets", kText, "", kNone, {}, "Columns that it predicts, with commas between."},
       {"script.loss",
