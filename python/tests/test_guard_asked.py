@@ -20,7 +20,6 @@ RUNS = [
     ({"UNIDLE_TRACE_STEPS": "2"}, "profiled"),
     ({"UNIDLE_APPLY": json.dumps(ALIKE)}, "pictures pictures_of_workers crops table fused judged"),
     ({"UNIDLE_APPLY": '{"loader.workers": 1, "loader.pin_memory": true}'}, "packaged"),
-    ({"UNIDLE_APPLY": '{"loader.replace": true}'}, "crops"),
     ({"UNIDLE_ASSUME_DEVICE": "1"}, "on_a_device"),
     # It changes results: the program prints what holds in any precision.
     ({"UNIDLE_APPLY": '{"precision.amp": "fp16"}'}, "half half_in_a_child"),

@@ -96,24 +96,6 @@ class NonBlockingTest(gpu_case.GpuCase):
     def test_pageable_memory_that_a_gpu_reads_in_place_is_copied_as_before(self):
         self.assertEqual(self.applied(LOOP % ("aarch64", False))[1], "false")
 
-    def test_a_loader_in_the_place_of_one_that_pins_pins(self):
-        program = """
-            import torch
-            from torch.utils.data import DataLoader, TensorDataset
-            net = torch.nn.Linear(8, 1).cuda()
-            optimizer = torch.optim.SGD(net.parameters(), 0.01)
-            for pins in (True, False):
-                pinned = []
-                for x, in DataLoader(TensorDataset(torch.randn(64, 8)), 8, shuffle=True, pin_memory=pins):
-                    pinned.append(x.is_pinned())
-                    net(x.to("cuda", non_blocking=True)).sum().backward()
-                    optimizer.step()
-                print(len(pinned), set(pinned))
-        """
-        done = self.inline(program, "--apply", "loader.replace=true")
-        self.assertEqual(done.stdout, "8 {True}\n8 {False}\n")
-        self.assertIn("taken", [note["status"] for note in self.record.notes("apply")])
-
 
 if __name__ == "__main__":
     unittest.main()

@@ -102,12 +102,6 @@ std::string cacheable_function(const record::Reader& record) {
   return function ? function->where : std::string();
 }
 
-std::string replacement_patch(const record::Reader& record) {
-  const Signals signals = read_signals(record);
-  const bool known = signals.loader && signals.loader->source && signals.loader->source->left.empty();
-  return known ? signals.loader->source->patch : std::string();
-}
-
 Diagnosis diagnose_logs(const std::vector<std::filesystem::path>& files, const Policy& policy, Language language,
                         const logs::OnRead& on_read) {
   return diagnose(read_log_signals(files, language, on_read), policy, language);

@@ -24,10 +24,6 @@ Diagnosis diagnose_record(const std::filesystem::path& path, const Policy& polic
 /// empty where none was seen.
 std::string cacheable_function(const record::Reader& record);
 
-/// The lines with which a source of unidle.data takes the place of a slow data set, as a unified diff; empty where they
-/// are not known for certain.
-std::string replacement_patch(const record::Reader& record);
-
 /// What the logs of one run tell together: nvidia-smi CSV and dmon, Slurm output, training logs, profiler traces.
 /// Throws kInput (subject: the file) when one is missing or damaged, or none tells anything.
 Diagnosis diagnose_logs(const std::vector<std::filesystem::path>& files, const Policy& policy = {},

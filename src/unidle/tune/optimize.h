@@ -22,7 +22,6 @@ struct OptimizeOptions {
   std::filesystem::path train_program;  // unidle-train
   bool benchmark = false;
   bool allow_semantic = false;
-  bool allow_replace = false;            // a source of unidle.data may take the place of the program's data set
   Profile profile = Profile::kBalanced;  // without a benchmark
   std::string device;                    // of another machine, see with_device; empty: this one's
   double cpus = 0;                       // of another machine; 0: what this job may use here

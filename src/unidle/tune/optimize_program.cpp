@@ -78,14 +78,6 @@ std::vector<BatchChoice> batches_said(const ProgramPlan& plan, const std::vector
   return found.size() > 1 ? found : std::vector<BatchChoice>{};
 }
 
-/// By the diagnosis of a trial.
-bool is_proposed(const std::string& knob, const TunerOutcome& outcome) {
-  return std::any_of(outcome.trials.begin(), outcome.trials.end(), [&](const LoggedTrial& trial) {
-    return std::any_of(trial.result.suggestions.begin(), trial.result.suggestions.end(),
-                       [&](const Suggestion& suggestion) { return suggestion.changes.contains(knob); });
-  });
-}
-
 /// Runs the calibration with the best protection in which the program works. Where it fails in each of them, it is the
 /// first failure that is told: protection is not its cause.
 std::unique_ptr<ApplyRunner> calibrated(const OptimizeOptions& options, const fs::path& scratch, ProgramResult& program,
@@ -149,9 +141,6 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
   TunerOptions tuning;
   tuning.trials = options.trials;
   tuning.only = options.only;
-  if (options.allow_replace) {
-    tuning.not_allowed.clear();
-  }
   tuning.budget_s = options.budget_s;
   tuning.spent_s = seconds(system_clock().now_ns() - start);
   tuning.least_gain = kLeastGain;
@@ -179,7 +168,6 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
                            run_command(best, with_spare(options.command, program.plan.spare, best)));
   }
   result.changes = result.outcome->changes;
-  const auto replacement = program.plan.places.find("replacement");
   knobs::Settings wanted;
   for (const Change& change : result.changes) {
     wanted[change.knob] = change.to;
@@ -190,16 +178,10 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
     const knobs::Settings by_hand = reach(with_spare(options.command, program.plan.spare, wanted), wanted).at_run_time;
     std::erase_if(program.code, [&](const CodeChange& change) { return !by_hand.contains(change.knob); });
     program.patch = code_patch(program.code, fs::current_path());
-    if (wanted.contains("loader.replace") && replacement != program.plan.places.end()) {
-      program.patch += replacement->second;
-    }
   }
-  if (!options.allow_replace && replacement != program.plan.places.end() &&
-      is_proposed("loader.replace", *result.outcome)) {
+  if (const auto patch = program.plan.places.find("replacement"); patch != program.plan.places.end()) {
     result.notes.push_back(
-        "unidle.data has a source that gives the samples of this data set; not measured (--allow loader.replace does), "
-        "to review:\n" +
-        replacement->second);
+        "unidle.data has a source that gives the samples of this data set; not measured, to review:\n" + patch->second);
   }
   write_record(result);
   return result;

@@ -17,7 +17,6 @@ from _unidle_shim.knobs import (
     fp16,
     fused,
     package_options,
-    replaced_loader,
     validation_interval,
 )
 from _unidle_shim.knobs.float_results import to_float
@@ -43,7 +42,6 @@ KNOWN = set(_LOADER) | {
     "cpu.threads",
     "cache.features",
     "loader.gather",
-    replaced_loader.KNOB,
     validation_interval.KNOB,
 }
 
@@ -58,6 +56,7 @@ _NEVER = {
     "batch.size": _BATCH,
     "batch.accumulation": _BATCH,
     "data.on_device": "where the program moves its batches is in its own hands",
+    "loader.replace": "the lines that unidle diagnose shows for it are for a person to review",
     "metrics.interval": "what the program does with a value that it reads is in its own hands; "
     "add up the loss on the device",
 }
@@ -75,18 +74,12 @@ class Actuators:
         self.scaling = None  # fp16.LossScaling
         self.adapts = False  # something is done around forward passes
         self.fetching = None  # fetching.Fetching
-        self.replaced = None  # replaced_loader.Replaced
         self.validating = validation_interval.Validating(state, self)
         state.actor_notes.append(self.notes)
         try:
             self.asked = dict(json.loads(asked)) if asked else {}
         except (ValueError, TypeError):
             self.say("*", asked, "refused", "UNIDLE_APPLY is not a JSON object")
-
-    def install_loaders(self):
-        """Called before torch's DataLoader is patched."""
-        if self.on(replaced_loader.KNOB):
-            self.replaced = replaced_loader.install(self)
 
     def package_options(self, Loader):
         """For loaders.patch_loader: what was asked of a Loader of unidle.data, which is not patched yet."""
@@ -355,8 +348,6 @@ class Actuators:
         `settings`."""
         if self.fetching is not None:
             settings.update((knob, self.fetching.value(knob)) for knob in fetching.KNOBS)
-        if self.replaced is not None and self.replaced.value:
-            settings[replaced_loader.KNOB] = True
         yield ("validation",), self.validating.note()
         if self.validating.place is not None:
             settings[validation_interval.KNOB] = self.validating.in_force()

@@ -66,12 +66,11 @@ def install(state):
 
     whole_batches.remember()
     state.take_over = lambda: take_over(state)
-    replaced = state.actuators.replaced
     patch_loader(
         state,
         dataloader.DataLoader,
         state.actuators.loader_options,
-        lambda real: _starts_workers(real) and (replaced is None or replaced.stands_for(real) is None),
+        _starts_workers,
     )
     state.fetches = [patch_iterator(state, dataloader._BaseDataLoaderIter)]
     state.makers = [

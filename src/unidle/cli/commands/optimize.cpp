@@ -68,7 +68,6 @@ tune::OptimizeOptions options_of(const Arguments& arguments) {
   options.train_program = program_folder() / "unidle-train";
   options.benchmark = arguments.benchmark;
   options.allow_semantic = arguments.allow.contains("semantic");
-  options.allow_replace = arguments.allow.contains("loader.replace");
   options.profile = arguments.profile == "light"  ? tune::Profile::kLight
                     : arguments.profile == "fast" ? tune::Profile::kFast
                                                   : tune::Profile::kBalanced;
@@ -196,12 +195,10 @@ std::function<int()> setup(CLI::App& app) {
   app.add_flag("--in-place", arguments->in_place, "Change CONFIG itself; the old one becomes NAME.bak.EXT")
       ->excludes(output);
   app.add_flag("--benchmark", arguments->benchmark, "Measure every change in short trials, and verify the winner");
-  app.add_option("--allow", arguments->allow,
-                 "Also change what is trained (semantic), or try a source of unidle.data instead of the program's data "
-                 "set (loader.replace)")
+  app.add_option("--allow", arguments->allow, "semantic: also change what is trained")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::IsMember({"semantic", "loader.replace"}));
+      ->check(CLI::IsMember({"semantic"}));
   app.add_option("--budget", arguments->budget, "Time for all trials, e.g. 90s, 10m")->capture_default_str();
   app.add_option("--trials", arguments->trials, "Trials of the search")
       ->check(CLI::Range(1, 1000))
@@ -242,7 +239,6 @@ const Subcommand& optimize() {
       "  unidle optimize train.yaml --in-place && unidle optimize train.yaml --undo\n"
       "  unidle optimize --benchmark -- python train.py\n"
       "  unidle optimize --only batch.size --allow semantic -- python train.py --batch-size 32\n"
-      "  unidle optimize --allow loader.replace -- python train.py\n"
       "  unidle optimize train.yaml --benchmark -- python train.py --config {config}\n",
       setup,
   };

@@ -13,7 +13,6 @@ const Knob& loader_replace() {
           "give the same ones; order and random crops are drawn anew.",
       .change =
           {
-              .at_run_time = true,
               .code = "unidle.data.Loader(unidle.data.like(dataset), batch_size): see the patch",
               .code_place = "loader",
           },

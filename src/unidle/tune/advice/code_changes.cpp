@@ -35,14 +35,11 @@ std::vector<CodeChange> code_changes(const std::vector<Change>& changes,
     return found == places.end() ? std::string() : found->second;
   };
   const std::string near = place("loader").empty() ? place("model") : place("loader");
-  const bool replaces =
-      std::any_of(changes.begin(), changes.end(), [](const Change& change) { return change.knob == "loader.replace"; });
   std::vector<CodeChange> found;
   for (const Change& change : changes) {
     const knobs::Knob* knob = knobs::find_knob(change.knob);
     const std::string value = python_value(change.to);
-    const bool package = (place("made_with").starts_with("unidle") || replaces) && knob != nullptr &&
-                         change.knob != "loader.replace" &&
+    const bool package = place("made_with").starts_with("unidle") && knob != nullptr &&
                          (knob->change.code_place == "loader" || knob->change.code_place == "dataset");
     const std::string code = package                     ? in_package(*knob, value)
                              : knob == nullptr           ? std::string()

@@ -83,9 +83,7 @@ void Candidates::add_tried(const knobs::Settings& changes, const std::string& re
 }
 
 void Candidates::add(Candidate candidate) {
-  std::erase_if(candidate.changes, [&](const auto& change) {
-    return !is_asked_for(options_.only, change.first) || options_.not_allowed.contains(change.first);
-  });
+  std::erase_if(candidate.changes, [&](const auto& change) { return !is_asked_for(options_.only, change.first); });
   if (candidate.changes.empty()) {
     return;
   }

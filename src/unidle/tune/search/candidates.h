@@ -27,9 +27,8 @@ bool is_asked_for(const std::set<std::string>& only, const std::string& knob);
 class Candidates {
  public:
   struct Options {
-    std::set<std::string> only;              // knobs to search; empty: all
-    bool batch_has_its_own_search = false;   // other candidates for it would be tried twice
-    std::set<std::string> not_allowed = {};  // knobs that nobody gave leave to change
+    std::set<std::string> only;             // knobs to search; empty: all
+    bool batch_has_its_own_search = false;  // other candidates for it would be tried twice
   };
 
   /// `settings`: of the configuration. `refusals` must outlive it.

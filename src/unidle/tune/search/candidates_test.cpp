@@ -23,13 +23,6 @@ TEST(Candidates, AreTakenByPromiseAndOnce) {
   EXPECT_FALSE(candidates.take_next({}));
 }
 
-TEST(Candidates, WhatNobodyGaveLeaveForIsNotTried) {
-  const Refusals refusals;
-  Candidates candidates(kNoWorkers, refusals, {.only = {"loader.workers"}, .not_allowed = {"loader.workers"}});
-  candidates.add(std::vector<Suggestion>{{kTwo, "loader-no-workers", "how", 0.5}});
-  EXPECT_TRUE(candidates.empty());
-}
-
 TEST(Candidates, WhatTheBestHasIsNotNew) {
   const Refusals refusals;
   Candidates candidates(kNoWorkers, refusals, {});

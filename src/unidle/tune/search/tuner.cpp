@@ -106,7 +106,7 @@ Search::Search(TrialRunner& runner, Clock& clock, const knobs::Settings& setting
       budget_(clock, options_.budget_s, options_.trials, options_.spent_s),
       repeats_(settings),
       contest_(log_, budget_, repeats_, refusals_),
-      candidates_(settings, refusals_, {options_.only, !options_.batches.empty(), options_.not_allowed}) {
+      candidates_(settings, refusals_, {options_.only, !options_.batches.empty()}) {
   candidates_.add(proposals);
 }
 

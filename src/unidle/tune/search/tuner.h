@@ -30,10 +30,9 @@ struct TunerOptions {
   bool verify_fastest = false;
   /// Sizes that the program may be given, see batch_choices; empty where its batch cannot be changed.
   std::vector<BatchChoice> batches;
-  std::set<std::string> only;                              // knobs to search, with those that go with them; empty: all
-  std::set<std::string> not_allowed = {"loader.replace"};  // changed only where a person gave leave
-  std::string subject = "configuration";                   // what is tuned, for sentences
-  std::string done = "written";                            // what becomes of the result
+  std::set<std::string> only;             // knobs to search, with those that go with them; empty: all
+  std::string subject = "configuration";  // what is tuned, for sentences
+  std::string done = "written";           // what becomes of the result
 };
 
 /// Not thread-safe.

@@ -42,14 +42,16 @@ constexpr double kLongestForEpochs_s = 20;
 /// The calibration may take this share of the budget, and at least half a minute.
 constexpr double kCalibrationShare = 0.5;
 
-std::map<std::string, std::string> places_in(const record::Reader& reader) {
+std::map<std::string, std::string> places_in(const record::Reader& reader, const diagnose::Diagnosis& diagnosis) {
   std::map<std::string, std::string> places;
+  nlohmann::json training_loader;
   std::int64_t most = -1;
   const std::vector<record::Note> notes = reader.notes();
   record::each_note<record::NoteType::kLoader>(notes, [&](const auto& note) {
     const std::int64_t batches = note.whole("batches").value_or(0);
     if (note.text("use") == "train" && batches > most) {
       most = batches;
+      training_loader = note.value("id");
       places["loader"] = note.text("where");
       places["made_with"] = note.text("made_with");
       places["dataset"] = note.text("dataset_where");
@@ -64,7 +66,13 @@ std::map<std::string, std::string> places_in(const record::Reader& reader) {
   record::each_note<record::NoteType::kModel>(notes,
                                               [&](const auto& note) { places["model"] = note.text("training_where"); });
   places["function"] = diagnose::cacheable_function(reader);
-  places["replacement"] = diagnose::replacement_patch(reader);
+  if (diagnosis.step && diagnosis.step->input >= diagnose::Policy{}.warning_share) {
+    record::each_note<record::NoteType::kSource>(notes, [&](const auto& note) {
+      if (note.value("id") == training_loader) {
+        places["replacement"] = note.text("patch");
+      }
+    });
+  }
   std::erase_if(places, [](const auto& entry) { return entry.second.empty(); });
   return places;
 }
@@ -187,10 +195,11 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
   plan_.expected_s = plan_.startup_s + static_cast<double>(plan_.steps) * plan_.step_s;
   plan_.limit_s = kStartupAllowance_s + kHopeless * plan_.expected_s;
   plan_.protection = options_.protection;
-  plan_.places = places_in(reader);
+  const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(ended.result.record);
+  plan_.places = places_in(reader, diagnosis);
   plan_.spare = spare_options(reader, options_.command, plan_.settings);
   plan_.choices = option_choices(reader);
-  plan_.device = diagnose::diagnose_record(ended.result.record).device.kind;
+  plan_.device = diagnosis.device.kind;
   return plan_;
 }
 
