@@ -31,7 +31,6 @@ const std::vector<Form> kForms = {
     {"x.toml", [](int i) { return fmt::format("[stage{}]\nnum_workers = 0\n", i); }},
     {"x.json", [](int i) { return fmt::format("  \"stage{}\": {{\"num_workers\": 0}},\n", i); }, "{\n",
      "  \"end\": 0\n}\n"},
-    {"x.ini", [](int i) { return fmt::format("[stage{}]\nnum_workers = 0\n", i); }},
     {"x.py", [](int i) { return fmt::format("stage{} = dict(num_workers=0)\n", i); }},
 };
 

@@ -69,7 +69,7 @@ void turn(const ConfigFile& original) {
 }
 
 void run_knobs_config(std::string_view bytes) {
-  static constexpr std::array<const char*, 5> kNames = {"a.yaml", "a.json", "a.toml", "a.ini", "a.py"};
+  static constexpr std::array<const char*, 4> kNames = {"a.yaml", "a.json", "a.toml", "a.py"};
   if (bytes.size() < 2) {
     return;
   }

@@ -185,8 +185,6 @@ TEST(SetKnob, AReferenceMakesRoomForALiteralOfItsOwn) {
   EXPECT_EQ(turned("a:\n  n: 2\n  num_workers: ${.n}\n", "loader.workers", "4"), "a:\n  n: 2\n  num_workers: 4\n");
   EXPECT_EQ(turned("{\"w\": 2, \"train\": {\"num_workers\": \"@w\"}}", "loader.workers", "4", "bundle.json"),
             "{\"w\": 2, \"train\": {\"num_workers\": 4}}");
-  EXPECT_EQ(turned("[a]\nn = 2\nnum_workers = %(n)s\n", "loader.workers", "4", "c.ini"),
-            "[a]\nn = 2\nnum_workers = 4\n");
 }
 
 TEST(SetKnob, AnAliasMakesRoomForALiteralOfItsOwn) {
@@ -224,7 +222,6 @@ TEST(SetKnob, AValueThatOtherKeysTakeIsLeftAlone) {
   refused("train: &t\n  batch_size: 32\nval:\n  <<: *t\n  x: 1\n", "val.batch_size");
   refused("{\"batch_size\": 32, \"hidden\": \"@batch_size\"}", "hidden", "bundle.json");
   refused("{\"train\": {\"batch_size\": 32}, \"lr\": \"$@train#batch_size * 2\"}", "lr", "bundle.json");
-  refused("[a]\nbatch_size = 32\nhidden = %(batch_size)s\n", "a.hidden", "c.ini");
   refused("batch_size = 32\nscale = dict(base=batch_size * 8)\n", "scale.base", "c.py");
 }
 

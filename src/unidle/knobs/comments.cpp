@@ -19,7 +19,7 @@ std::string_view mark_at(Format format, std::string_view rest) {
         std::find_if(kSlashes.begin(), kSlashes.end(), [&](std::string_view mark) { return rest.starts_with(mark); });
     return found == kSlashes.end() ? std::string_view() : *found;
   }
-  return rest.starts_with('#') ? "#" : format == Format::kIni && rest.starts_with(';') ? ";" : std::string_view();
+  return rest.starts_with('#') ? "#" : std::string_view();
 }
 
 std::string_view without_marks(Format format, std::string_view comment) {

@@ -21,7 +21,6 @@ TEST(Comments, StandBehindAndAbove) {
   EXPECT_EQ(comment("a: x#y\n", "a"), "");
   EXPECT_EQ(comment("a = 1  # one\n", "a", "c.toml"), "one");
   EXPECT_EQ(comment("a = 1,  # one\n", "a", "c.py"), "one");
-  EXPECT_EQ(comment("[s]\na = 1 ; one\n", "s.a", "c.ini"), "one");
   EXPECT_EQ(comment("{\n  // first\n  \"a\": 1, /* one */\n  \"b\": \"http://x\"\n}\n", "a", "c.json"), "first one");
   EXPECT_EQ(comment("{\n  \"b\": \"http://x\"\n}\n", "b", "c.json"), "");
 }

@@ -16,7 +16,7 @@ namespace {
 constexpr std::uintmax_t kLargest_bytes = 16 << 20;
 
 /// `before` and `after` without a new scalar at `path`, nor an empty parent that became a mapping (and is a scalar no
-/// more, as it stays in INI, where names have dots); false when the new one is not there.
+/// more); false when the new one is not there.
 bool leave_out_new(std::vector<Scalar>& before, std::vector<Scalar>& after, std::string_view path,
                    std::string_view value) {
   const auto is_parent = [&](const Scalar& scalar) {
@@ -53,7 +53,8 @@ Format format_of(const std::filesystem::path& path) {
     return Format::kToml;
   }
   if (extension == ".ini" || extension == ".cfg") {
-    return Format::kIni;
+    throw Error(ErrorCode::kInput, path.string(), "is an INI file, which is not read",
+                "YAML, JSON, TOML and Python files are");
   }
   return extension == ".py" ? Format::kPython : Format::kYaml;
 }
@@ -187,7 +188,7 @@ void ConfigFile::change(const std::vector<NewValue>& values) {
 
 void ConfigFile::insert(std::string_view path, std::string_view value) {
   if (path.empty() || path.starts_with('.') || path.ends_with('.') || path.ends_with(']') ||
-      path.find("..") != std::string_view::npos || (format_ != Format::kIni && has_odd_bracket(path))) {
+      path.find("..") != std::string_view::npos || has_odd_bracket(path)) {
     throw Error(ErrorCode::kInput, fmt::format("{}: {}", name_, path), "is not a key that can be added",
                 "write keys as group.name");
   }

@@ -10,9 +10,9 @@
 
 namespace unidle::knobs {
 
-enum class Format { kYaml, kJson, kToml, kIni, kPython };
+enum class Format { kYaml, kJson, kToml, kPython };
 
-/// By the extension: .json and .jsonc; .toml; .ini and .cfg; .py; everything else is YAML.
+/// By the extension: .json and .jsonc; .toml; .py; everything else is YAML. Throws kInput for .ini and .cfg.
 Format format_of(const std::filesystem::path& path);
 
 /// One scalar of the file. `path` has dots between mapping keys and [i] into sequences: "optimizer.lr", "a.b[0].c".
@@ -44,7 +44,7 @@ struct NewValue {
   std::string value;
 };
 
-/// YAML, JSON with comments, TOML, INI, or Python's constants (see Format). Holds the source text; every edit leaves
+/// YAML, JSON with comments, TOML, or Python's constants (see Format). Holds the source text; every edit leaves
 /// all other bytes as they were: comments, order, quoting, line ends. After each edit the text is parsed again and
 /// every other value must be equal, otherwise the edit is undone and Error kInternal is thrown. Not thread-safe.
 class ConfigFile {

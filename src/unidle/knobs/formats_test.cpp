@@ -1,4 +1,4 @@
-// JSON, TOML, INI and Python: reading with positions, and edits that leave all else alone.
+// JSON, TOML and Python: reading with positions, and edits that leave all else alone.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -194,57 +194,7 @@ TEST(Toml, InsertsWhereAPersonWould) {
   EXPECT_EQ(error_of("a.toml", kSections, "runs.x", "1"), ErrorCode::kInput);
 }
 
-constexpr const char* kIni =
-    "; top\n"
-    "[DEFAULT]\n"
-    "lr = 1e-3   ; rate\n"
-    "[train.loader]\n"
-    "num_workers=0\n"
-    "path: /a#b\n"
-    "name = \"x y\"  # quoted\n"
-    "many =\n"
-    "    one\n"
-    "    two\n"
-    "[last]\n";
-
-TEST(Ini, ReadsAndChanges) {
-  const ConfigFile file = ConfigFile::from_text(kIni, "a.ini");
-  EXPECT_EQ(value_of(file, "DEFAULT.lr"), "1e-3");
-  EXPECT_EQ(value_of(file, "train.loader.num_workers"), "0");
-  EXPECT_EQ(value_of(file, "train.loader.path"), "/a#b");
-  EXPECT_EQ(value_of(file, "train.loader.name"), "x y");
-  EXPECT_FALSE(file.find("train.loader.many")->editable);
-  EXPECT_THAT(edited("a.ini", kIni, "DEFAULT.lr", "2e-3"), HasSubstr("lr = 2e-3   ; rate\n"));
-  EXPECT_THAT(edited("a.ini", kIni, "train.loader.num_workers", "4"), HasSubstr("num_workers=4\n"));
-  EXPECT_THAT(edited("a.ini", kIni, "train.loader.name", "z"), HasSubstr("name = \"z\"  # quoted\n"));
-}
-
-TEST(Ini, ACommentBehindQuotesStaysOne) {
-  EXPECT_EQ(edited("a.ini", "a = \"x\"# q\n", "a", "7"), "a = \"7\"# q\n");
-  EXPECT_EQ(edited("a.ini", "a = \"x\"# q\n", "a", "wo'r\"d"), "a = wo'r\"d # q\n");
-  EXPECT_EQ(edited("a.ini", "a = 'x'; q\n", "a", "y"), "a = 'y'; q\n");
-}
-
-TEST(Ini, Inserts) {
-  EXPECT_THAT(edited("a.ini", kIni, "DEFAULT.seed", "1"), HasSubstr("; rate\nseed = 1\n[train.loader]"));
-  EXPECT_THAT(edited("a.ini", kIni, "last.a", "1"), HasSubstr("[last]\na = 1\n"));
-  EXPECT_EQ(edited("a.cfg", "[a]\nb=1", "a.c", "2"), "[a]\nb=1\nc=2");
-  EXPECT_EQ(edited("a.ini", "[a]\nb=1\n", "c.d", "2"), "[a]\nb=1\n\n[c]\nd = 2\n");
-  EXPECT_EQ(error_of("a.ini", kIni, "train.loader.more", "1"), ErrorCode::kInput);
-  EXPECT_THROW(ConfigFile::from_text("[a\n", "a.ini"), Error);
-  EXPECT_THROW(ConfigFile::from_text("words\n", "a.ini"), Error);
-}
-
-TEST(Ini, InsertsAmongIndentedLines) {
-  EXPECT_EQ(edited("a.ini", "[a]\n  b = 1\n  [t]\n", "a.c", "2"), "[a]\n  b = 1\n  c = 2\n  [t]\n");
-  EXPECT_EQ(edited("a.ini", "[a]\n; note\n  [t]\n", "a.c", "2"), "[a]\n  c = 2\n; note\n  [t]\n");
-  EXPECT_EQ(edited("a.ini", "\xef\xbb\xbf  [t]\n", "c", "2"), "\xef\xbb\xbf  c = 2\n  [t]\n");
-}
-
-TEST(Ini, ACarriageReturnAtTheEndIsNoValue) {
-  EXPECT_EQ(edited("a.ini", "[a]\nb = 1\r", "a.c", "2"), "[a]\nb = 1\r\nc = 2");
-  EXPECT_EQ(value_of(ConfigFile::from_text("[a]\nb = 1\r", "a.ini"), "a.b"), "1");
-}
+TEST(Ini, IsNotRead) { EXPECT_EQ(error_of("a.ini", "[a]\nb = 1\n", "a.b", "2"), ErrorCode::kInput); }
 
 TEST(Json, KeysWithBracketsAreRefused) {
   for (const char* key : {"a.b[c", "a.b]c", "a.b[].c", "a.b[1", "b[x].c"}) {
@@ -257,19 +207,6 @@ TEST(Json, KeysMayHaveControlCharacters) {
   EXPECT_EQ(edited("a.json", "{\"a\": 1}", "b\x14.c\x7f", "2"), "{\"a\": 1, \"b\\u0014\": {\"c\\u007f\": 2}}");
   EXPECT_EQ(edited("a.toml", "a = 'b'\n", "a", "x\x14"), "a = \"x\\u0014\"\n");
   EXPECT_EQ(edited("a.py", "a = 'b'\n", "a", "x\ry"), "a = \"x\\ry\"\n");
-}
-
-TEST(Ini, NamesMayHaveDots) {
-  EXPECT_EQ(edited("a.ini", "[a]\nb. = 1\n", "a.b.c", "2"), "[a]\nb. = 1\n\n[a.b]\nc = 2\n");
-  EXPECT_EQ(edited("a.ini", "[a]\nb = 1\n", "a.b.c", "2"), "[a]\nb = 1\n\n[a.b]\nc = 2\n");
-  EXPECT_EQ(edited("a.ini", "a = 1\n[]\nb = 1\n", "c", "2"), "a = 1\nc = 2\n[]\nb = 1\n");
-}
-
-TEST(Ini, WhatNoNameCanHaveIsRefused) {
-  EXPECT_EQ(error_of("a.ini", "[a]\nb]c. = 1\n", "a.b]c.d", "2"), ErrorCode::kInput);
-  for (const char* key : {"a.=", "a.b:c", "a.#b", "a.;b", "a. b", "a.b ", "a.b\nc", "a\nb.c"}) {
-    EXPECT_EQ(error_of("a.ini", "[a]\nb = 1\n", key, "2"), ErrorCode::kInput) << key;
-  }
 }
 
 constexpr const char* kPython =

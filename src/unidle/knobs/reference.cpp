@@ -45,8 +45,7 @@ constexpr const char* kHead =
 
 constexpr const char* kNames =
     "\n## In configurations of other programs\n\n"
-    "`unidle knobs recognize FILE...` finds these knobs in YAML, JSON (comments and trailing commas allowed), TOML, "
-    "INI "
+    "`unidle knobs recognize FILE...` finds these knobs in YAML, JSON (comments and trailing commas allowed), TOML "
     "and Python files (assignments of literals, keyword arguments such as mmengine's `dict(num_workers=2)`, defaults "
     "of "
     "`add_argument`), under whatever name the program has for them:\n\n"

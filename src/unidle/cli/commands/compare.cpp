@@ -31,7 +31,7 @@ struct Options {
 };
 
 bool is_config(const std::string& path) {
-  static const std::set<std::string> kExtensions = {".yaml", ".yml", ".json", ".toml", ".ini", ".py"};
+  static const std::set<std::string> kExtensions = {".yaml", ".yml", ".json", ".toml", ".py"};
   return std::filesystem::is_regular_file(status_of(path)) &&
          kExtensions.contains(std::filesystem::path(path).extension());
 }

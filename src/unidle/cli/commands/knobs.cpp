@@ -138,7 +138,7 @@ std::function<int()> setup(CLI::App& app) {
   CLI::App* known = app.add_subcommand("list", "All knobs");
   add_format(*known, *arguments);
   CLI::App* found = app.add_subcommand("recognize", "The knobs that configuration files set, and where");
-  found->add_option("files", arguments->files, "YAML, JSON, TOML, INI or Python files")->required();
+  found->add_option("files", arguments->files, "YAML, JSON, TOML or Python files")->required();
   found->add_flag("--all", arguments->others, "Also show the keys that are no knobs");
   add_format(*found, *arguments);
   return [arguments, known] { return known->parsed() ? list(*arguments) : recognize(*arguments); };

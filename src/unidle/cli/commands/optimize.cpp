@@ -190,7 +190,7 @@ int run(const Arguments& given) {
 
 std::function<int()> setup(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  app.add_option("config", arguments->config, "Configuration file (YAML, JSON, TOML, INI, Python)");
+  app.add_option("config", arguments->config, "Configuration file (YAML, JSON, TOML, Python)");
   auto* output = app.add_option("-o,--output", arguments->output, "Where to write; NAME.optimized.EXT beside CONFIG");
   app.add_flag("--in-place", arguments->in_place, "Change CONFIG itself; the old one becomes NAME.bak.EXT")
       ->excludes(output);

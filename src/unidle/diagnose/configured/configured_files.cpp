@@ -20,7 +20,7 @@ constexpr std::uintmax_t kLargestConfig_bytes = 1 << 20;  // data in YAML or JSO
 constexpr std::size_t kMostFiles = 200;                   // looked at in a folder
 
 bool is_configuration(const fs::path& path) {
-  static constexpr std::array<std::string_view, 6> kEndings = {".yaml", ".yml", ".json", ".toml", ".ini", ".cfg"};
+  static constexpr std::array<std::string_view, 4> kEndings = {".yaml", ".yml", ".json", ".toml"};
   const std::string ending = path.extension().string();
   std::error_code failure;
   return std::find(kEndings.begin(), kEndings.end(), ending) != kEndings.end() && fs::is_regular_file(path, failure) &&

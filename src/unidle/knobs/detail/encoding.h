@@ -30,7 +30,7 @@ std::optional<std::string> encode(const Knob& knob, Meaning meaning, std::string
 
 /// What a key means, given the literal that it has: a text "no" for a switch of mixed precision, or one among words for
 /// formats, is accelerate's word beside fp16 and bf16 and no switch. Where the file's syntax leaves open whether it is
-/// a text (no in YAML or INI), it is a switch.
+/// a text (no in YAML), it is a switch.
 Meaning meaning_beside(const Knob& knob, Meaning meaning, const Scalar& literal);
 
 /// "true" or "false" for every way to write a boolean; nothing for anything else. 0 and 1 count as numbers.

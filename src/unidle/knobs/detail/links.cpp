@@ -23,7 +23,7 @@ bool in_name(char c) {
 
 bool is_name(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), in_name); }
 
-/// Separators of MONAI bundles and INI files are dots.
+/// Separators of MONAI bundles are dots.
 std::string with_dots(std::string_view name) {
   std::string path;
   for (std::size_t i = 0; i < name.size(); ++i) {
@@ -42,8 +42,6 @@ std::optional<std::string> name_in(std::string_view value) {
   std::string name;
   if (value.starts_with("${") && value.ends_with("}")) {
     name = value.substr(2, value.size() - 3);
-  } else if (value.starts_with("%(") && value.ends_with(")s")) {
-    name = value.substr(2, value.size() - 4);
   } else if (value.starts_with("@") && value.size() > 1) {
     name = value.substr(1);
   } else if (value.starts_with("<") && value.ends_with(">")) {
@@ -253,8 +251,7 @@ std::size_t begin_of_reference(std::string_view text, std::size_t begin) {
 
 bool is_computed(std::string_view value) {
   const bool hyper = value.starts_with('<') && value.ends_with('>') && name_in(value);
-  return hyper || value.find("${") != std::string_view::npos || value.find("%(") != std::string_view::npos ||
-         (value.starts_with('@') && value.size() > 1);
+  return hyper || value.find("${") != std::string_view::npos || (value.starts_with('@') && value.size() > 1);
 }
 
 const Scalar* literal_of(const ConfigFile& file, const Scalar& scalar) {

@@ -1,4 +1,4 @@
-// Values that stand for the value of another key: ${a.b}, @a, %(a)s, and HyperPyYAML's !ref <a>.
+// Values that stand for the value of another key: ${a.b}, @a, and HyperPyYAML's !ref <a>.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace unidle::knobs::detail {
 
-/// True when the text is, or contains, something that the program replaces: ${...}, %(...)s, @name;
+/// True when the text is, or contains, something that the program replaces: ${...}, @name;
 /// and where it is <name>.
 bool is_computed(std::string_view value);
 

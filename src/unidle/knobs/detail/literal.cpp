@@ -67,7 +67,7 @@ bool is_number_with_underscores(std::string_view text) {
 
 std::string value_of(Format format, const Scalar& scalar) {
   std::string_view text = scalar.value;
-  const bool read_as_text = scalar.quoted || format == Format::kJson || format == Format::kIni;
+  const bool read_as_text = scalar.quoted || format == Format::kJson;
   const std::string_view sign = text.starts_with('-') ? "-" : "";
   text.remove_prefix(text.starts_with('-') || text.starts_with('+') ? 1 : 0);
   if (read_as_text || text.empty() || !is_digit(text.front())) {

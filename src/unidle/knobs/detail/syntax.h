@@ -37,12 +37,6 @@ std::string toml_replacement(const std::string& text, const Scalar& old, std::st
 std::string toml_inserted(const std::string& text, const std::string& name, std::string_view path,
                           std::string_view value);
 
-/// As Python's configparser reads it, with comments behind values too.
-std::vector<Scalar> ini_scalars(const std::string& text, const std::string& name);
-std::string ini_replacement(const std::string& text, const Scalar& old, std::string_view value);
-std::string ini_inserted(const std::string& text, const std::string& name, std::string_view path,
-                         std::string_view value);
-
 /// Assignments of literals in modules and classes, the keyword arguments and dict displays on their right side, and the
 /// defaults of add_argument().
 std::vector<Scalar> python_scalars(const std::string& text, const std::string& name);

@@ -31,13 +31,11 @@ const Syntax& syntax_of(Format format) {
   static constexpr Syntax kYaml{yaml_scalars, yaml_replacement, yaml_inserted};
   static constexpr Syntax kJson{json_scalars, json_replacement, json_inserted};
   static constexpr Syntax kToml{toml_scalars, toml_replacement, toml_inserted};
-  static constexpr Syntax kIni{ini_scalars, ini_replacement, ini_inserted};
   static constexpr Syntax kPython{python_scalars, python_replacement, python_inserted};
   switch (format) {
     case Format::kYaml: return kYaml;
     case Format::kJson: return kJson;
     case Format::kToml: return kToml;
-    case Format::kIni: return kIni;
     case Format::kPython: return kPython;
   }
   return kYaml;
