@@ -14,7 +14,6 @@ from typing import Any, Callable, Dict, Iterator, Mapping, Optional, Tuple, Unio
 
 from unidle import _native
 from unidle._entry_arrays import OWN, TYPES, Arrays, dtype_of, layout_of, over
-from unidle._kept import Kept
 from unidle._tensors import numpy, values_of
 from unidle.errors import UsageError
 
@@ -119,8 +118,7 @@ class Cache(MutableMapping):
         self._handle = library.unidle_cache_open(os.fsencode(self._path), json.dumps(options).encode())
         if not self._handle:
             _native.raise_failure()
-        self._get, self._watch = library.unidle_cache_get, library.unidle_cache_watch
-        self._kept = Kept()
+        self._get = library.unidle_cache_get
         weakref.finalize(self, library.unidle_cache_close, self._handle)
 
     __eq__ = object.__eq__  # not entry by entry
@@ -143,17 +141,12 @@ class Cache(MutableMapping):
         """Nothing is closed: what holds arrays of it holds the folder."""
 
     def __getitem__(self, name: Union[str, bytes]) -> Arrays:
-        arrays = self._kept.find(name)
-        if arrays is None:
-            _require_name(name)
-            kind, text = _named(name)
-            found = _native.Watched()
-            if not self._checked(self._watch(self._handle, kind, text, len(text), found)):
-                raise KeyError(name)
-            arrays = list(over(found, layout_of(found).shown).items())
-            self._kept.add(name, arrays, found)
-        # Each time arrays of their own: who asks may give them another shape.
-        return {each: array.view() for each, array in arrays}
+        _require_name(name)
+        kind, text = _named(name)
+        found = _native.Found()
+        if not self._checked(self._get(self._handle, kind, text, len(text), found)):
+            raise KeyError(name)
+        return over(found, layout_of(found).shown)
 
     def __setitem__(self, name: Union[str, bytes], arrays: Mapping[str, Any]) -> None:
         kind, text = _named(name)
@@ -279,7 +272,6 @@ class Cache(MutableMapping):
     def put(self, claim: int, arrays: Mapping[str, Any]) -> bool:
         """Whether it was stored."""
         rows, keep = _rows(arrays)
-        self._kept.clear()  # else it may stand in the way of what is new
         stored = self._library.unidle_claim_put(self._handle, claim, rows, len(arrays))
         del keep
         return bool(self._checked(stored))
@@ -289,7 +281,6 @@ class Cache(MutableMapping):
 
     def _put_many(self, entries: list) -> None:
         """Each of them: (key, rows, how many, what keeps the rows' memory)."""
-        self._kept.clear()
         while entries:
             table = (_native.CacheNewEntry * len(entries))(*(entry[:3] for entry in entries))
             through = self._checked(self._library.unidle_cache_put_many(self._handle, table, len(entries)))

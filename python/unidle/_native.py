@@ -87,16 +87,6 @@ class Found(ctypes.Structure):
     ]
 
 
-class Watched(Found):
-    _fields_ = [
-        ("pressure", ctypes.c_void_p),
-        ("generation", ctypes.c_void_p),
-        ("hits", ctypes.c_void_p),
-        ("room", ctypes.c_uint64),
-        ("seen", ctypes.c_uint32),
-    ]
-
-
 class CacheArray(ctypes.Structure):
     _fields_ = [
         ("name", ctypes.c_char_p),
@@ -159,10 +149,6 @@ def _declare(library: ctypes.CDLL) -> None:
         "unidle_cache_get": (
             ctypes.c_int,
             [pointer, ctypes.c_int, text, ctypes.c_size_t, ctypes.POINTER(Found)],
-        ),
-        "unidle_cache_watch": (
-            ctypes.c_int,
-            [pointer, ctypes.c_int, text, ctypes.c_size_t, ctypes.POINTER(Watched)],
         ),
         "unidle_cache_peek": (ctypes.c_int, [pointer, text, ctypes.POINTER(Found)]),
         "unidle_entry_release": (None, [pointer]),

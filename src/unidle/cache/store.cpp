@@ -63,10 +63,6 @@ std::optional<Entry> Store::get(const Key& key) { return state()->get(key); }
 
 std::optional<Entry> Store::peek(const Key& key) { return state()->peek(key); }
 
-std::optional<Counters> Store::counters(const Key& key) { return state()->counters(key); }
-
-std::uint64_t Store::room_for_kept() { return state()->room_for_kept(); }
-
 bool Store::contains(const Key& key) { return state()->exists(key); }
 
 Entry Store::put(const Key& key, std::vector<Tensor> tensors) { return put(claim(key), std::move(tensors)); }

@@ -16,7 +16,6 @@
 
 #include "unidle/base/clock.h"
 #include "unidle/base/disk.h"
-#include "unidle/cache/counters.h"
 #include "unidle/cache/entry.h"
 #include "unidle/cache/key.h"
 
@@ -110,11 +109,6 @@ class Store {
   std::optional<Entry> get(const Key& key);
   /// The same for a walk over all entries: it counts as no use, and nothing is kept mapped.
   std::optional<Entry> peek(const Key& key);
-  /// For those who keep what they get: read the generation before get(), and go on with what that gave while it stays
-  /// the same. Valid as long as the store; nothing where the cache cannot be written.
-  std::optional<Counters> counters(const Key& key);
-  /// The most bytes that may be kept so, beside what get() keeps itself.
-  std::uint64_t room_for_kept();
   bool contains(const Key& key);
   /// Stores the entry, in place of what was there. What comes back has the arrays in memory, and says whether they were
   /// stored.

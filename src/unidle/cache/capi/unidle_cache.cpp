@@ -3,7 +3,6 @@
 #include "unidle/cache/capi/unidle_cache.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -33,10 +32,6 @@ struct unidle_entry {
   cache::Entry entry;
   std::string layout;
 };
-
-static_assert(sizeof(std::atomic<uint32_t>) == sizeof(uint32_t) && sizeof(std::atomic<uint8_t>) == sizeof(uint8_t),
-              "counters are handed out as plain numbers");
-static_assert(cache::Counters::kMostHits == 3, "unidle_cache.h and _cache.py say so");
 
 namespace {
 
@@ -177,22 +172,6 @@ UNIDLE_API int unidle_cache_key_of(int kind, const void* name, size_t size, uint
 
 UNIDLE_API int unidle_cache_get(unidle_cache* cache, int kind, const void* name, size_t size, unidle_found* found) {
   return guarded(-1, [&] { return hand_out_if_there(cache->store.get(named(kind, name, size)), found); });
-}
-
-UNIDLE_API int unidle_cache_watch(unidle_cache* cache, int kind, const void* name, size_t size,
-                                  unidle_watched* watched) {
-  return guarded(-1, [&] {
-    const cache::Key key = named(kind, name, size);
-    *watched = {};
-    if (const auto counters = cache->store.counters(key)) {
-      watched->pressure = reinterpret_cast<const uint32_t*>(counters->pressure);
-      watched->generation = reinterpret_cast<const uint32_t*>(counters->generation);
-      watched->hits = reinterpret_cast<uint8_t*>(counters->hits);
-      watched->room = cache->store.room_for_kept();
-      watched->seen = counters->generation->load(std::memory_order_acquire);  // before the entry is looked for
-    }
-    return hand_out_if_there(cache->store.get(key), &watched->found);
-  });
 }
 
 UNIDLE_API int unidle_cache_peek(unidle_cache* cache, const uint8_t* key, unidle_found* found) {

@@ -45,20 +45,6 @@ typedef struct {
 } unidle_found;
 /* 1: it is there; 0: it is not; negative: failed. */
 int unidle_cache_get(unidle_cache* cache, int kind, const void* name, size_t size, unidle_found* found);
-/* The same for those who keep the arrays and ask for them again and again. As long as *generation is `seen` and
- * *pressure what it was, they need not ask: what they have is the entry. Each time that they take it so, they add one
- * to *hits, up to 3, since eviction goes by that. When *pressure changes, somebody needs room, and they let go of all
- * that they keep. `room`: the most bytes that they may keep. The three lie in shared memory, valid until the cache is
- * closed; they are NULL where the cache cannot be written. */
-typedef struct {
-  unidle_found found;
-  const uint32_t* pressure;
-  const uint32_t* generation;
-  uint8_t* hits;
-  uint64_t room;
-  uint32_t seen;
-} unidle_watched;
-int unidle_cache_watch(unidle_cache* cache, int kind, const void* name, size_t size, unidle_watched* watched);
 /* The same for a walk over all entries, of which none counts as used. */
 int unidle_cache_peek(unidle_cache* cache, const uint8_t* key, unidle_found* found);
 void unidle_entry_release(unidle_entry* entry);

@@ -32,7 +32,7 @@ void* map_shared(const std::filesystem::path& path, std::size_t bytes) {
 
 }  // namespace
 
-Board::Board(const std::filesystem::path& path) : memory_(map_shared(path, kBytes)), shared_(memory_ != nullptr) {
+Board::Board(const std::filesystem::path& path) : memory_(map_shared(path, kBytes)) {
   if (memory_ == nullptr) {
     memory_ = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory_ == MAP_FAILED) {

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <filesystem>
 
-#include "unidle/cache/counters.h"
 #include "unidle/cache/key.h"
 
 namespace unidle::cache::detail {
@@ -35,25 +34,17 @@ class Board {
   std::uint32_t pressure() const { return pressure_->load(std::memory_order_relaxed); }
   void raise_pressure() { pressure_->fetch_add(1, std::memory_order_relaxed); }
 
-  /// Where they lie; valid as long as this.
-  Counters counters(const Key& key) const {
-    return {pressure_, &generations_[generation_slot(key)], &hits_[hit_slot(key)]};
-  }
-
-  bool shared() const { return shared_; }
-
  private:
   static constexpr std::size_t kGenerations = 1 << 16;
   static constexpr std::size_t kHits = 1 << 22;
   static constexpr std::size_t kHead = 4096;
   static constexpr std::size_t kBytes = kHead + kGenerations * sizeof(std::uint32_t) + kHits;
-  static constexpr unsigned kMostHits = Counters::kMostHits;
+  static constexpr unsigned kMostHits = 3;
 
   static std::size_t generation_slot(const Key& key) { return key.prefix() % kGenerations; }
   static std::size_t hit_slot(const Key& key) { return (key.prefix() >> 20) % kHits; }
 
   void* memory_ = nullptr;
-  bool shared_ = false;
   std::atomic<std::uint32_t>* pressure_ = nullptr;
   std::atomic<std::uint32_t>* generations_ = nullptr;
   std::atomic<std::uint8_t>* hits_ = nullptr;

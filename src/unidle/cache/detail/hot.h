@@ -24,7 +24,6 @@ class HotEntries {
   void insert(const Key& key, const Entry& entry, std::uint32_t generation);
   /// Lets go of all that nobody else holds.
   void release();
-  std::uint64_t max_bytes() const { return shard_bytes_ * kShards; }
 
  private:
   static constexpr std::size_t kShards = 16;

@@ -35,10 +35,6 @@ class State {
 
   std::optional<Entry> get(const Key& key);
   std::optional<Entry> peek(const Key& key);
-  std::optional<Counters> counters(const Key& key) const {
-    return board_ ? std::optional(board_->counters(key)) : std::nullopt;
-  }
-  std::uint64_t room_for_kept() const { return hot_.max_bytes(); }
   std::vector<Key> keys(std::size_t part) const;
   /// The most that store() takes at a time: each has an open file until it is done.
   static constexpr std::size_t kMostTogether = 128;
