@@ -1,25 +1,9 @@
 #include "unidle/diagnose/configured/argument_words.h"
 
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 
 namespace unidle::diagnose {
 namespace {
-
-using ::testing::ElementsAre;
-
-TEST(ArgumentWords, ShortAndAbbreviatedOptionsAreWrittenOut) {
-  const std::string scripts = "p.add_argument('-b', '--batch-size')\np.add_argument('--lr')\n";
-  EXPECT_THAT(with_long_options({"python", "train.py", "-b", "16", "--lr", "1"}, scripts),
-              ElementsAre("python", "train.py", "--batch-size", "16", "--lr", "1"));
-  EXPECT_THAT(with_long_options({"python", "train.py", "-b16", "--batch=8"}, scripts),
-              ElementsAre("python", "train.py", "--batch-size=16", "--batch-size=8"));
-  EXPECT_THAT(with_long_options({"python", "-b", "train.py", "-x"}, scripts),
-              ElementsAre("python", "-b", "train.py", "-x"))
-      << "python's own, and one that nobody has";
-  EXPECT_THAT(with_long_options({"python", "train.py", "-b", "1"}, scripts + "q.add_argument('-b', '--beta')\n"),
-              ElementsAre("python", "train.py", "-b", "1"))
-      << "two parsers have it";
-}
 
 TEST(ArgumentWords, AnArgumentHasTheNameOfItsLastPart) {
   EXPECT_EQ(argument_name("--batch-size"), "batch_size");

@@ -127,6 +127,8 @@ Layer from_files(const std::vector<fs::path>& files, const fs::path& folder, con
           one.said_by = is_default ? "default" : "file";
         } else if (config.format() == knobs::Format::kPython) {
           one.constant = argument_name(value.path);
+          one.argument = lower(one.constant);  // mostly the default of the argument of that name
+          one.said_by = "file";
         }
         if (!one.constant.empty() && one.constant == value.path && is_changed(config.text(), one.constant)) {
           layer[knob] = std::nullopt;
@@ -183,7 +185,7 @@ std::optional<record::Setting> device_asked(const std::vector<std::string>& comm
 std::vector<record::Setting> configured_settings(const std::vector<std::string>& command, const fs::path& folder) {
   const ConfiguredFiles files = configured_files(command, folder);
   const std::string scripts = text_of_scripts(files);
-  Layer settings = from_command(with_long_options(command, scripts));
+  Layer settings = from_command(command);
   settings.merge(from_files(files.configurations, folder, scripts));
   settings.merge(from_files(files.scripts, folder, ""));
   std::vector<record::Setting> found;

@@ -126,26 +126,6 @@ TEST_F(Configured, TheCommandLineGoesBeforeFilesAndTheseBeforeTheScript) {
                           "loader.workers=2 a.yaml:1 configured"));
 }
 
-TEST_F(Configured, ShortOptionsAreTheLongOnesBesideThem) {
-  write("train.py",
-        "p.add_argument('-b', '--batch-size', default=256, type=int)\n"
-        "p.add_argument('--workers', '-j', default=4, type=int)\n");
-  for (const std::vector<std::string>& words :
-       std::vector<std::vector<std::string>>{{"-b", "16", "-j", "2"},
-                                             {"-b16", "-j2"},
-                                             {"-b=16", "--workers=2"},
-                                             {"--batch", "16", "--work", "2"},
-                                             {"-b", "8", "-j", "9", "--batch-size=16", "--workers", "2"}}) {
-    std::vector<std::string> command = {"python", "train.py"};
-    command.insert(command.end(), words.begin(), words.end());
-    EXPECT_THAT(settings(command),
-                ElementsAre("batch.size=16 --batch-size configured", "loader.workers=2 --workers configured"))
-        << words.front();
-  }
-  EXPECT_THAT(settings({"python", "-b", "train.py"}), Contains("batch.size=256 train.py:1 configured"))
-      << "Python's own";
-}
-
 TEST_F(Configured, WhatTheScriptsAssignToIsLeftOut) {
   const std::string option = "p.add_argument('--batch-size', default=256, type=int)\n";
   for (const char* line : {"args.batch_size = int(args.batch_size / n)\n", "args.batch_size //= n\n",
@@ -190,7 +170,7 @@ TEST_F(Configured, ArgumentsThatTheProgramParsesAreNamed) {
     }
   }
   EXPECT_THAT(named, ElementsAre("batch.size default batch_size", "loader.pin_memory file pin_memory",
-                                 "precision.amp word use_amp"));
+                                 "loader.workers file num_workers", "precision.amp word use_amp"));
 }
 
 TEST_F(Configured, AModuleThatIsRunByItsName) {
@@ -220,7 +200,7 @@ TEST_F(Configured, WhatIsOverruledOnPurposeIsNotRecorded) {
     told.push_back(setting.knob);
   }
   EXPECT_THAT(told, ElementsAre("cpu.threads"));
-  EXPECT_EQ(settings_told({"python", "train.py"}, folder(), environment, {}).size(), 3U);
+  EXPECT_EQ(settings_told({"python", "train.py"}, folder(), environment, {}).size(), 4U);
 }
 
 TEST_F(Configured, WhatCannotBeReadIsLeftOut) {
