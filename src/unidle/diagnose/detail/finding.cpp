@@ -228,9 +228,10 @@ void add_source(const Context& context, Finding& finding) {
     finding.evidence.push_back(source.note);
   }
   if (source.left.empty() && !source.patch.empty()) {
-    Fix fix = make_fix(context, "loader.replace", true,
-                       "take the samples from unidle.data: review these lines, which nobody has tried yet, then compare a "
-                       "run that has them with this one");
+    Fix fix =
+        make_fix(context, "loader.replace", true,
+                 "take the samples from unidle.data: review these lines, which nobody has tried yet, then compare a "
+                 "run that has them with this one");
     fix.from = false;
     fix.by_hand = true;  // what is drawn at random is drawn in another order: not without being asked for
     fix.patch = source.patch;
