@@ -1,4 +1,4 @@
-// What a loader delivers.
+// A batch delivered by a loader.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 namespace unidle::data {
 
 struct ItemTiming {
-  std::int64_t item = 0;      // the first one
-  std::int64_t items = 1;     // that were made at once
+  std::int64_t item = 0;      // the first item
+  std::int64_t items = 1;     // number of items made together
   std::int64_t start_ns = 0;  // CLOCK_MONOTONIC
   std::int64_t duration_ns = 0;
   std::uint64_t bytes = 0;
@@ -21,31 +21,30 @@ namespace detail {
 struct Slot;
 }
 
-/// A filled slot, held until the object dies; then the slot goes back to the workers. Must not outlive its loader.
+/// A filled slot, held until destroyed; then the slot returns to the workers. Must not outlive its loader.
 class Batch {
  public:
   Batch(Batch&&) noexcept;
   Batch& operator=(Batch&&) noexcept;
   ~Batch();
-  /// That it holds; fewer than places() where samples were left out (ErrorPolicy::kSkip).
+  /// Number of samples in this batch; less than places() when samples were left out (ErrorPolicy::kSkip).
   std::int64_t samples() const;
-  /// Samples of the order that it stands for.
+  /// Number of samples that this batch covers in the order.
   std::int64_t places() const;
-  /// Global number of the first sample, on all ranks together: epoch = first_sample() / samples_per_epoch.
+  /// Global number of the first sample, across all ranks: epoch = first_sample() / samples_per_epoch.
   std::int64_t first_sample() const;
-  /// The epoch of the first sample, and how many samples all ranks deliver before it in that epoch.
+  /// The epoch of the first sample, and the number of samples that all ranks deliver before it in that epoch.
   std::int64_t epoch() const;
   std::int64_t epoch_offset() const;
-  /// All samples of one field, one after the other: [samples, shape...].
+  /// All samples of one field, contiguous: [samples, shape...].
   std::byte* field(std::size_t index) const;
-  /// The first extent of a ragged field in this batch: of the longest sample that it stands for.
+  /// The first extent of a ragged field in this batch: that of its longest sample.
   std::int64_t extent(std::size_t index) const;
-  /// The first extent of each sample of a ragged field; what lies behind it, up to extent(), is filled up. Empty where
-  /// the field is not ragged.
+  /// The first extent of each sample of a ragged field; the rest, up to extent(), is padding. Empty for other fields.
   std::span<const std::int64_t> extents(std::size_t index) const;
-  /// The memory of all fields, now the caller's, who gives it back to the loader's allocator (field_bytes() of the
-  /// loader). The slot gets other memory; where the allocator throws, the batch keeps what it has. Not from several
-  /// threads at once.
+  /// Transfers the memory of all fields to the caller, who must release it to the loader's allocator (sizes:
+  /// field_bytes() of the loader). The slot gets new memory; if the allocator throws, the batch is unchanged. Not
+  /// thread-safe.
   std::vector<std::byte*> take();
   /// How each item of this batch was made, for the probe.
   std::span<const ItemTiming> timings() const;

@@ -1,4 +1,4 @@
-// Memory that goes round: from a loader's slots to whoever takes batches, and back.
+// Recycles memory between a loader's slots and the callers that take batches.
 #pragma once
 
 #include <cstddef>
@@ -11,16 +11,15 @@
 
 namespace unidle::data {
 
-/// Page-aligned host memory, kept for the next one who asks for as much. It holds no more than was in use at once, and
-/// nothing after close(); what is discarded is freed. Whoever has memory of it keeps the pool alive (by shared_ptr).
-/// Thread-safe. In a process that was forked from its own, release() does nothing: the lock may be held by a thread
-/// that is not there.
+/// Page-aligned host memory, kept for the next allocation of the same size. Holds at most the peak of memory in use,
+/// and nothing after close(); discarded memory is freed. Users of its memory keep the pool alive (shared_ptr).
+/// Thread-safe. In a forked child, release() does nothing: a thread that does not exist there may hold the lock.
 ///
-/// A lender's memory is taken before the host's own, and stays the lender's: it is never freed, and goes round until
-/// close() even where it is discarded, since page-locked memory is dear to get and to free.
+/// Memory from a lender is preferred to host memory and stays the lender's: it is never freed, and is reused until
+/// close() even when discarded, because page-locked memory is expensive to allocate and free.
 class BufferPool final : public SlotAllocator {
  public:
-  /// Null where there is none: the host's own is taken then. Called by allocate(), without the lock.
+  /// Returns null when it has no memory; host memory is used instead. Called by allocate(), without the lock.
   using Lender = void* (*)(std::size_t bytes);
 
   explicit BufferPool(Lender lender = nullptr);
@@ -31,13 +30,13 @@ class BufferPool final : public SlotAllocator {
   std::byte* allocate(std::size_t bytes) override;
   void release(std::byte* memory, std::size_t bytes) override;
   void discard(std::byte* memory, std::size_t bytes) override;
-  /// Of a lender's memory 2 GiB: it is taken from all programs of the machine.
+  /// 2 GiB of a lender's memory: page-locked memory is unavailable to all other programs.
   std::uint64_t most_bytes() const override;
-  /// Whether the memory is lent; then it is the lender's again, as if it had never been allocated.
+  /// Returns true when the memory is lent; it is then the lender's again, as if never allocated.
   bool take_back(std::byte* memory);
-  /// What is given back from now on is freed.
+  /// From now on, released memory is freed.
   void close();
-  /// That it keeps for the next ones.
+  /// Bytes kept for reuse.
   std::size_t idle_bytes();
 
  private:

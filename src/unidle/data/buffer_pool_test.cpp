@@ -17,7 +17,7 @@ using testing::NumberSource;
 
 constexpr std::size_t kBytes = 4096;
 
-/// Lends as often as it is told to; memory of its own, which nobody else may free.
+/// Lends a set number of times, from its own memory that nobody else may free.
 struct Lending {
   static inline std::array<std::array<std::byte, kBytes>, 4> blocks;
   static inline std::size_t left = 0;
@@ -35,14 +35,14 @@ TEST(BufferPoolTest, LentMemoryGoesRoundAndIsNeverFreed) {
   std::byte* const second = pool.allocate(kBytes);
   EXPECT_TRUE(Lending::has(first));
   EXPECT_TRUE(Lending::has(second));
-  std::byte* const own = pool.allocate(kBytes);  // there is no more to lend
+  std::byte* const own = pool.allocate(kBytes);  // the lender has no more
   EXPECT_FALSE(Lending::has(own));
   pool.discard(first, kBytes);
   EXPECT_EQ(pool.allocate(kBytes), first) << "what was discarded went to nobody";
   pool.discard(own, kBytes);
   pool.release(first, kBytes);
   pool.close();
-  pool.release(second, kBytes);  // frees what is not lent: the sanitizer would say so
+  pool.release(second, kBytes);  // frees memory that is not lent; the sanitizer would report lent memory
 }
 
 TEST(BufferPoolTest, LentMemoryThatIsTakenBackIsNobodysAnyMore) {

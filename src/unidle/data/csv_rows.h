@@ -1,4 +1,4 @@
-// Comma-separated values, record by record (RFC 4180).
+// Parses comma-separated values record by record (RFC 4180).
 #pragma once
 
 #include <cstddef>
@@ -9,22 +9,22 @@
 
 namespace unidle::data {
 
-/// Fields may be quoted, with commas, line ends and doubled quotes inside. Lines end with LF or CRLF; a byte order mark
-/// and empty lines are passed over. Throws kInput with "subject:line" for a quote that is not closed and for text
-/// behind a closed one.
+/// Fields may be quoted and then contain commas, line ends and doubled quotes. Lines end with LF or CRLF; a byte order
+/// mark and empty lines are skipped. Throws kInput with "subject:line" for an unclosed quote and for text after a
+/// closing quote.
 class CsvRows {
  public:
-  /// `line`: the number of the text's first line in its file; only a first line has a byte order mark.
+  /// `line`: line number of the text's start in its file; only line 1 may have a byte order mark.
   CsvRows(std::string_view text, std::string subject, char delimiter = ',', std::int64_t line = 1);
 
-  /// The next record into fields(); false at the end.
+  /// Reads the next record into fields(); returns false at the end.
   bool next();
   const std::vector<std::string>& fields() const { return fields_; }
-  /// The record as it stands in the text, without its line end.
+  /// The record's raw text, without its line end.
   std::string_view record() const { return text_.substr(record_at_, at_ - record_at_); }
-  /// After a throw: on to what follows the next line feed.
+  /// After an exception: continues behind the next line feed.
   void skip_line();
-  /// Of the record's first byte, from 1.
+  /// Line of the record's first byte, from 1.
   std::int64_t line() const { return record_line_; }
   const std::string& subject() const { return subject_; }
 

@@ -98,7 +98,7 @@ void require_spng(int result, std::string_view subject) {
   }
 }
 
-/// Whether the chunks lead to a whole IEND; libspng does not mind when that one is cut off.
+/// True when the chunks lead to a complete IEND; libspng accepts a truncated one.
 bool has_end(std::span<const std::byte> bytes) {
   constexpr std::size_t kFrame = 12;  // length, type, CRC
   const std::uint8_t* data = data_of(bytes);
@@ -115,8 +115,8 @@ bool has_end(std::span<const std::byte> bytes) {
   return false;
 }
 
-/// Whether the file is long enough to hold its pixels at deflate's best, 1032:1, so that a damaged size does not make
-/// us ask for memory that the file could never fill.
+/// True when the file is large enough for its pixels at deflate's maximum ratio, 1032:1, so that a damaged size does
+/// not cause a huge allocation.
 bool can_hold_pixels(std::span<const std::byte> bytes, const ImageInfo& info) {
   const std::uint8_t bit_depth = data_of(bytes)[24];
   const std::uint8_t colour_type = data_of(bytes)[25];
@@ -145,7 +145,7 @@ void decode_spng(std::span<const std::byte> bytes, const ImageInfo& info, std::s
 }
 
 UniqueFd open_file(const std::string& path) {
-  // Not blocking: a pipe between the pictures must not make a loader wait for ever.
+  // Non-blocking: a pipe among the pictures must not block a loader forever.
   UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd) {
     throw system_error(ErrorCode::kInput, path, "cannot be opened", errno);

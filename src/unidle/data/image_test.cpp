@@ -21,7 +21,7 @@ using testing::encode_any_png;
 using testing::PngShape;
 using testing::test_picture;
 
-constexpr bool kBoth[] = {false, true};  // the fast way and libspng alone
+constexpr bool kBoth[] = {false, true};  // the fast decoder, and libspng alone
 
 ImageDecoder decoder(bool only_reference) {
   ImageDecoder result;
@@ -29,7 +29,7 @@ ImageDecoder decoder(bool only_reference) {
   return result;
 }
 
-/// The region's pixels, rows packed.
+/// The region's pixels, without row padding.
 std::vector<std::uint8_t> region_of(const ImageDecoder::View& view) {
   std::vector<std::uint8_t> pixels;
   for (int row = 0; row < view.region.height; ++row) {
@@ -45,7 +45,7 @@ std::vector<std::uint8_t> region_of(const Picture& picture, const Region& region
   return region_of({{}, region, picture.pixels.data() + corner, stride});
 }
 
-/// The code and subject of what decoding throws; kInternal when it throws nothing.
+/// The code and subject of the error that decoding throws; kInternal when it throws nothing.
 ErrorCode failure(ImageDecoder& decoder, const std::string& file, std::string* message = nullptr) {
   try {
     decoder.decode(bytes_of(file), "some/file.png");
@@ -221,7 +221,7 @@ TEST(ImageDamageTest, EveryFlippedBitFailsOrDoesNotMatter) {
 }
 
 TEST(ImageDamageTest, DamageBehindRightChecksumsIsSurvived) {
-  // Reaches inflation and filters with nonsense; pixels may come out, memory must stay whole.
+  // Feeds nonsense to inflation and filters; pixels may come out, memory must stay intact.
   const std::string file = encode_png(test_picture(40, 40));
   CounterRandom random{17};
   for (const bool reference : kBoth) {
@@ -305,7 +305,8 @@ TEST(ImageJpegTest, IsNearTheOriginal) {
 TEST(ImageJpegTest, TruncationsFail) {
   const std::string file = encode_jpeg(test_picture(50, 40));
   ImageDecoder some;
-  for (std::size_t length = 0; length + 2 < file.size(); ++length) {  // without the end marker all pixels are there
+  for (std::size_t length = 0; length + 2 < file.size();
+       ++length) {  // without the end marker all pixels are still present
     ASSERT_EQ(failure(some, file.substr(0, length)), ErrorCode::kInput) << length << " of " << file.size();
   }
 }

@@ -37,7 +37,7 @@ struct Loader::Impl {
   void work(int thread);
   void check_not_held(std::int64_t batch_index);
   void make_in_calling_thread(std::int64_t batch_index);
-  /// For so long at most, when there is a limit; whether the batch is complete.
+  /// Waits at most `limit`, if given; returns whether the batch is complete.
   bool wait_for(std::int64_t batch_index, std::optional<std::chrono::nanoseconds> limit);
   void count(const detail::Slot& slot);
   Batch hand_over(detail::Slot& slot);
@@ -48,14 +48,14 @@ struct Loader::Impl {
   const std::int64_t look_ahead;  // units
   const int workers;
   detail::SlotRing ring;
-  mutable std::vector<detail::StageSums> stages;  // of the calling thread, and of each worker
+  mutable std::vector<detail::StageSums> stages;  // of the calling thread and of each worker
   std::vector<detail::WaitSum> waits;             // of each worker
   std::int64_t next_batch = 0;
   std::int64_t skipped = 0;
   LoaderWork delivered;
-  std::deque<detail::ItemMaker> makers;    // of the calling thread, and of each worker
-  std::int64_t own_unit = 0;               // next one, without workers
-  std::atomic<std::int64_t> next_unit{0};  // with workers
+  std::deque<detail::ItemMaker> makers;    // of the calling thread and of each worker
+  std::int64_t own_unit = 0;               // next unit, without workers
+  std::atomic<std::int64_t> next_unit{0};  // next unit, with workers
   detail::Crew crew;
   std::optional<detail::Pacing> pacing;  // with kAutoWorkers
 };
@@ -113,7 +113,7 @@ void Loader::Impl::work(int thread) {
 }
 
 void Loader::Impl::check_not_held(std::int64_t batch_index) {
-  // Items of this batch may reach so far; a slot that the user holds would be waited for in vain.
+  // Items of this batch may reach this far; waiting for a slot that the user holds would never end.
   const std::int64_t last = plan.last_batch(plan.end_position(batch_index) - 1);
   if (!ring.is_open(last)) {
     throw Error(ErrorCode::kUsage, "loader",
@@ -183,7 +183,7 @@ Batch Loader::next() {
   }
   impl.wait_for(index, std::nullopt);
   if (slot.failed.error) {
-    std::rethrow_exception(slot.failed.error);  // the batch stays due: every further call says the same, or pass_over()
+    std::rethrow_exception(slot.failed.error);  // the next call rethrows, until pass_over()
   }
   impl.skipped += slot.skipped.load(std::memory_order_relaxed);
   return impl.hand_over(slot);
@@ -200,7 +200,7 @@ std::optional<Batch> Loader::pass_over() {
 bool Loader::ready() const { return impl_->ring.is_complete(impl_->next_batch); }
 
 bool Loader::wait(std::chrono::nanoseconds limit) {
-  // Without workers next() does the work; where batches are held for too long, it is next() that says so.
+  // Without workers next() does the work. When the user holds too many batches, next() throws.
   return impl_->workers == 0 || !impl_->ring.is_open(impl_->next_batch) || impl_->wait_for(impl_->next_batch, limit);
 }
 

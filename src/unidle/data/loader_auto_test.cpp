@@ -1,4 +1,4 @@
-// Workers that come and go by themselves.
+// Workers that are added and removed automatically.
 #include <gtest/gtest.h>
 
 #include <thread>
@@ -20,7 +20,7 @@ TEST(LoaderAutoTest, DeliversWhatAnyNumberOfWorkersDoes) {
     EXPECT_GE(loader.workers(), 1);
     for (int round = 0; round < 8; ++round) {
       ASSERT_EQ(take(loader, 50), take(plain, 50)) << round;
-      std::this_thread::sleep_for(std::chrono::milliseconds(60));  // a window ends, with another share of waiting
+      std::this_thread::sleep_for(std::chrono::milliseconds(60));  // ends a window, with a different share of waiting
     }
   }
 }
@@ -35,10 +35,10 @@ TEST(LoaderAutoTest, ASlowConsumerIsServedByOneWorkerThatIsNotAheadOfTheDepth) {
     ++taken;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   };
-  while (loader.active_workers() > 1 || loader.depth() > 4) {  // the test's time is limited by whoever runs it
+  while (loader.active_workers() > 1 || loader.depth() > 4) {  // the test's time limit bounds this loop
     step();
   }
-  for (int i = 0; i < 40; ++i) {  // until what was made ahead before is taken
+  for (int i = 0; i < 40; ++i) {  // until the batches prefetched earlier are taken
     step();
   }
   const std::int64_t ahead = source.reads() / kBatch - taken;

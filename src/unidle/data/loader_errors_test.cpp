@@ -1,4 +1,4 @@
-// What becomes of samples that cannot be read, and of options that make no sense.
+// Handling of unreadable samples and invalid options.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ TEST(LoaderErrorTest, ReachesTheBatchThatIsDueAndStays) {
         FAIL() << workers;
       } catch (const Error& error) {
         EXPECT_EQ(error.code(), ErrorCode::kInput);
-        EXPECT_EQ(error.subject(), "item 9");  // the earliest, whichever failed first
+        EXPECT_EQ(error.subject(), "item 9");  // the earliest, regardless of which failed first
       }
     }
   }
@@ -79,7 +79,7 @@ TEST(LoaderErrorTest, ABatchThatFailedIsPassedOver) {
 
 TEST(LoaderErrorTest, AnItemFailsEveryBatchThatHasASampleOfIt) {
   for (const int workers : {0, 1, 4}) {
-    const DamagedSource source(6, 3, {1});  // samples 3, 4, 5: of the first and of the second batch
+    const DamagedSource source(6, 3, {1});  // samples 3, 4, 5: in the first and the second batch
     Loader loader(source, {.batch = 4, .workers = workers, .shuffle = false, .epoch_end = EpochEnd::kShort});
     for (int batch = 0; batch < 2; ++batch) {
       EXPECT_THROW(loader.next(), Error) << batch;

@@ -1,4 +1,4 @@
-// What memory a loader takes, and when.
+// How much memory a loader takes, and when.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -95,7 +95,7 @@ TEST(LoaderBudgetTest, TwoBatchesThatDoNotFitAreToldWithWhatWouldFit) {
     EXPECT_EQ(error.subject(), "loader option max_bytes");
     EXPECT_THAT(error.what(), ::testing::HasSubstr("max_bytes=" + std::to_string(2 * kBatchBytes)));
   }
-  const NumberSource straddling(10, 3);  // an item reaches two batches
+  const NumberSource straddling(10, 3);  // an item spans two batches
   EXPECT_THROW(Loader(straddling, {.batch = 4, .max_bytes = 2 * kBatchBytes}), Error);
   Loader enough(straddling, {.batch = 4, .workers = 2, .max_bytes = 3 * kBatchBytes});
   EXPECT_EQ(take(enough, 10).size(), 40u);

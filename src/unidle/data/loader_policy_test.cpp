@@ -1,4 +1,4 @@
-// Samples that cannot be read: what each policy delivers, for any number of ranks and workers.
+// Unreadable samples: what each policy delivers, for any number of ranks and workers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -60,13 +60,13 @@ class PolicyTest : public ::testing::TestWithParam<DamagedShape> {
     return delivered;
   }
 
-  /// Calls `check(clean, delivered)` with what each rank of each world gets of sound and of damaged data.
+  /// Calls `check(clean, delivered)` with the output of each rank of each world for intact and for damaged data.
   template <typename Check>
   void for_each_rank(ErrorPolicy policy, const Check& check) const {
     const TellingSource sound(GetParam().items, GetParam().per_item, GetParam().grain);
     for (const EpochEnd end : {EpochEnd::kSpan, EpochEnd::kShort, EpochEnd::kDrop}) {
       for (const int world : {1, 2, 3}) {
-        std::set<std::vector<std::int64_t>> places;  // of all ranks: the same
+        std::set<std::vector<std::int64_t>> places;  // the same on all ranks
         for (int rank = 0; rank < world; ++rank) {
           const Delivered clean = deliver(sound, ErrorPolicy::kFail, end, 0, rank, world);
           const Delivered delivered = deliver(source_, policy, end, 0, rank, world);
@@ -111,7 +111,7 @@ TEST_P(PolicyTest, SkipLeavesOutTheDamagedAndNothingElse) {
       }
       all.insert(all.end(), clean.batches[i].begin(), clean.batches[i].end());
     }
-    if (GetParam().items % 6 == 0) {  // then no rank takes an item twice in an epoch
+    if (GetParam().items % 6 == 0) {  // no rank repeats an item in an epoch
       ASSERT_EQ(delivered.skipped, damaged_items(all));
     }
   });
@@ -137,7 +137,7 @@ TEST_P(PolicyTest, ReplaceKeepsTheSizesAndTheSound) {
   });
 }
 
-/// However the damage lies: all of it in the share of one rank, or that whole share.
+/// All damage is in the share of one rank, or is that whole share.
 TEST_P(PolicyTest, RanksHaveEquallyManyBatchesWhereOneHasAllTheDamage) {
   for (const std::int64_t world : {2, 3}) {
     for (const bool whole_share : {false, true}) {

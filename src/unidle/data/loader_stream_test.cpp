@@ -1,5 +1,5 @@
-// Which samples a loader delivers, and in what batches: ends of epochs, ranks, rows that are made together, fields
-// whose samples differ in length, and memory that is taken out of batches.
+// Which samples a loader delivers in which batches: ends of epochs, ranks, gathered rows, ragged fields, and memory
+// taken out of batches.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ using testing::told_samples;
 using testing::ToldSample;
 using testing::ToldSamples;
 
-/// Batches of the stream's first `epochs` epochs, the one that it starts in included.
+/// Batches of the stream's first `epochs` epochs, including the one it starts in.
 std::vector<ToldSamples> take_epochs(Loader& loader, int epochs) {
   const std::int64_t count = loader.batches_in_first_epoch() + (epochs - 1) * loader.batches_per_epoch();
   std::vector<ToldSamples> batches;
@@ -41,7 +41,7 @@ ToldSamples joined(const std::vector<ToldSamples>& batches) {
   return all;
 }
 
-/// The order that a rank of one sees.
+/// The order seen by a single rank.
 ToldSamples whole_epoch(const Source& source, std::int64_t epoch, std::uint64_t seed = 3) {
   ToldSamples samples;
   for (std::int64_t index = 0; index < source.items(); ++index) {
@@ -254,7 +254,7 @@ TEST(LoaderRankTest, RefusesRanksOutsideOfTheWorld) {
   EXPECT_THROW(Loader(several, {.start_sample = 6, .rank = 0, .world = 2}), Error);
 }
 
-/// Item i is a run of i % 7 + 1 times the number i, filled up with -1.
+/// Item i repeats the number i (i % 7 + 1) times, padded with -1.
 class RunSource final : public Source {
  public:
   const std::vector<Field>& fields() const override { return fields_; }

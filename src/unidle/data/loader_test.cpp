@@ -136,7 +136,7 @@ TEST(LoaderTest, ASlowItemDelaysOnlyItsOwnBatch) {
   };
   Loader loader(source, {.batch = 4, .workers = 2, .prefetch = 2, .shuffle = false});
   EXPECT_EQ(loader.next().first_sample(), 0);
-  // The other worker finishes all that there are slots for while item 4 hangs: 0..3, 5..19.
+  // The other worker finishes everything that has a slot while item 4 hangs: 0..3, 5..19.
   while (source.reads() < 20) {
     std::this_thread::yield();
   }
@@ -188,7 +188,7 @@ TEST(LoaderTest, TellsWhatItsThreadsSpendTheirTimeOn) {
       const detail::InStage decode(Stage::kDecode);
       spend(200'000);
       if (request.item == 5) {
-        throw Error(ErrorCode::kInput, "item", "is damaged");  // the stages before it go on
+        throw Error(ErrorCode::kInput, "item", "is damaged");  // earlier stages continue
       }
     }
     spend(20'000);
@@ -247,7 +247,7 @@ TEST(LoaderTest, TellsTheSourceWhatItWillReadInTheOrderOfTheStream) {
         EXPECT_EQ(expected.size(), delivered.size() + 7) << "no item is told twice or left out";
         expected.resize(delivered.size());
         EXPECT_EQ(expected, delivered);
-      } else {  // two threads tell, each in order
+      } else {  // two threads report, each in order
         for (const Request& request : delivered) {
           EXPECT_EQ(std::count(expected.begin(), expected.end(), request), 1);
         }
@@ -277,7 +277,7 @@ TEST(LoaderTest, WorkersStopAtTheEndOfTheRing) {
   for (int i = 0; i < 200; ++i) {
     std::this_thread::yield();
   }
-  EXPECT_EQ(source.reads(), 30);  // six slots of five, the held one not given back
+  EXPECT_EQ(source.reads(), 30);  // six slots of five samples, one still held
 }
 
 TEST(LoaderTest, HoldingEveryBatchIsToldRatherThanWaitedFor) {

@@ -28,9 +28,9 @@ WeightedOrder::WeightedOrder(std::span<const double> weights) {
 }
 
 Order::Place WeightedOrder::at(std::uint64_t seed, std::int64_t epoch, std::int64_t index) const {
-  constexpr std::uint64_t kDraw = 0x7765696768747321ULL;  // what is random about samples comes from other words
+  constexpr std::uint64_t kDraw = 0x7765696768747321ULL;  // a different key from the randomness of the samples
   CounterRandom random{seed, static_cast<std::uint64_t>(epoch), static_cast<std::uint64_t>(index), kDraw};
-  // The first sum above what was drawn: never that of an item without weight, whose sum is the one before.
+  // The first cumulative sum above the draw: never an item of weight zero, whose sum equals its predecessor's.
   auto found = std::upper_bound(sums_.begin(), sums_.end(), random.unit() * sums_.back());
   if (found == sums_.end()) {  // the product was rounded up
     found = std::lower_bound(sums_.begin(), sums_.end(), sums_.back());

@@ -1,5 +1,5 @@
-// Orders of an epoch other than each item once: by weight, or with groups apart. Pure functions of (seed, epoch,
-// index), as the loader's own order, so that nothing is kept and a stream may begin anywhere.
+// Other orders of an epoch: by weight, or by group. Like the default order, pure functions of (seed, epoch, index), so
+// nothing is stored and a stream may start anywhere.
 #pragma once
 
 #include <cstdint>
@@ -14,34 +14,34 @@ class Order {
  public:
   struct Place {
     std::int64_t item;   // of the source
-    std::uint64_t seed;  // that what is random about this sample of it comes from
+    std::uint64_t seed;  // seed for the randomness of this sample
   };
 
   virtual ~Order() = default;
-  /// That an epoch has.
+  /// Items in an epoch.
   virtual std::int64_t items() const = 0;
-  /// How many items that the source must have.
+  /// Number of items that the source must have.
   virtual std::int64_t source_items() const = 0;
-  /// So many items that follow each other are one rank's, and one batch.
+  /// This many consecutive items go to one rank and one batch.
   virtual std::int64_t block() const { return 1; }
   virtual Place at(std::uint64_t seed, std::int64_t epoch, std::int64_t index) const = 0;
 
-  /// Items of the source that follow each other.
+  /// Consecutive items of the source.
   struct Run {
     std::int64_t begin;
     std::int64_t end;
   };
-  /// Of an order that goes through the source run by run: how many items a run has. 0: this one does not.
+  /// Items per run, if the order reads the source run by run; otherwise 0.
   virtual std::int64_t run() const { return 0; }
-  /// How many runs are gone through at a time.
+  /// Number of runs that are mixed together.
   virtual std::int64_t window() const { return 0; }
-  /// The run that comes after `number` others of the epoch.
+  /// The run at position `number` of the epoch.
   virtual Run run_at(std::uint64_t, std::int64_t, std::int64_t) const { return {0, 0}; }
 };
 
-/// Each place of the order is drawn by itself, an item as often as its weight says; an epoch has as many places as
-/// there are items. What is random about an item is drawn anew at each of its places. Throws kUsage for weights that
-/// are negative, not finite, or all zero.
+/// Draws each place of the order independently, with probability proportional to the item's weight; an epoch has as
+/// many places as items. Repeated items get different randomness at each place. Throws kUsage for weights that are
+/// negative, not finite, or all zero.
 class WeightedOrder final : public Order {
  public:
   explicit WeightedOrder(std::span<const double> weights);
@@ -51,13 +51,13 @@ class WeightedOrder final : public Order {
   Place at(std::uint64_t seed, std::int64_t epoch, std::int64_t index) const override;
 
  private:
-  std::vector<double> sums_;  // of the weights up to each item
+  std::vector<double> sums_;  // cumulative weights
 };
 
-/// Batches of `batch` items that are all of one group. An epoch has each item of a group once, in an order of its own
-/// unless `shuffle` is false; what fills no batch at the end of a group is left out with `drop_last`, and filled up
-/// with the first ones of the group's order otherwise. Then the batches are shuffled. `groups` has the number of each
-/// item's group, from 0; groups without items are passed over. Throws kUsage for other numbers.
+/// Batches of `batch` items from a single group. An epoch has each item of a group once, shuffled unless `shuffle` is
+/// false; an incomplete last batch of a group is dropped with `drop_last`, otherwise filled with the first items of the
+/// group's order. Then the batches are shuffled. `groups` holds each item's group number, from 0; empty groups are
+/// skipped. Throws kUsage for invalid numbers.
 class GroupedOrder final : public Order {
  public:
   GroupedOrder(std::span<const std::int64_t> groups, std::int64_t batch, bool shuffle, bool drop_last);
@@ -71,8 +71,8 @@ class GroupedOrder final : public Order {
   std::int64_t batch_;
   bool shuffle_;
   std::vector<std::int64_t> members_;       // items, group by group
-  std::vector<std::int64_t> first_member_;  // of each group, and the end
-  std::vector<std::int64_t> first_batch_;   // likewise
+  std::vector<std::int64_t> first_member_;  // start of each group, and the end
+  std::vector<std::int64_t> first_batch_;   // the same for batches
 };
 
 }  // namespace unidle::data

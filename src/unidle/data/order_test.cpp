@@ -14,7 +14,7 @@
 namespace unidle::data {
 namespace {
 
-/// A sample tells its item and the seed that it was made with.
+/// A sample contains its item and the seed it was made with.
 class NumberedSource final : public Source {
  public:
   explicit NumberedSource(std::int64_t items) : items_(items) {}
@@ -153,7 +153,7 @@ TEST(OrderTest, IsTheSameForAnyWorkersRanksAndStart) {
       later.start_sample = start;
       const Told rest = in_one(some_batches(source, later, 8));
       const std::int64_t epoch = order->items();
-      // A short batch at the end of an epoch has made the first stream shorter by what it lacks.
+      // A short batch at the end of an epoch shortens the first stream by its missing samples.
       EXPECT_TRUE(start >= epoch || std::equal(rest.begin(), rest.begin() + std::min<std::int64_t>(32, epoch - start),
                                                expected.begin() + start));
     }

@@ -1,4 +1,4 @@
-// Decoded pictures, kept as long as they fit.
+// A cache of decoded pictures with a fixed budget.
 #pragma once
 
 #include <atomic>
@@ -14,33 +14,32 @@
 
 namespace unidle::data {
 
-/// Keeps decoded pictures under a byte budget, by number. What is in stays in: shuffled training visits every picture
-/// once an epoch, where eviction would throw out the very pictures that come next, and a fixed part is the best one can
-/// keep.
+/// Caches decoded pictures by number, up to a byte budget, and never evicts: shuffled training visits each picture once
+/// per epoch, so eviction would remove pictures that are needed next.
 ///
-/// Thread-safe. A picture that fits is decoded once, however many threads ask at the same time; a hit takes no lock.
+/// Thread-safe. Concurrent requests decode a cacheable picture only once; a hit takes no lock.
 class PictureCache {
  public:
-  /// For pictures 0 to `pictures` - 1. A budget of 0 keeps nothing.
+  /// For pictures 0 to `pictures` - 1. With a budget of 0 nothing is cached.
   PictureCache(std::size_t pictures, std::size_t budget_bytes);
 
-  /// The picture, made by `decode` when it is not there yet; null when it would not fit (`bytes` is its decoded size),
-  /// and then `decode` was not called. Valid as long as the cache. An exception of `decode` reaches the caller, and the
-  /// next one to ask tries again.
+  /// Returns the picture, made by `decode` on a miss. Returns null, without calling `decode`, when it does not fit
+  /// (`bytes` is its decoded size). Valid as long as the cache. An exception of `decode` reaches the caller, and the
+  /// next call tries again.
   const Picture* get(std::size_t picture, std::size_t bytes, const std::function<Picture()>& decode);
 
   std::size_t budget_bytes() const { return budget_bytes_; }
-  /// Held or promised to pictures being decoded.
+  /// Bytes held, or reserved for pictures being decoded.
   std::size_t used_bytes() const { return used_bytes_.load(std::memory_order_relaxed); }
 
  private:
   struct Entry {
     std::atomic<const Picture*> ready{nullptr};
-    std::unique_ptr<const Picture> owned;  // guarded by mutex_, as is busy
+    std::unique_ptr<const Picture> owned;  // guarded by mutex_, like busy
     bool busy = false;
   };
 
-  /// Waits for others; the picture, or null when the caller is to decode it.
+  /// Waits while another thread decodes. Returns the picture, or null when the caller must decode it.
   const Picture* claim(Entry& entry);
   bool reserve(std::size_t bytes);
 

@@ -14,7 +14,7 @@ namespace unidle::data {
 
 namespace {
 
-// What is random here comes from other words than what is random about samples.
+// A different key from the randomness of the samples.
 constexpr std::uint64_t kRuns = 0x72756e732072756eULL;
 constexpr std::uint64_t kRest = 0x7265737420727573ULL;
 constexpr std::uint64_t kWindow = 0x77696e646f772072ULL;
@@ -60,7 +60,7 @@ Order::Run RunOrder::run_at(std::uint64_t seed, std::int64_t epoch, std::int64_t
 
 Order::Place RunOrder::at(std::uint64_t seed, std::int64_t epoch, std::int64_t index) const {
   const std::int64_t place = place_of_rest(seed, epoch);
-  // The short run can only bring a place further on than its number of whole runs says, and by one window at most.
+  // The short run can only shift a place forward from where whole runs would put it, and by at most one window.
   std::int64_t window = index / (window_ * run_);
   if (index >= start((window + 1) * window_, place)) {
     ++window;

@@ -1,4 +1,4 @@
-// A shuffled order that storage can be read in: run by run.
+// A shuffled order with sequential reads: run by run.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace unidle::data {
 
-/// The source is cut into runs of `run` items that follow each other (the last one may be shorter). An epoch takes the
-/// runs in a shuffled order, `window` of them at a time, and shuffles all items of a window. Each item comes once.
+/// Splits the source into runs of `run` consecutive items (the last one may be shorter). An epoch shuffles the runs,
+/// takes `window` of them at a time, and shuffles all items of a window. Each item comes once.
 ///
-/// How well that shuffles: an item may come anywhere in the epoch, but all items of its run come with it, within the
-/// `window * run` places of one window; a batch has items of about `window` runs, where an order of the whole epoch has
-/// them of all. With a window of all runs it is such an order.
+/// Quality of the shuffle: an item may come anywhere in the epoch, but the other items of its run are in the same
+/// window of `window * run` places. A batch mixes items of about `window` runs, where a full shuffle mixes all runs.
+/// With a window of all runs it is a full shuffle.
 class RunOrder final : public Order {
  public:
   /// Throws kUsage for numbers below 1.
@@ -26,9 +26,9 @@ class RunOrder final : public Order {
   Run run_at(std::uint64_t seed, std::int64_t epoch, std::int64_t number) const override;
 
  private:
-  /// Where the short run stands in the epoch; beyond all where there is none.
+  /// Position of the short run in the epoch; past the end when there is none.
   std::int64_t place_of_rest(std::uint64_t seed, std::int64_t epoch) const;
-  /// Items of the runs that come before it.
+  /// Number of items in the runs before it.
   std::int64_t start(std::int64_t number, std::int64_t place_of_rest) const;
 
   std::int64_t items_;

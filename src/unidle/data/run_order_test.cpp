@@ -102,7 +102,7 @@ TEST(RunOrderQualityTest, EpochsSeedsAndWindowsDiffer) {
 }
 
 TEST(RunOrderQualityTest, ABatchIsAsMixedAsItsWindow) {
-  // Files sorted by class: what a batch has of one class varies as if it were drawn of `window` runs.
+  // Files sorted by class: classes in a batch vary as if drawn from `window` runs.
   constexpr std::int64_t kBatch = 64;
   const auto spread = [](const auto& item_at) {
     double sum = 0;
@@ -135,7 +135,7 @@ TEST(RunOrderQualityTest, RefusesNumbersBelowOne) {
   }
 }
 
-/// Notes what is told to come.
+/// Records which runs are announced.
 class ToldSource final : public testing::NumberSource {
  public:
   explicit ToldSource(std::int64_t items, std::int64_t run = 0) : NumberSource(items, 1), run_(run) {}
@@ -164,7 +164,8 @@ TEST(RunOrderLoaderTest, AnItemIsReadAheadOnceAnEpochBeforeItComes) {
         std::int64_t told[3];
         std::memcpy(told, batch.field(0), sizeof told);
         ASSERT_GE(source.told[told[1]], epoch + 1) << "of rank " << rank << " of " << world;
-        // The window ahead may be the next epoch's; at the wrap of an epoch that ranks do not divide it is told again.
+        // The next window may be in the next epoch; when ranks do not divide an epoch evenly, its wrap announces it
+        // again.
         ASSERT_LE(source.told[told[1]], world == 1 ? epoch + 2 : 2 * epoch + 3);
       }
     }
@@ -180,7 +181,7 @@ TEST(RunOrderLoaderTest, ASubsetInTheOrderOfTheRunsIsReadAheadToo) {
       items.push_back(item);
     }
   }
-  std::swap(items[0], items[1]);  // within a run, so that it makes no difference
+  std::swap(items[0], items[1]);  // within a run, so it makes no difference
   const Subset subset(source, items);
   EXPECT_EQ(subset.run(), 6) << "48 items of 9 runs";
   const RunOrder order(subset.items(), subset.run(), 2);

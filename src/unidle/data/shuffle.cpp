@@ -10,22 +10,22 @@ namespace unidle::data {
 
 namespace {
 
-// Eight rounds: twice what Luby and Rackoff (1988) need for a pseudo-random permutation, since halves of few bits mix
+// Eight rounds: twice what Luby and Rackoff (1988) need for a pseudo-random permutation, because halves of few bits mix
 // less.
 constexpr std::uint64_t kRounds = 8;
 
-constexpr std::size_t kTogether = 8;  // values that are permuted at once
+constexpr std::size_t kTogether = 8;  // values that are permuted together
 constexpr std::size_t kMostAtOnce = 64;
 
-/// A permutation of [0, 2^bits). Its two parts are changed in turn rather than swapped, so that they may differ by a
-/// bit and the domain is less than twice what is wanted.
+/// A permutation of [0, 2^bits). Alternates between its two halves instead of swapping them, so that they may differ by
+/// one bit and the domain is less than twice the requested size.
 struct Rounds {
   std::uint64_t key;
   int low_bits;
   std::uint64_t low_mask;
   std::uint64_t high_mask;
 
-  /// Of `Count` values at once: the processor begins the products of others while it waits for one's.
+  /// Permutes `Count` values together: the processor overlaps their independent multiplications.
   template <std::size_t Count>
   [[gnu::always_inline]] void permute(std::int64_t* values) const {
     std::array<std::uint64_t, Count> low;
@@ -62,7 +62,7 @@ struct Rounds {
 void permute_plainly(const Rounds& rounds, std::span<std::int64_t> values) { rounds.permute_all(values); }
 
 #if defined(__x86_64__)
-/// The same by instructions that multiply several words at once.
+/// The same with instructions that multiply several words at once.
 [[gnu::target("avx512f,avx512dq,avx512vl")]] void permute_wide(const Rounds& rounds, std::span<std::int64_t> values) {
   rounds.permute_all(values);
 }
@@ -84,7 +84,7 @@ class Permutation {
     rounds_.high_mask = (std::uint64_t{1} << (bits - rounds_.low_bits)) - 1;
   }
 
-  /// Of up to kMostAtOnce. What lies beyond n is walked through: its cycle leads back into [0, n).
+  /// Permutes up to kMostAtOnce values. Values beyond n continue along their cycle, which leads back into [0, n).
   void walk(std::span<std::int64_t> indices) const {
     permute(indices);
     while (true) {

@@ -71,7 +71,7 @@ TEST(ShuffleTest, DiffersByEpochAndSeed) {
 }
 
 TEST(ShuffleTest, ValuesAreStable) {
-  // Records and resumed runs depend on these: a change here changes what every run delivers.
+  // Records and resumed runs depend on these values: changing them changes what every run delivers.
   EXPECT_EQ(order(0, 0, 10), (std::vector<std::int64_t>{8, 3, 4, 9, 7, 5, 6, 2, 1, 0}));
   EXPECT_EQ(order(42, 3, 7), (std::vector<std::int64_t>{3, 0, 1, 4, 6, 2, 5}));
   EXPECT_EQ(shuffled_index(1, 2, 123456789, 1000000007), 754684639);
@@ -89,12 +89,12 @@ TEST(ShuffleTest, EveryItemComesFirstAboutAsOften) {
     for (const double seen : count) {
       chi_squared += (seen - 1000) * (seen - 1000) / 1000;
     }
-    EXPECT_LT(chi_squared, 31.3) << position;  // 99.9 % quantile at 11 degrees of freedom
+    EXPECT_LT(chi_squared, 31.3) << position;  // 99.9 % quantile with 11 degrees of freedom
   }
 }
 
 TEST(ShuffleTest, NeighboursArePulledApart) {
-  // In a random permutation, few neighbours stay neighbours: 2 of n on average.
+  // In a random permutation few neighbours stay neighbours: 2 of n on average.
   int neighbours = 0;
   const std::vector<std::int64_t> values = order(5, 0, 10000);
   for (std::size_t i = 1; i < values.size(); ++i) {

@@ -1,4 +1,4 @@
-// Where the memory of batches comes from.
+// Allocates the memory of batches.
 #pragma once
 
 #include <cstddef>
@@ -6,16 +6,16 @@
 
 namespace unidle::data {
 
-/// Memory for batch slots; the engine passes one that gives pinned memory. Called once a field and slot, when the slot
-/// is first needed, and for each field that is taken out of a batch; by the thread that makes and asks the loader.
+/// Memory for batch slots; the engine passes an allocator of pinned memory. Called per field and slot when the slot is
+/// first needed, and for each field taken out of a batch, by the thread that owns the loader.
 class SlotAllocator {
  public:
   virtual ~SlotAllocator() = default;
   virtual std::byte* allocate(std::size_t bytes) = 0;
   virtual void release(std::byte* memory, std::size_t bytes) = 0;
-  /// As release(), of memory that nobody will ask for again soon.
+  /// Like release(), for memory that will not be requested again soon.
   virtual void discard(std::byte* memory, std::size_t bytes) { release(memory, bytes); }
-  /// That slots take of it together, at most, where the loader is not told otherwise.
+  /// Default limit for the memory of all slots.
   virtual std::uint64_t most_bytes() const { return UINT64_MAX; }
 };
 

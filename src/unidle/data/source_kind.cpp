@@ -14,7 +14,7 @@ namespace unidle::data {
 
 bool ArrayView::contiguous() const {
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) {
-    return true;  // whatever the strides of nothing
+    return true;  // without elements strides do not matter
   }
   auto expected = static_cast<std::int64_t>(size_of(dtype));
   for (std::size_t axis = shape.size(); axis-- > 0;) {

@@ -1,4 +1,4 @@
-// Kinds of sources by name, for callers that are not C++: one file each in sources/.
+// Kinds of sources by name, for other languages than C++: one file each in sources/.
 #pragma once
 
 #include <cstdint>
@@ -16,37 +16,37 @@
 
 namespace unidle::data {
 
-/// Somebody else's array; who passes it keeps it alive and unchanged as long as the source.
+/// A caller's array. The caller keeps it alive and unchanged as long as the source.
 struct ArrayView {
   const std::byte* data = nullptr;
   DType dtype = DType::kU8;
   std::vector<std::int64_t> shape;
-  std::vector<std::int64_t> strides;  // bytes an axis
+  std::vector<std::int64_t> strides;  // bytes per axis
 
   bool contiguous() const;
 };
 
-/// What a caller asks a source for, by name. Throws kUsage for a value of another type, and from done() for a name that
-/// nobody asked for.
+/// Options that a caller passes to a source, by name. Throws kUsage for a value of the wrong type, and from done() for
+/// an unknown name.
 class SourceOptions {
  public:
   SourceOptions(std::string_view kind, const nlohmann::json& values);
 
-  /// Texts also come as {"hex": "..."}, for paths whose bytes are no UTF-8.
-  std::string text(std::string_view name);  // must be there
+  /// Texts may also be given as {"hex": "..."}, for paths that are not UTF-8.
+  std::string text(std::string_view name);  // required
   std::string word(std::string_view name, std::string_view otherwise);
   std::int64_t integer(std::string_view name, std::int64_t otherwise);
-  int small(std::string_view name, int otherwise);  // a whole number that fits
+  int small(std::string_view name, int otherwise);  // a whole number in range
   double real(std::string_view name, double otherwise);
   bool flag(std::string_view name, bool otherwise);
   std::vector<double> reals(std::string_view name, std::vector<double> otherwise);
   std::vector<std::int64_t> integers(std::string_view name, std::vector<std::int64_t> otherwise);
   std::vector<std::string> texts(std::string_view name, std::vector<std::string> otherwise);
-  /// Nothing where the option is not given; an empty list is one.
+  /// Nothing when the option is not given; an empty list is a value.
   std::optional<std::vector<std::string>> some_texts(std::string_view name);
-  /// A list of objects, each with options of its own; none where it is not given.
+  /// A list of objects, each with its own options; empty when the option is not given.
   std::vector<SourceOptions> several(std::string_view name);
-  /// One of the names; the first one's value where there is none.
+  /// The value of one of the names; the default is the first.
   template <typename Value>
   Value one_of(std::string_view name, std::initializer_list<std::pair<const char*, Value>> values) {
     const std::string chosen = word(name, values.begin()->first);
@@ -63,7 +63,7 @@ class SourceOptions {
 
  private:
   const nlohmann::json* find(std::string_view name);
-  /// The list at that name, if there is one, whose elements all satisfy `fits`.
+  /// The list under this name, if given, whose elements must all satisfy `fits`.
   template <typename Fits>
   const nlohmann::json* list(std::string_view name, std::string_view expected, const Fits& fits);
   [[noreturn]] void bad(std::string_view name, std::string_view expected) const;
@@ -78,10 +78,10 @@ struct SourceKind {
   std::unique_ptr<Source> (*open)(SourceOptions& options, std::span<const ArrayView> arrays);
 };
 
-/// One a file in sources/, by file name.
+/// All kinds, one per file in sources/, by file name.
 const std::vector<const SourceKind*>& all_sources();
 
-/// Opens the source of that kind. Throws kUsage for a kind or an option that there is not, and what the source throws.
+/// Opens a source of this kind. Throws kUsage for an unknown kind or option, and everything the source throws.
 std::unique_ptr<Source> open_source(std::string_view kind, std::string_view options_json,
                                     std::span<const ArrayView> arrays);
 

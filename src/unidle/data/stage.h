@@ -1,4 +1,4 @@
-// What making an item consists of.
+// The stages of making an item.
 #pragma once
 
 #include <cstddef>
@@ -6,10 +6,10 @@
 namespace unidle::data {
 
 enum class Stage {
-  kRead,     // bytes out of files
-  kDecode,   // pictures out of bytes
-  kAugment,  // turning, resizing, colours, normalising
-  kGather,   // all else: copying into the batch, with what memory-mapped files bring in meanwhile
+  kRead,     // reading bytes from files
+  kDecode,   // decoding pictures
+  kAugment,  // turning, resizing, changing colours, normalising
+  kGather,   // everything else: copying into the batch, including page faults of memory-mapped files
 };
 inline constexpr std::size_t kStages = 4;
 

@@ -30,7 +30,7 @@ std::int64_t Subset::average_run() const {
   for (const std::int64_t item : items_) {
     const std::int64_t run = item / whole;
     if (run < last) {
-      return 0;  // items that follow each other here lie anywhere there
+      return 0;  // consecutive items of the subset are scattered in the source
     }
     runs += run > last ? 1 : 0;
     last = run;
@@ -39,7 +39,7 @@ std::int64_t Subset::average_run() const {
 }
 
 void Subset::will_need(std::int64_t begin, std::int64_t end) const {
-  // What lies between two items of a run comes with them.
+  // A run of the source includes the items between two of its selected items.
   const std::int64_t whole = source_.run();
   for (std::int64_t item = begin; item < end;) {
     std::int64_t first = original(item);
@@ -58,7 +58,7 @@ std::uint64_t Subset::read(const ItemRequest& request, std::span<const Places> s
 }
 
 std::uint64_t Subset::gather(std::span<const ItemRequest> requests, std::span<const Rows> fields) const {
-  // Piece by piece on the stack, so that nothing is allocated a batch.
+  // In pieces on the stack, to avoid an allocation per batch.
   std::array<ItemRequest, 64> piece;
   std::array<Rows, 64> places;
   if (fields.size() > places.size()) {

@@ -1,4 +1,4 @@
-// Some items of a source, in any order and number.
+// A selection of a source's items, in any order.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace unidle::data {
 
-/// Item i is item `items[i]` of `source`, which must outlive this. An item that comes twice is the same both times in
-/// an epoch. Throws kUsage for items that the source does not have. Thread-safe.
+/// Item i is item `items[i]` of `source`, which must outlive this. A repeated item is identical within an epoch. Throws
+/// kUsage for items that the source does not have. Thread-safe.
 class Subset final : public Source {
  public:
   Subset(const Source& source, std::vector<std::int64_t> items);
@@ -25,7 +25,7 @@ class Subset final : public Source {
   std::int64_t extent(std::int64_t item, std::size_t field) const override;
   std::int64_t look_ahead() const override { return source_.look_ahead(); }
   void expect(std::span<const ItemRequest> requests) const override;
-  /// Where the items come in the order of the source's runs: as many as a run has of them on average. 0 otherwise.
+  /// When the items follow the order of the source's runs: how many fall into a run on average. Otherwise 0.
   std::int64_t run() const override { return run_; }
   void will_need(std::int64_t begin, std::int64_t end) const override;
   std::string describe() const override { return source_.describe(); }

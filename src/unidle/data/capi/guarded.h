@@ -1,5 +1,4 @@
-// What stands between the C ABI and the C++ below it: nothing is thrown across, and each thread keeps why its last call
-// failed.
+// Error handling of the C ABI: no exception leaves it, and each thread keeps the error of its last failed call.
 #pragma once
 
 #include <exception>
@@ -42,7 +41,7 @@ inline void fail(int code, std::string_view text) noexcept {
   }
 }
 
-/// What `call` returns, or `otherwise` with the failure kept for unidle_data_error().
+/// Returns the result of `call`, or `otherwise` and keeps the failure for unidle_data_error().
 template <typename Result, typename Call>
 Result guarded(Result otherwise, const Call& call) noexcept {
   try {

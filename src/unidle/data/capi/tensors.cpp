@@ -37,7 +37,7 @@ constexpr DType kDTypes[] = {DType::kBool, DType::kU8,  DType::kI8,  DType::kU16
                              DType::kU32,  DType::kI32, DType::kU64, DType::kI64, DType::kF16,
                              DType::kBF16, DType::kF32, DType::kF64};
 
-/// A tensor that has memory of a loader's pool.
+/// A tensor that owns memory of a loader's pool.
 struct Taken {
   unidle_dl_managed managed{};
   std::shared_ptr<data::BufferPool> pool;
@@ -54,7 +54,7 @@ struct Taken {
   static void dispose(unidle_dl_managed* managed) { delete static_cast<Taken*>(managed->manager); }
 };
 
-/// A tensor of a field's extents in this batch, without memory yet.
+/// A tensor with the extents of a field in this batch, without memory.
 std::unique_ptr<Taken> shaped_as(const data::Batch& batch, std::size_t index, const data::Field& field) {
   auto taken = std::make_unique<Taken>();
   taken->shape.push_back(batch.samples());
@@ -126,7 +126,7 @@ std::vector<TakenTensor> take_fields(data::Batch& batch, std::span<const data::F
     taken.push_back(shaped_as(batch, index, fields[index]).release());
     tensors.emplace_back(&taken.back()->managed);
   }
-  const std::vector<std::byte*> memory = batch.take();  // last: nothing that could fail comes behind it
+  const std::vector<std::byte*> memory = batch.take();  // last: nothing after this may fail
   for (std::size_t index = 0; index < fields.size(); ++index) {
     taken[index]->pool = pool;
     taken[index]->bytes = loader.field_bytes(index);

@@ -1,4 +1,4 @@
-// DLPack tensors, to and from the memory of the data pipeline.
+// Converts between DLPack tensors and the memory of the data pipeline.
 #pragma once
 
 #include <memory>
@@ -13,8 +13,8 @@
 
 namespace unidle::capi {
 
-/// What a tensor of the caller holds. Throws kUsage where it lies elsewhere than in the host's memory, and for types
-/// that there are no fields of.
+/// Views the contents of a caller's tensor. Throws kUsage when it is not in host memory or its type is not a field
+/// type.
 data::ArrayView view_of(const unidle_dl_tensor& tensor);
 
 struct TensorDeleter {
@@ -22,12 +22,12 @@ struct TensorDeleter {
 };
 using TakenTensor = std::unique_ptr<unidle_dl_managed, TensorDeleter>;
 
-/// The memory of a batch's fields, now the tensors', which give it back to the pool of `loader`. Throws std::bad_alloc
-/// where there is no other memory for the batch, which then keeps its own.
+/// Transfers the memory of a batch's fields to tensors, which return it to the pool of `loader`. Throws std::bad_alloc
+/// when the batch cannot get replacement memory; the batch is then unchanged.
 std::vector<TakenTensor> take_fields(data::Batch& batch, std::span<const data::Field> fields,
                                      const data::Loader& loader, const std::shared_ptr<data::BufferPool>& pool);
 
-/// Whether the memory of such a tensor is lent; it is the lender's again then.
+/// Returns true when the tensor's memory is lent; it is then the lender's again.
 bool take_back(unidle_dl_managed& tensor);
 
 }  // namespace unidle::capi

@@ -39,9 +39,9 @@ namespace data = unidle::data;
 
 struct unidle_source {
   std::unique_ptr<data::Source> source;
-  const unidle_source* of = nullptr;  // whose subset it is
+  const unidle_source* of = nullptr;  // the source of this subset
   int process = ::getpid();
-  /// Loaders whose threads read it. A child that was forked meanwhile has the number, and locks that they may hold.
+  /// Loaders whose threads read this source. A forked child inherits the count, and locks that these threads may hold.
   mutable std::atomic<int> readers = 0;
 
   explicit unidle_source(std::unique_ptr<data::Source> the_source, const unidle_source* whole = nullptr)
@@ -64,11 +64,11 @@ struct unidle_order {
 struct unidle_loader {
   int process;
   const data::Source* source;
-  const unidle_source* counted;  // where its threads are told; null without threads
+  const unidle_source* counted;  // the source that counts this loader as a reader; null without threads
   std::shared_ptr<data::BufferPool> pool;
   std::unique_ptr<data::Loader> loader;
-  std::optional<data::Batch> kept;  // a batch that could not be handed over for want of memory: the next one
-  std::vector<std::vector<std::int64_t>> extents;  // a field, of the last batch
+  std::optional<data::Batch> kept;  // a batch that could not be handed over for lack of memory: delivered next
+  std::vector<std::vector<std::int64_t>> extents;  // per field, of the last batch
 };
 
 namespace {
@@ -112,7 +112,7 @@ data::LoaderOptions loader_options(const char* text) {
   return wanted;
 }
 
-/// What a tensor in one piece holds.
+/// The contents of a contiguous tensor.
 template <typename Value>
 std::span<const Value> values_of(const unidle_dl_tensor* tensor, data::DType dtype) {
   if (tensor == nullptr) {
@@ -257,7 +257,7 @@ UNIDLE_API unidle_loader* unidle_loader_open_ordered(const unidle_source* source
 }
 
 UNIDLE_API void unidle_loader_close(unidle_loader* loader) {
-  // A child has the parent's memory without its threads: nothing can be stopped, and nothing is waited for.
+  // A forked child has the memory without the threads: there is nothing to stop or join.
   if (loader != nullptr && loader->process == ::getpid()) {
     loader->kept.reset();
     loader->loader.reset();

@@ -10,15 +10,15 @@ namespace unidle::data::detail {
 
 namespace {
 
-// Shares of time. Between the two a consumer has neither too little nor more than it needs.
+// Shares of time. Between these two, a consumer gets what it needs and little more.
 constexpr double kHungry = 0.03;
 constexpr double kFed = 0.01;
 constexpr double kIdle = 0.1;      // of workers: they wait for slots
-constexpr double kFullest = 0.8;   // share of its time that a worker may have to work after others have left
-constexpr double kGain = 0.25;     // of what more workers would bring if each made as much as before
-constexpr double kLike = 0.3;      // conditions may vary by so much and be the same
-constexpr std::size_t kSoon = 3;   // windows after which hunger is believed that is beyond doubt
-constexpr double kStarving = 0.1;  // which is this
+constexpr double kFullest = 0.8;   // largest share of its time that a worker may work after others were removed
+constexpr double kGain = 0.25;     // of what more workers would bring if each were as fast as before
+constexpr double kLike = 0.3;      // conditions count as unchanged within this variation
+constexpr std::size_t kSoon = 3;   // number of windows after which starvation is acted upon
+constexpr double kStarving = 0.1;  // share of waiting that counts as starvation
 
 }  // namespace
 
@@ -98,7 +98,7 @@ void Adaptation::take_back() {
 bool Adaptation::judge() {
   const Pace& before = trial_->before;
   const bool more_workers = pace_.workers > before.workers;
-  if (!more_workers && pace_.depth <= before.depth) {  // less: it must do
+  if (!more_workers && pace_.depth <= before.depth) {  // fewer: it must do
     if (hungry()) {
       take_back();
       return true;

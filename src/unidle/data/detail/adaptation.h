@@ -1,4 +1,4 @@
-// How many workers, and how many batches ahead of whoever takes them, from what both have waited.
+// Chooses the number of workers and the prefetch depth from how long consumer and workers have waited.
 #pragma once
 
 #include <array>
@@ -8,29 +8,29 @@
 
 namespace unidle::data::detail {
 
-/// What was measured over a stretch of time and some batches.
+/// Measurements over an interval and several batches.
 struct WaitWindow {
-  double consumer_wait = 0;       // share of the time that the consumer waited for a batch that was not ready
-  double worker_wait = 0;         // share of their time that the workers at work waited for a slot, on average
-  double rate = 0;                // samples that the consumer took, a second
-  std::int64_t fewest_ready = 0;  // of the counts of complete batches, whenever the consumer asked for one
+  double consumer_wait = 0;       // share of time that the consumer waited for a batch
+  double worker_wait = 0;         // share of time that active workers waited for a slot, on average
+  double rate = 0;                // samples per second taken by the consumer
+  std::int64_t fewest_ready = 0;  // lowest number of complete batches when the consumer asked for one
 };
 
 struct Pace {
   int workers = 1;
-  std::int64_t depth = 1;  // batches that are made ahead, at most
+  std::int64_t depth = 1;  // maximum of batches made ahead
   bool operator==(const Pace&) const = default;
 };
 
-/// A pure object: what it says depends on the windows that it was given and on nothing else.
+/// A pure object: its output depends only on the windows it was given.
 ///
-/// It begins with the most of both, so that nothing is slower than without it, and takes away what is idle. A consumer
-/// that waits gets more: depth where workers waited for slots meanwhile, workers otherwise.
+/// Starts with the maximum of both, so that nothing is slower than without it, and removes what is idle. A waiting
+/// consumer gets more: depth when workers waited for slots, otherwise workers.
 ///
-/// It is stable because it never tries twice what failed. Each step is on trial for some windows. Less that leaves the
-/// consumer waiting is taken back, and so is more that brings no more samples; a pace that had to be left because the
-/// consumer waited is not returned to. What was learned holds as long as the conditions do: the rate, and the time of
-/// workers that a sample costs. So with conditions that stay there is an end to the steps.
+/// It is stable because it never repeats a failed step. Each step is on trial for some windows. A reduction that makes
+/// the consumer wait is undone, as is an increase that delivers no more samples; it does not return to a pace at which
+/// the consumer had to wait. What was learned holds as long as the conditions (the rate, and the workers' time per
+/// sample) do. Under constant conditions the steps therefore end.
 class Adaptation {
  public:
   struct Limits {
@@ -41,25 +41,25 @@ class Adaptation {
   explicit Adaptation(const Limits& limits);
 
   const Pace& pace() const { return pace_; }
-  /// The pace after that window, which was measured at the pace before.
+  /// Returns the pace after this window, which was measured at the previous pace.
   const Pace& next(const WaitWindow& window);
 
  private:
-  /// What a sample costs and how many are taken; of the medians of some windows.
+  /// Cost of a sample and rate; medians over several windows.
   struct Conditions {
     double rate = 0;
-    double cost = 0;  // seconds of a worker's work
+    double cost = 0;  // worker seconds per sample
     bool like(const Conditions& other) const;
   };
-  /// What is known to be wrong, as long as the conditions stay.
+  /// A value known to be wrong as long as the conditions hold.
   struct Bar {
     std::int64_t value = 0;
     Conditions conditions;
   };
   /// Workers or depth.
   struct Dial {
-    std::optional<Bar> too_few;   // this and less leaves the consumer waiting
-    std::optional<Bar> too_many;  // this and more brings nothing
+    std::optional<Bar> too_few;   // with this or less the consumer waits
+    std::optional<Bar> too_many;  // this or more brings nothing
   };
   struct Trial {
     Pace before;
@@ -70,27 +70,27 @@ class Adaptation {
   void keep(const WaitWindow& window);
   const WaitWindow& window(std::size_t back) const { return windows_[(count_ - back) % kManyWindows]; }
   void forget_what_changed(const Conditions& now);
-  double consumer_wait(std::size_t windows) const;  // mean of the last ones
+  double consumer_wait(std::size_t windows) const;  // mean of the last windows
   bool hungry() const;
-  /// Passes over single windows that say nothing of the rest, such as one with a pause of the consumer.
+  /// A median, so that single windows do not count, such as one with a pause of the consumer.
   double median_of(double WaitWindow::*value, std::size_t windows) const;
   double worker_wait(std::size_t windows = kWindows) const { return median_of(&WaitWindow::worker_wait, windows); }
   Conditions conditions(std::size_t windows = kWindows) const;
   std::int64_t fewest_ready() const;
-  /// Whether the step on trial is judged.
+  /// True when the step on trial has been judged.
   bool judge();
   void take_back();
   std::optional<Pace> more() const;
   std::optional<Pace> less() const;
   void step(const Pace& to);
 
-  static constexpr std::size_t kWindows = 8;       // that a step is judged by
-  static constexpr std::size_t kManyWindows = 32;  // before less is tried, and before conditions count as changed
+  static constexpr std::size_t kWindows = 8;       // to judge a step
+  static constexpr std::size_t kManyWindows = 32;  // to try a reduction, or to notice changed conditions
   Limits limits_;
   Pace pace_;
   std::array<WaitWindow, kManyWindows> windows_{};  // since the last step, the newest at (count_ - 1) % kManyWindows
   std::size_t count_ = 0;
-  bool settling_ = true;  // the next window still has something of the pace before
+  bool settling_ = true;  // the next window still contains work at the previous pace
   Dial workers_;
   Dial depth_;
   std::optional<Trial> trial_;

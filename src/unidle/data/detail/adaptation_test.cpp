@@ -1,4 +1,4 @@
-// The pace that a loader finds in recorded simulations of its threads, and that it stays with it.
+// The pace that a loader finds in simulations of its threads, and that it stays there.
 #include "unidle/data/detail/adaptation.h"
 
 #include <gmock/gmock.h>
@@ -13,8 +13,8 @@
 namespace unidle::data::detail {
 namespace {
 
-/// Workers that make items one by one, in their order, as far ahead as the depth allows; a consumer that takes the
-/// batches. Events in the order of their times, no clock and no thread.
+/// Workers that make items one by one, in order, as far ahead as the depth allows, and a consumer that takes the
+/// batches. A discrete-event simulation without clock or threads.
 class SimulatedLoader {
  public:
   struct Machine {
@@ -23,15 +23,15 @@ class SimulatedLoader {
   };
   explicit SimulatedLoader(const Machine& machine) : machine_(machine), free_(64, 0.0) {}
 
-  double item_s = 0.008;   // of a worker with a CPU of its own
-  double batch_s = 0.064;  // that the consumer works on a batch
+  double item_s = 0.008;   // per item, for a worker with its own CPU
+  double batch_s = 0.064;  // time the consumer works on a batch
   double neighbours = 0;   // other busy threads on these CPUs
-  double item_noise = 0;   // standard deviation, as a share
+  double item_noise = 0;   // relative standard deviation
   double consumer_noise = 0;
-  std::int64_t pause_every = 0;  // batches after which the consumer is away
+  std::int64_t pause_every = 0;  // the consumer pauses after this many batches
   double pause_s = 0;
 
-  /// The next window at that pace.
+  /// Simulates the next window at this pace.
   WaitWindow run(const Pace& pace, std::int64_t batches = 8) {
     WaitWindow window;
     const double start = consumer_free_;
@@ -69,7 +69,7 @@ class SimulatedLoader {
     }
     return std::max(0.05, 1 + deviation * (sum - 6));
   }
-  /// When the batch that is made next is open.
+  /// When the batch that is made next gets a slot.
   double open_at(const Pace& pace) const {
     const std::int64_t before = made_ - pace.depth;
     return before < 0 ? 0 : before < taken_ ? take_[static_cast<std::size_t>(before)] : consumer_free_;
@@ -77,7 +77,7 @@ class SimulatedLoader {
   double next_start(const Pace& pace) const {
     return std::max(open_at(pace), *std::min_element(free_.begin(), free_.begin() + pace.workers));
   }
-  /// What the workers waited for a slot meanwhile.
+  /// Returns the time the workers waited for a slot.
   double make_batch(const Pace& pace) {
     const double open = open_at(pace);
     const double crowd = std::max(1.0, (pace.workers + neighbours) / machine_.cpus);
@@ -89,7 +89,7 @@ class SimulatedLoader {
       free = std::max(free, open) + item_s * crowd * varied(item_noise);
       complete = std::max(complete, free);
     }
-    // Those that have no part in the pace come back later, if ever.
+    // Inactive workers come back later, if ever.
     std::for_each(free_.begin() + pace.workers, free_.end(), [&](double& free) { free = std::max(free, open); });
     complete_.push_back(complete);
     ++made_;
@@ -98,7 +98,7 @@ class SimulatedLoader {
 
   Machine machine_;
   CounterRandom random_{2024};
-  std::vector<double> free_;  // when each worker is
+  std::vector<double> free_;  // when each worker is free
   std::vector<double> complete_;
   std::vector<double> take_;
   std::int64_t made_ = 0;
@@ -112,8 +112,8 @@ constexpr int kWindowsToStay = 1500;
 
 struct Settled {
   Pace pace;
-  int steps = 0;             // from when it should have settled
-  double consumer_wait = 0;  // mean, from then on
+  int steps = 0;             // after the pace should have settled
+  double consumer_wait = 0;  // mean after that
   double rate = 0;
 };
 
@@ -132,7 +132,7 @@ Settled settle(SimulatedLoader& loader, Adaptation& adaptation, int stay = kWind
   return settled;
 }
 
-/// What the most of both would deliver.
+/// The rate with the maximum of workers and depth.
 double rate_with_most(SimulatedLoader loader) {
   double rate = 0;
   for (int i = 0; i < 200; ++i) {
@@ -158,7 +158,7 @@ TEST(AdaptationTest, AFastConsumerKeepsAllWorkers) {
 
 TEST(AdaptationTest, ASlowConsumerIsLeftTheLeast) {
   SimulatedLoader loader({});
-  loader.batch_s = 2;  // a batch takes one worker 0.13 s
+  loader.batch_s = 2;  // one worker makes a batch in 0.13 s
   Adaptation adaptation(kLimits);
   const Settled settled = settle(loader, adaptation);
   EXPECT_EQ(settled.pace, (Pace{1, 2}));
@@ -214,7 +214,7 @@ TEST(AdaptationTest, NoiseIsLearnedOnceAndMovesNothingThen) {
         steps += settled.steps;
       }
       EXPECT_LE(steps, noise < 0.5 ? 3 : 6) << noise << " " << needed;
-      // At most one step that is tried and taken back, where every batch takes 60 % more or less than the one before.
+      // At most one step is tried and undone, even when each batch takes 60 % more or less than the previous one.
       EXPECT_LE(settle(loader, adaptation).steps, noise < 0.5 ? 0 : 2) << noise << " " << needed;
     }
   }
@@ -237,7 +237,7 @@ TEST(AdaptationTest, ANeighbourThatTakesCpusIsMadeUpForAndForgotten) {
 }
 
 TEST(AdaptationTest, WorkersThatBringNothingAreGivenBack) {
-  // One CPU: however many share it, they make as much as one.
+  // One CPU: any number of workers is as fast as one.
   SimulatedLoader loader({.cpus = 1});
   Adaptation adaptation(kLimits);
   loader.batch_s = 4;
@@ -252,7 +252,7 @@ TEST(AdaptationTest, ABurstingConsumerKeepsItsDepth) {
   SimulatedLoader loader({});
   loader.batch_s = 0.002;
   loader.pause_every = 8;
-  loader.pause_s = 0.3;  // eight batches at once, then none for a while
+  loader.pause_s = 0.3;  // eight batches at once, then a pause
   Adaptation adaptation(kLimits);
   const Settled settled = settle(loader, adaptation);
   EXPECT_GE(settled.pace.depth, 8);
@@ -265,7 +265,7 @@ TEST(AdaptationTest, ASinglePauseIsNoSlowConsumer) {
   loader.batch_s = 16 * loader.item_s / 5.5;
   Adaptation adaptation(kLimits);
   const Pace before = settle(loader, adaptation).pace;
-  loader.pause_every = 320;  // one window in forty: a validation, say
+  loader.pause_every = 320;  // one window in forty, such as a validation
   loader.pause_s = 20;
   int steps = 0;
   for (int i = 0; i < 400; ++i) {

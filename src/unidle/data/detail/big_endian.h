@@ -1,4 +1,4 @@
-// Numbers in files that were made for any machine.
+// Reads big-endian numbers from files.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@ namespace unidle::data::detail {
 
 namespace {
 
-// Four pixels at once, which every processor has.
+// Vectors of four, which every processor supports.
 typedef float Floats __attribute__((vector_size(16)));
 typedef std::int32_t Ints __attribute__((vector_size(16)));
 constexpr std::size_t kWide = 4;
@@ -23,7 +23,7 @@ void store(Floats values, float* to) { std::memcpy(to, &values, sizeof values); 
 Floats all(float value) { return Floats{} + value; }
 Floats least(Floats a, Floats b) { return a < b ? a : b; }
 Floats most(Floats a, Floats b) { return a > b ? a : b; }
-/// Cut off below the point. REQUIRES: no value is negative.
+/// Truncates. REQUIRES: no value is negative.
 Floats whole(Floats values) { return __builtin_convertvector(__builtin_convertvector(values, Ints), Floats); }
 Floats as_byte(Floats values) { return whole(least(most(values, all(0)), all(255))); }
 
@@ -42,8 +42,8 @@ void blend(Colors& c, Floats with, float factor) {
   c.blue = as_byte(c.blue * factor + other);
 }
 
-/// Turns the hue of colours from 0 to 255. By way of HSV, with a colour's distance from each of red, green and blue
-/// instead of its sextant, which comes to the same and needs no branches.
+/// Rotates the hue of colours from 0 to 255. Equivalent to HSV, but uses the distance to each of red, green and blue
+/// instead of the sextant, which avoids branches.
 void turn_hue(Colors& c, float turns) {
   const Floats r = c.red / 255.0F;
   const Floats g = c.green / 255.0F;
@@ -59,7 +59,7 @@ void turn_hue(Colors& c, float turns) {
   Floats hue = value == r ? bc - gc : (value == g ? rc - bc + 2.0F : gc - rc + 4.0F);
   hue = hue * (1.0F / 6.0F) + 1.0F;
   hue -= whole(hue);
-  hue += turns + 1.0F;  // not negative
+  hue += turns + 1.0F;  // keep it positive
   hue -= whole(hue);
   const Floats sixths = hue * 6.0F;
   const auto channel = [&](float shift) {
@@ -115,7 +115,7 @@ void ColorChanger::apply(ColorStep step, float factor, std::size_t pixels) {
     case ColorStep::kSaturation: each([&](Colors& c) { blend(c, gray_of(c), factor); }); break;
     case ColorStep::kHue: each([&](Colors& c) { turn_hue(c, factor); }); break;
     case ColorStep::kContrast: {
-      double sum = 0;  // of whole numbers: exact; what fills up the last vector is black
+      double sum = 0;  // a sum of whole numbers, so it is exact; the padding of the last vector is black
       each([&](const Colors& c) {
         const Floats gray = gray_of(c);
         sum += static_cast<double>(gray[0] + gray[1] + gray[2] + gray[3]);

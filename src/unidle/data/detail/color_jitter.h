@@ -1,4 +1,4 @@
-// Colours of a picture changed at random, by the rules of torchvision's v2.ColorJitter for tensors of uint8.
+// Changes a picture's colours randomly, following torchvision's v2.ColorJitter for uint8 tensors.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace unidle::data::detail {
 
-/// What the factors are drawn from; a pair that changes nothing leaves its step out.
+/// Ranges of the factors; a range without effect skips its step.
 struct ColorJitter {
   Bounds brightness{1, 1};
   Bounds contrast{1, 1};
@@ -24,18 +24,18 @@ struct ColorJitter {
 
 enum class ColorStep : int { kBrightness, kContrast, kSaturation, kHue };
 
-/// What was drawn for one sample.
+/// The values drawn for one sample.
 struct ColorChange {
   std::array<float, 4> factors{1, 1, 1, 0};  // by step
   std::array<ColorStep, 4> order{ColorStep::kBrightness, ColorStep::kContrast, ColorStep::kSaturation, ColorStep::kHue};
 };
 ColorChange draw_colors(CounterRandom& random, const ColorJitter& jitter);
 
-/// Not thread-safe: one a thread. Keeps its memory.
+/// Not thread-safe: use one per thread. Reuses its memory.
 class ColorChanger {
  public:
-  /// The steps whose factor changes something, one after the other, each rounded to 8 bits as torchvision does.
-  /// Returns the changed pixels, valid until the next call.
+  /// Applies the effective steps in order, rounding to 8 bits after each like torchvision. Returns the changed pixels,
+  /// valid until the next call.
   const std::uint8_t* run(const std::uint8_t* rgb, std::size_t pixels, const ColorChange& change);
 
  private:

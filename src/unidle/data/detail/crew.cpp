@@ -30,7 +30,7 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-/// Of a thread that was not joined yet.
+/// Of a thread that has not been joined.
 std::int64_t cpu_ns_of(pthread_t thread) {
   clockid_t clock{};
   timespec spent{};

@@ -1,4 +1,4 @@
-// The threads that make samples, of which as many are at work as are wanted.
+// The worker threads, of which the requested number is active.
 #pragma once
 
 #include <atomic>
@@ -11,14 +11,13 @@
 
 namespace unidle::data::detail {
 
-/// CPU time of the calling thread; 0 where the system does not tell.
+/// CPU time of the calling thread; 0 when the system does not report it.
 std::int64_t own_cpu_ns();
 
-/// Threads 1 to `most`; signals are left to the threads of the program. Those beyond wanted() sleep. Thread-safe where
-/// it says so.
+/// Threads 1 to `most`, which block signals. Threads beyond wanted() sleep. Thread-safe where noted.
 class Crew {
  public:
-  /// What thread `thread` does, once: until take_leave() or whatever it waits for tells it to end.
+  /// The body of thread `thread`, called once. Returns when stays() or whatever it waits for says to end.
   using Work = std::function<void(int thread)>;
 
   Crew() = default;
@@ -26,17 +25,17 @@ class Crew {
   Crew(const Crew&) = delete;
   Crew& operator=(const Crew&) = delete;
 
-  /// All are wanted. Throws kOutOfMemory where a thread cannot be started; those before it run.
+  /// All threads are wanted at first. Throws kOutOfMemory when a thread cannot be started; earlier ones keep running.
   void start(int most, Work work);
-  /// Wakes those that sleep, and waits until all have ended.
+  /// Wakes sleeping threads and waits until all have ended.
   void stop();
 
   int wanted() const { return wanted_.load(std::memory_order_relaxed); }
-  /// From the thread that starts and stops.
+  /// Call from the thread that starts and stops.
   void want(int threads);
-  /// By a thread between two pieces of work: sleeps while it is not wanted. False when it is to end.
+  /// Called by a worker between pieces of work: sleeps while the worker is not wanted. Returns false when it must end.
   bool stays(int thread);
-  /// What all have used since they began. From the thread that starts and stops.
+  /// CPU time of all threads since they started. Call from the thread that starts and stops.
   std::int64_t cpu_ns();
 
  private:

@@ -11,7 +11,7 @@ Region random_resized_crop(CounterRandom& random, int width, int height, Bounds 
   for (int attempt = 0; attempt < 10; ++attempt) {
     const double target = area * (scale.least + random.unit() * (scale.most - scale.least));
     const double aspect = std::exp(low + random.unit() * (high - low));
-    // To the nearest, halves to the even one, as Python rounds.
+    // Rounds halves to even, like Python.
     const double w = std::nearbyint(std::sqrt(target * aspect));
     const double h = std::nearbyint(std::sqrt(target / aspect));
     if (w >= 1 && w <= width && h >= 1 && h <= height) {

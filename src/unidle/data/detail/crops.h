@@ -1,4 +1,4 @@
-// Which part of a picture a sample shows, with torchvision's rules.
+// Chooses the part of a picture for a sample, by torchvision's rules.
 #pragma once
 
 #include "unidle/data/image.h"
@@ -11,15 +11,16 @@ struct Bounds {
   double most;
 };
 
-/// RandomResizedCrop: a share of the area and a ratio of width to height, ten tries, then the largest middle part whose
-/// ratio is allowed.
+/// RandomResizedCrop: draws a share of the area and an aspect ratio, tries ten times, then takes the largest centred
+/// part with an allowed ratio.
 Region random_resized_crop(CounterRandom& random, int width, int height, Bounds scale, Bounds ratio);
 
-/// Resize to `resize` pixels on the shorter side, then CenterCrop to `size` pixels. REQUIRES: size <= resize.
+/// Resizes the shorter side to `resize` pixels, then takes the central `size` pixels (CenterCrop). REQUIRES: size <=
+/// resize.
 struct MiddlePart {
-  int width;  // of the whole picture, resized
+  int width;  // of the whole resized picture
   int height;
-  int left;  // of the part in it
+  int left;  // of the part within it
   int top;
 };
 MiddlePart resized_middle(int width, int height, int resize, int size);

@@ -18,7 +18,7 @@ TEST(CropsTest, ARandomPartLiesInThePictureAndKeepsItsBounds) {
       ASSERT_GE(part.height, 1);
       ASSERT_LE(part.x + part.width, width);
       ASSERT_LE(part.y + part.height, height);
-      if (width > 100) {  // rounding to whole pixels moves small ones far
+      if (width > 100) {  // rounding to whole pixels distorts small ones
         const double share = static_cast<double>(part.width) * part.height / (static_cast<double>(width) * height);
         EXPECT_GT(share, 0.19);
         EXPECT_LT(share, 0.81);

@@ -33,7 +33,7 @@ constexpr std::array kFormats = {
     Format{"%PDF", "is a PDF document", ""},
 };
 
-/// A text may begin with any letters: "PAR1" may be the name of a column.
+/// A text may start with any letters: "PAR1" may be a column name.
 bool is_text(std::string_view head) {
   return std::none_of(head.begin(), head.end(), [](char byte) { return byte >= 0 && byte < '\t'; });
 }
@@ -50,7 +50,7 @@ std::optional<ForeignBytes> format_of(std::string_view head, const auto& formats
   return std::nullopt;
 }
 
-/// Its signature stands at 0, 512, 1024 and so on: a block of the user may precede it, as MATLAB's does.
+/// The signature is at 0, 512, 1024 and so on: a user block may precede it, as in MATLAB's files.
 bool is_hdf5(std::string_view head) {
   constexpr std::string_view kSignature = "\x89HDF\r\n\x1a\n";
   for (std::size_t at = 0; at < head.size(); at = at == 0 ? 512 : 2 * at) {

@@ -1,4 +1,4 @@
-// Files of formats that no source reads, by their first bytes.
+// Recognises unsupported file formats by their first bytes.
 #pragma once
 
 #include <optional>
@@ -12,14 +12,14 @@ struct ForeignBytes {
   std::string hint;  // what to do
 };
 
-/// How many of a file's first bytes are enough to tell.
+/// How many of a file's first bytes foreign_bytes() needs.
 inline constexpr std::size_t kForeignHeadBytes = 2048 + 8;
 
-/// What begins with these bytes; nothing for text, and for what a source may read.
+/// Names the format that starts with these bytes; nothing for text and for supported formats.
 std::optional<ForeignBytes> foreign_bytes(std::string_view head);
 
-/// The first bytes of a file, as many as foreign_bytes() wants; fewer of a shorter one, none of one that cannot be
-/// read.
+/// Reads the first bytes of a file, as many as foreign_bytes() needs; fewer for a shorter file, none for an unreadable
+/// one.
 std::string foreign_head(const std::string& path);
 
 }  // namespace unidle::data::detail

@@ -10,7 +10,7 @@ namespace unidle::data::detail {
 
 namespace {
 
-/// Whether the fault lies in the item's data, so that the batch may do without it.
+/// True when the item's data is at fault, so that the batch may do without it.
 bool is_damage(const Error& error) {
   return error.code() == ErrorCode::kInput || error.code() == ErrorCode::kIo || error.code() == ErrorCode::kCorrupt;
 }
@@ -93,13 +93,13 @@ ItemMaker::Made ItemMaker::read_or_replace(std::int64_t position, bool replace, 
     return {due, false};
   }
   const auto stands_in = [&](const ItemRequest& request) { return fits(request) && can_be_read(request); };
-  const std::int64_t end = position + 2 * plan.share();  // at least one epoch whole: orders of two differ
+  const std::int64_t end = position + 2 * plan.share();  // covers one whole epoch, since two orders differ
   for (std::int64_t next = position + 1; next < end; ++next) {
     if (const ItemRequest request = stream_.request_at(next); stands_in(request)) {
       return {request, true};
     }
   }
-  // What other ranks have, so that none ends before them: unshuffled, a share is the same in every epoch.
+  // Items of other ranks, so that no rank ends earlier: unshuffled, a share is the same in every epoch.
   const Plan::Item own = plan.item_at(position);
   for (std::int64_t ahead = 1; ahead < plan.items(); ++ahead) {
     const ItemRequest request = stream_.request_of({own.epoch, (own.index + ahead) % plan.items()});
@@ -107,7 +107,7 @@ ItemMaker::Made ItemMaker::read_or_replace(std::int64_t position, bool replace, 
       return {request, true};
     }
   }
-  std::rethrow_exception(first);  // none of all can be read
+  std::rethrow_exception(first);  // no item can be read
 }
 
 void ItemMaker::tell_extents(const ItemRequest& request, std::int64_t position) {
@@ -151,7 +151,7 @@ void ItemMaker::stand_in(std::int64_t batch_index) {
       }
     }
   } catch (...) {
-    slot.left_out.front() = 1;  // and the batch fails with what its own samples failed with
+    slot.left_out.front() = 1;  // the batch then fails with the error of its own samples
   }
 }
 

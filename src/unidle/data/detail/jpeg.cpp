@@ -1,9 +1,9 @@
 #include "unidle/data/detail/jpeg.h"
 
-// libjpeg's header wants the types of stdio.
+// libjpeg's header needs the types of stdio.
 #include <jpeglib.h>
 #include <cstdio>
-// After it.
+// After jpeglib.h.
 #include <fmt/format.h>
 #include <jerror.h>
 
@@ -17,19 +17,19 @@ namespace unidle::data::detail {
 
 namespace {
 
-// A few hundred bytes of a progressive file can ask for as many passes over a large picture.
+// A progressive file of a few hundred bytes can demand that many passes over a large picture.
 constexpr int kMostScans = 500;
 
-/// Data that is not what it should be, though a picture comes out.
+/// True for damaged data, even though libjpeg produces a picture.
 bool is_damaged_jpeg(j_common_ptr codec, int warning) {
   switch (warning) {
-    // The file ends without its last marker, as some programs write it. Of one scan in Huffman's code another warning
-    // tells when pixels are missing too; of others none does.
+    // The file lacks its end marker, as some programs write it. For a single Huffman-coded scan another warning reports
+    // missing pixels; for other files none does.
     case JWRN_JPEG_EOF: {
       auto* decoding = reinterpret_cast<j_decompress_ptr>(codec);
       return decoding->arith_code != 0 || jpeg_has_multiple_scans(decoding) != 0;
     }
-    case JWRN_EXTRANEOUS_DATA:  // bytes between markers, which cameras write
+    case JWRN_EXTRANEOUS_DATA:  // bytes between markers, written by some cameras
     case JWRN_ADOBE_XFORM:
     case JWRN_JFIF_MAJOR:
     case JWRN_BOGUS_PROGRESSION: return false;
@@ -37,7 +37,7 @@ bool is_damaged_jpeg(j_common_ptr codec, int warning) {
   }
 }
 
-/// A row of inks, inverted as Adobe writes them and every other program assumes, to RGB in Pillow's arithmetic.
+/// Converts a row of CMYK, inverted as Adobe and every other program writes it, to RGB with Pillow's arithmetic.
 void rgb_of_inks(const unsigned char* inks, std::size_t pixels, unsigned char* rgb) {
   for (std::size_t i = 0; i < pixels; ++i, inks += 4, rgb += 3) {
     for (int channel = 0; channel < 3; ++channel) {
@@ -49,14 +49,14 @@ void rgb_of_inks(const unsigned char* inks, std::size_t pixels, unsigned char* r
 
 }  // namespace
 
-/// libjpeg reports errors by a call that must not return. The functions that set up the jump hold nothing that has to
-/// be destroyed, since the jump leaves them without doing so.
+/// libjpeg reports errors through a call that must not return. The functions that set up the jump own nothing, because
+/// the jump skips destructors.
 struct JpegDecoder::State {
   jpeg_decompress_struct codec;
   jpeg_error_mgr errors;
   jpeg_progress_mgr progress;
   std::jmp_buf failed;
-  std::vector<unsigned char> inks;  // a row of a picture in CMYK
+  std::vector<unsigned char> inks;  // a row of a CMYK picture
 
   static State& of(j_common_ptr codec) { return *static_cast<State*>(codec->client_data); }
 
@@ -101,7 +101,7 @@ struct JpegDecoder::State {
     return true;
   }
 
-  /// Sets codec.output_width and the like. `left` and `width` become what the codec can do.
+  /// Sets the codec's output size. `left` and `width` are changed to what the codec supports.
   bool start(int shrink, JDIMENSION& left, JDIMENSION& width, bool part) {
     if (setjmp(failed) != 0) {
       return false;
@@ -146,7 +146,7 @@ struct JpegDecoder::State {
     if (code == JERR_OUT_OF_MEMORY) {
       return Error(ErrorCode::kOutOfMemory, std::string(subject), "libjpeg got no memory");
     }
-    if (code == JERR_BAD_STATE) {  // libjpeg's word for a file that ends before its picture begins
+    if (code == JERR_BAD_STATE) {  // libjpeg's error for a file that ends before its picture begins
       text = "it is cut off";
     }
     return Error(ErrorCode::kInput, std::string(subject), fmt::format("JPEG {}: {}", what, text));
@@ -170,7 +170,7 @@ ImageDecoder::View JpegDecoder::decode(std::span<const std::byte> bytes, std::st
                                        int shrink) {
   const ImageInfo info = probe(bytes, subject);
   const bool all = region.x == 0 && region.width == info.width;
-  // Colours are interpolated between neighbours: with two columns beside the region its own come out as in the whole.
+  // Colours are interpolated between neighbours: two extra columns make the region's edge equal to the whole picture's.
   constexpr int kBeside = 2;
   const auto down = [&](int value) { return value / shrink; };
   const auto up = [&](int value) { return (value + shrink - 1) / shrink; };

@@ -1,4 +1,4 @@
-// JPEG through libjpeg-turbo: a part of a picture, at full size or at a fraction of it.
+// Decodes a part of a JPEG with libjpeg-turbo, at full size or a fraction of it.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace unidle::data::detail {
 
-/// Not thread-safe: one a thread. Keeps its memory from picture to picture.
+/// Not thread-safe: use one per thread. Reuses its memory.
 class JpegDecoder {
  public:
   JpegDecoder();
@@ -20,12 +20,12 @@ class JpegDecoder {
   JpegDecoder(const JpegDecoder&) = delete;
   JpegDecoder& operator=(const JpegDecoder&) = delete;
 
-  /// Reads the header. Throws kInput for damage and more than kMaxPixels.
+  /// Reads the header. Throws kInput for damage and for more than kMaxPixels.
   ImageInfo probe(std::span<const std::byte> bytes, std::string_view subject);
 
-  /// Decodes what covers `region` (in pixels of the whole picture), at 1/shrink of its size: 1, 2, 4 or 8. With shrink
-  /// 1 the pixels are those of the whole picture decoded, also at the region's borders. Of the rows below nothing is
-  /// read, so that damage there is not seen. Throws kInput.
+  /// Decodes at least `region` (in pixels of the whole picture) at 1/shrink of its size: 1, 2, 4 or 8. With shrink 1
+  /// the pixels equal those of the whole picture, also at the region's borders. Rows below the region are not read, so
+  /// damage there goes unnoticed. Throws kInput.
   ImageDecoder::View decode(std::span<const std::byte> bytes, std::string_view subject, Region region, int shrink);
 
  private:

@@ -79,7 +79,7 @@ TEST_P(JpegShapeTest, AShrunkenRegionCoversWhatWasAskedFor) {
       EXPECT_GE((view.region.y + view.region.height) * shrink, region.y + region.height);
       EXPECT_LE(view.region.x + view.region.width, all.width);
       EXPECT_LE(view.region.y + view.region.height, all.height);
-      // Rows are whole in memory, wherever they begin.
+      // Rows are complete in memory, wherever they begin.
       EXPECT_EQ(rows_of(view, view.region).size(),
                 static_cast<std::size_t>(view.region.width) * static_cast<std::size_t>(view.region.height) * 3);
     }
@@ -90,7 +90,7 @@ TEST_P(JpegShapeTest, EveryCutIsRefusedOrGivesThePicture) {
   const std::string file = testing::encode_any_jpeg(test_picture(40, 30), GetParam());
   JpegDecoder decoder;
   int refused = 0;
-  for (std::size_t length = 0; length + 2 < file.size(); ++length) {  // without its last marker a picture is whole
+  for (std::size_t length = 0; length + 2 < file.size(); ++length) {  // a picture is complete without its end marker
     try {
       decoder.decode(bytes_of(file.substr(0, length)), "cut", {0, 0, 40, 30}, 1);
     } catch (const Error& error) {
@@ -127,7 +127,7 @@ TEST(JpegTest, WithoutItsLastMarkerAPictureIsWhole) {
 
 TEST(JpegTest, BytesBetweenMarkersAreNoDamage) {
   std::string file = encode_jpeg(test_picture(40, 30));
-  file.insert(2, 5, '\0');  // behind the first marker, as some cameras write
+  file.insert(2, 5, '\0');  // behind the first marker, as some cameras do
   JpegDecoder decoder;
   EXPECT_EQ(decoder.decode(bytes_of(file), "a", {0, 0, 40, 30}, 1).info.height, 30);
 }

@@ -1,4 +1,4 @@
-// Line ends of old Macs, a carriage return alone, and the mark before a text.
+// Handles carriage returns as line ends (classic Mac OS) and the byte order mark.
 #pragma once
 
 #include <algorithm>
@@ -6,10 +6,10 @@
 
 namespace unidle::data::detail {
 
-/// All of them become line feeds. Of CRLF an empty line is left, which readers pass over.
+/// Turns carriage returns into line feeds. CRLF becomes an extra empty line, which readers skip.
 inline void feed_lines(char* begin, char* end) { std::replace(begin, end, '\r', '\n'); }
 
-/// A whole text with line feeds where it has carriage returns alone.
+/// Replaces lone carriage returns in a text by line feeds.
 inline std::string with_line_feeds(std::string text) {
   if (text.find('\n') == std::string::npos) {
     feed_lines(text.data(), text.data() + text.size());
@@ -17,7 +17,7 @@ inline std::string with_line_feeds(std::string text) {
   return text;
 }
 
-/// A text without the mark that some editors put before UTF-8.
+/// Removes the byte order mark that some editors write before UTF-8.
 inline std::string without_mark(std::string text) {
   if (text.starts_with("\xef\xbb\xbf")) {
     text.erase(0, 3);

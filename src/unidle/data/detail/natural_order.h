@@ -1,4 +1,4 @@
-// Names with numbers in them, in the order that people mean.
+// Natural order of names with numbers.
 #pragma once
 
 #include <cctype>
@@ -6,8 +6,8 @@
 
 namespace unidle::data::detail {
 
-/// "part2" before "part10": runs of digits are compared as numbers of any length, all else byte by byte. Of names that
-/// differ in leading zeros alone, the one with fewer comes first.
+/// "part2" before "part10": compares runs of digits as numbers of any length, everything else bytewise. Of names that
+/// differ only in leading zeros, the one with fewer comes first.
 inline bool natural_less(std::string_view a, std::string_view b) {
   const auto digit = [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; };
   const auto run = [&](std::string_view text, std::size_t& at) {

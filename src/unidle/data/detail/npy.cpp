@@ -25,7 +25,7 @@ std::uint64_t little_endian(std::span<const std::byte> bytes, std::size_t at, st
   return value;
 }
 
-/// The dict of an .npy header: a Python literal with three keys, in any order and with any spaces.
+/// The dict in an .npy header: a Python literal with three keys, in any order and with any whitespace.
 class HeaderText {
  public:
   HeaderText(std::string_view text, std::string_view subject) : text_(text), subject_(subject) {}
@@ -119,7 +119,7 @@ class HeaderText {
         fail(fmt::format("lacks an extent at byte {}", at_));
       }
       at_ = static_cast<std::size_t>(end - text_.data());
-      at_ += at_ < text_.size() && text_[at_] == 'L' ? 1 : 0;  // as Python 2 wrote long numbers
+      at_ += at_ < text_.size() && text_[at_] == 'L' ? 1 : 0;  // the suffix of long numbers in Python 2
       shape.push_back(extent);
       if (!take(',')) {
         expect(')');
@@ -211,7 +211,7 @@ std::size_t npy_header_bytes(std::span<const std::byte> start, std::string_view 
   if (version == 1) {
     return 10 + static_cast<std::size_t>(little_endian(start, 8, 2));
   }
-  constexpr std::size_t kMost = 1 << 20;  // numpy itself refuses more than 10,000 unless told otherwise
+  constexpr std::size_t kMost = 1 << 20;  // numpy itself rejects more than 10,000 by default
   const std::size_t length = start.size() < 12 ? 0 : static_cast<std::size_t>(little_endian(start, 8, 4));
   if (length == 0 || length > kMost) {
     throw npy_error(subject, fmt::format("npy header has {} bytes; expected 1 to {}", length, kMost));

@@ -33,7 +33,7 @@ std::shared_ptr<UniqueFd> OpenFiles::open(std::size_t number) {
   if (file.fd) {
     return file.fd;
   }
-  // Not blocking: what was a file may have become a pipe.
+  // Non-blocking: the file may have been replaced by a pipe.
   auto fd = std::make_shared<UniqueFd>(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!*fd) {
     throw system_error(ErrorCode::kInput, file.path, "cannot be opened", errno);
@@ -53,7 +53,7 @@ void OpenFiles::will_need(std::size_t number, std::uint64_t offset, std::uint64_
   try {
     fd = open(number);
   } catch (...) {
-    return;  // whoever reads it says so
+    return;  // reading it will report the error
   }
   ::posix_fadvise(fd->get(), static_cast<off_t>(offset), static_cast<off_t>(bytes), POSIX_FADV_WILLNEED);
 }

@@ -23,7 +23,7 @@ std::uint32_t number(std::string_view bytes, std::size_t at, std::size_t count, 
   return value;
 }
 
-/// The number of the tag in the first directory of a TIFF file, which EXIF is.
+/// Returns the value of the tag in the first directory of a TIFF file, which is EXIF's format.
 std::optional<std::uint32_t> orientation_in_tiff(std::string_view tiff) {
   constexpr std::size_t kHead = 8;
   constexpr std::size_t kEntry = 12;  // tag, type, count, value
@@ -66,7 +66,7 @@ std::optional<std::uint32_t> orientation_in_xmp(std::string_view xmp) {
   return std::nullopt;
 }
 
-/// The segments before the pixels.
+/// Searches the segments before the pixels.
 std::optional<std::uint32_t> orientation_in_jpeg(std::string_view file) {
   constexpr std::string_view kExif("Exif\0\0", 6);
   constexpr std::string_view kXmp("http://ns.adobe.com/xap/1.0/\0", 29);
@@ -74,7 +74,7 @@ std::optional<std::uint32_t> orientation_in_jpeg(std::string_view file) {
   constexpr auto kScan = static_cast<char>(0xda);
   std::optional<std::uint32_t> xmp;
   for (std::size_t at = 2; at + 4 <= file.size();) {
-    if (file[at] != '\xff' || file[at + 1] == '\xff') {  // bytes between segments, which cameras write
+    if (file[at] != '\xff' || file[at + 1] == '\xff') {  // bytes between segments, written by some cameras
       ++at;
       continue;
     }
@@ -115,7 +115,7 @@ std::optional<std::uint32_t> orientation_in_png(std::string_view file) {
 }
 
 std::optional<std::uint32_t> orientation_in_webp(std::string_view file) {
-  constexpr std::string_view kPrefix("Exif\0\0", 6);  // some programs write it here too
+  constexpr std::string_view kPrefix("Exif\0\0", 6);  // some programs write this prefix here too
   for (std::size_t at = 12; at + 8 <= file.size();) {
     const std::size_t length = number(file, at + 4, 4, true);
     if (length > file.size() - at - 8) {
@@ -171,7 +171,7 @@ Region shown_region(Orientation orientation, Region stored, int width, int heigh
 void turn(Orientation orientation, const std::uint8_t* pixels, std::size_t stride, int width, int height,
           std::vector<std::uint8_t>& shown) {
   constexpr std::ptrdiff_t kPixel = 3;
-  std::ptrdiff_t right = kPixel;  // from a shown pixel to the next one, in what is stored
+  std::ptrdiff_t right = kPixel;  // from a shown pixel to the next one, in stored pixels
   auto below = static_cast<std::ptrdiff_t>(stride);
   if (orientation.transposed) {
     std::swap(right, below);

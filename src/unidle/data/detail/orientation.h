@@ -1,4 +1,4 @@
-// Which way up a photograph is to be shown: what cameras write beside the pixels.
+// How cameras say a photograph must be turned.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,7 @@
 
 namespace unidle::data::detail {
 
-/// How the stored pixels become those that are shown: rows and columns change places, then columns are mirrored, then
-/// rows.
+/// Converts stored pixels to shown ones: first transpose, then mirror columns, then mirror rows.
 struct Orientation {
   bool transposed = false;
   bool across = false;
@@ -20,16 +19,16 @@ struct Orientation {
   bool is_stored() const { return !transposed && !across && !down; }
 };
 
-/// Of a JPEG, PNG or WebP file, as Pillow's ImageOps.exif_transpose finds it: the EXIF tag, else the one of XMP in a
-/// JPEG. Stored as shown where there is none, or none that makes sense.
+/// Reads the orientation of a JPEG, PNG or WebP file like Pillow's ImageOps.exif_transpose: the EXIF tag, else the XMP
+/// one of a JPEG. Identity when it is absent or invalid.
 Orientation orientation_of(std::span<const std::byte> file);
 
-/// The stored part that is shown as `shown`, a part of a picture that is shown with `width` x `height` pixels.
+/// Returns the stored region for `shown`, a part of a picture whose shown size is `width` x `height`.
 Region stored_region(Orientation orientation, Region shown, int width, int height);
-/// The other way round, with the same `width` and `height`.
+/// The inverse, with the same `width` and `height`.
 Region shown_region(Orientation orientation, Region stored, int width, int height);
 
-/// `width` x `height` stored RGB pixels with rows of `stride` bytes, as they are shown, without padding.
+/// Turns `width` x `height` stored RGB pixels with rows of `stride` bytes to their shown orientation, without padding.
 void turn(Orientation orientation, const std::uint8_t* pixels, std::size_t stride, int width, int height,
           std::vector<std::uint8_t>& shown);
 

@@ -9,7 +9,7 @@
 namespace unidle::data::detail {
 namespace {
 
-/// A JPEG whose EXIF says `number`.
+/// A JPEG with this EXIF orientation.
 std::string photograph(int number) {
   std::string file = encode_jpeg(testing::test_picture(8, 8));
   std::string exif(
@@ -29,7 +29,7 @@ Orientation oriented(int number) {
   return orientation_of(std::as_bytes(std::span(file)));
 }
 
-/// 2 x 3 pixels, numbered row by row, as they are shown.
+/// The shown picture of 2 x 3 pixels numbered row by row.
 std::string shown(int number) {
   std::vector<std::uint8_t> stored;
   for (std::uint8_t pixel = 0; pixel < 6; ++pixel) {

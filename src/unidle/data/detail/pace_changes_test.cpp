@@ -1,4 +1,4 @@
-// Workers and depth that change while batches are made: nothing but speed and memory depends on them.
+// Workers and depth that change while batches are made: only speed and memory depend on them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ using testing::NumberSource;
 constexpr int kWorkers = 6;
 constexpr std::int64_t kSlots = 9;
 
-/// The threads and slots of a loader, at a pace that the test sets.
+/// The threads and slots of a loader, at a pace set by the test.
 class PacedThreads {
  public:
   PacedThreads(const Source& source, const LoaderOptions& given, SlotAllocator& memory)
@@ -43,7 +43,7 @@ class PacedThreads {
     crew.stop();
   }
 
-  /// The bytes of both fields of the next batch, which is given back at once or later.
+  /// The bytes of both fields of the next batch, which is returned at once or later.
   std::string take() {
     Slot& slot = ring.slot(taken);
     ring.wait_complete(taken, std::nullopt);
@@ -207,7 +207,7 @@ TEST(PaceChangesTest, NoMoreThreadsWorkThanAreWanted) {
   CountingAllocator memory;
   PacedThreads paced(source, {.batch = 4}, memory);
   paced.crew.want(2);
-  for (int i = 0; i < 4 * kSlots; ++i) {  // what the others had begun is done by then
+  for (int i = 0; i < 4 * kSlots; ++i) {  // work that the others had started is done by then
     paced.take();
     paced.give_back_all_but(0);
   }

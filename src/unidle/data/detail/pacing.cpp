@@ -8,7 +8,7 @@ namespace unidle::data::detail {
 
 namespace {
 
-// A window has at least so much of both, so that it says something of cheap and of dear batches.
+// Minimum duration and number of batches of a window, so that it is meaningful for cheap and expensive batches.
 constexpr std::int64_t kLeastNs = 50 * kNsPerMs;
 constexpr int kLeastBatches = 4;
 

@@ -1,4 +1,4 @@
-// Measures who waits for whom, and gives a loader the pace that follows from it.
+// Measures how consumer and workers wait, and sets a loader's pace from it.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,16 @@
 
 namespace unidle::data::detail {
 
-/// For the thread that takes batches. What it is given must outlive it.
+/// Used by the consumer thread only. Its arguments must outlive it.
 class Pacing {
  public:
-  /// `waits` are those of the crew's threads, of which all will be wanted at first.
+  /// `waits` are those of the crew's threads, which are all active at first.
   Pacing(std::int64_t least_depth, Crew& crew, SlotRing& ring, const std::vector<WaitSum>& waits);
 
-  /// The batch is asked for; again while it is waited for piece by piece.
+  /// The batch was requested; called again for each partial wait.
   void asked(std::int64_t batch_index);
   void waited(std::int64_t ns) { consumer_waited_ns_ += ns; }
-  /// It has come.
+  /// The batch has arrived.
   void taken(std::int64_t samples);
 
  private:
@@ -32,7 +32,7 @@ class Pacing {
   const std::vector<WaitSum>& waits_;
   Adaptation adaptation_;
   std::int64_t asked_for_ = -1;
-  // Of the window:
+  // Of the current window:
   std::int64_t start_ns_ = 0;
   std::int64_t workers_waited_at_start_ns_ = 0;
   std::int64_t consumer_waited_ns_ = 0;

@@ -68,13 +68,13 @@ struct PictureSamples::Scratch {
 };
 struct PictureSamples::Pool : ScratchPool<Scratch> {};
 
-/// What a sample shows: pixels [x, x + size) of `width` that the columns [left, right) would be resized to, and so
-/// down.
+/// What a sample shows: pixels [x, x + size) of the `width` pixels that columns [left, right) are resized to, and the
+/// same for rows.
 struct PictureSamples::Part {
-  Region crop;  // of the picture; nothing beyond it is looked at
-  int width;    // that it is resized to
+  Region crop;  // of the picture; nothing outside it is used
+  int width;    // width after resizing
   int height;
-  int x;  // of the sample in that
+  int x;  // of the sample within the resized part
   int y;
   bool mirrored;
   ColorChange colors;
@@ -202,7 +202,7 @@ PictureSamples::Drawn PictureSamples::make(Scratch& scratch, std::span<const std
          crop.width >= part.width * shrink * 2 && crop.height >= part.height * shrink * 2) {
     shrink *= 2;
   }
-  // Of the whole resized part, the sample may show the middle: decoded is what that is made of.
+  // The sample may show only the middle of the resized part: decode only what that depends on.
   Taps& across = scratch.across;
   Taps& down = scratch.down;
   across.prepare(crop.width, 0, crop.width, part.width, part.x, options_.size);
@@ -224,7 +224,7 @@ PictureSamples::Drawn PictureSamples::make(Scratch& scratch, std::span<const std
     const double by = view.shrink;
     left = view.region.x;
     top = view.region.y;
-    // The last pixel that is stored may show less of the picture than the others; mirrored, it is the first one.
+    // The last stored pixel may cover less of the picture than the others; mirrored, it is the first one.
     const double x = crop.x / by + (turned.across ? shrunk(width) - width / by : 0);
     const double y = crop.y / by + (turned.down ? shrunk(height) - height / by : 0);
     across.prepare(left + view.region.width, x, x + crop.width / by, part.width, part.x, options_.size);

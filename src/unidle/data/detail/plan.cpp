@@ -136,7 +136,7 @@ Plan::Run Plan::items_at(std::int64_t position, std::span<std::int64_t> indices)
   std::int64_t in_block = within % block_;
   std::int64_t place = (epoch == 0 ? base_ : 0) + (within / block_ * world_ + rank_) * block_ + in_block;
   for (std::int64_t& index : indices.first(count)) {
-    // Beyond the end stand the first ones of the same order, so that all ranks have equally many.
+    // Past the end, repeat the first items of the same order, so that all ranks have equally many.
     place = place < items_ ? place : place % items_;
     index = place;
     const bool ends = ++in_block == block_;
@@ -198,7 +198,7 @@ Plan::Range Plan::unit(std::int64_t number) const {
     return {begin, std::min(begin + grain_, end)};
   }
   std::int64_t position = number;
-  if (epoch_end_ == EpochEnd::kDrop) {  // items that are dropped whole are left out
+  if (epoch_end_ == EpochEnd::kDrop) {  // skip items that are dropped entirely
     const std::int64_t first = head_ == 0 ? 0 : divide_up(lead_ + head_ * batch_, per_item_);
     const std::int64_t each = divide_up(per_epoch_ * batch_, per_item_);
     if (number >= first) {
@@ -223,7 +223,7 @@ std::int64_t Plan::timings(std::int64_t batch_index) const {
 }
 
 std::int64_t Plan::most_timings() const {
-  // Items that begin in a batch, and the one that the stream may start in the middle of.
+  // Items that begin in a batch, plus the one in whose middle the stream may start.
   return per_item_ == 1 ? divide_up(batch_, grain_) : (batch_ - 1) / per_item_ + 2;
 }
 

@@ -32,9 +32,9 @@ constexpr std::uint32_t type_of(const char (&name)[5]) {
   return type;
 }
 
-/// Finds the compressed data. False when a chunk is damaged, cut off, out of order or unknown and critical.
-/// The CRC covers the compressed bytes, whichever rows are wanted: whether a file counts as damaged does not depend on
-/// the region, and the Adler-32 of the pixels would add nothing.
+/// Finds the compressed data. Returns false when a chunk is damaged, truncated, out of order, or unknown and critical.
+/// The CRC covers all compressed bytes, so whether a file counts as damaged does not depend on the region; the Adler-32
+/// of the pixels would add nothing.
 bool find_data(Bytes file, std::vector<Bytes>& data) {
   data.clear();
   bool data_over = false;
@@ -64,7 +64,7 @@ bool find_data(Bytes file, std::vector<Bytes>& data) {
   return false;
 }
 
-/// Bytes that grow and are never cleared.
+/// A buffer that grows without being cleared.
 class Scratch {
  public:
   std::uint8_t* reserve(std::size_t bytes) {
@@ -89,7 +89,7 @@ struct FastPng::State {
   Scratch filtered;
   Scratch plain;
 
-  /// The compressed data in one piece: ISA-L copies its window at every call, so that one call is cheaper.
+  /// The compressed data in one piece: ISA-L copies its window at each call, so a single call is cheaper.
   Bytes joined_data();
   /// The first `bytes` bytes of the rows.
   const std::uint8_t* inflate_rows(std::size_t bytes);
@@ -114,7 +114,7 @@ Bytes FastPng::State::joined_data() {
 }
 
 const std::uint8_t* FastPng::State::inflate_rows(std::size_t bytes) {
-  constexpr std::size_t kMostRatio = 1032;  // of deflate: 258 bytes out of 2 bits
+  constexpr std::size_t kMostRatio = 1032;  // maximum ratio of deflate: 258 bytes from 2 bits
   const Bytes stream = joined_data();
   if (stream.size() < kZlibFrame || stream.size() > std::numeric_limits<std::int32_t>::max() ||
       stream.size() * kMostRatio < bytes) {
@@ -141,7 +141,7 @@ FastPng::~FastPng() = default;
 
 bool FastPng::decode(std::span<const std::byte> bytes, const ImageInfo& info, Region region, ImageDecoder::View& view) {
   const Bytes file(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
-  constexpr std::size_t kBitDepthAt = 24;  // then colour type, compression, filter method, interlace
+  constexpr std::size_t kBitDepthAt = 24;  // followed by colour type, compression, filter method, interlace
   const std::uint8_t* header = &file[kBitDepthAt];
   const bool rgb = header[1] == 2;
   if (header[0] != 8 || (!rgb && header[1] != 6) || header[2] != 0 || header[3] != 0 || header[4] != 0) {
@@ -164,7 +164,7 @@ bool FastPng::decode(std::span<const std::byte> bytes, const ImageInfo& info, Re
   const int width = region.x + region.width;
   const std::size_t out_stride = static_cast<std::size_t>(width) * pixel + kRowSlackBytes;
   std::uint8_t* plain = state_->plain.reserve(out_stride * static_cast<std::size_t>(last - first + 1));
-  std::memset(plain, 0, out_stride);  // the row above the first
+  std::memset(plain, 0, out_stride);  // the row above the first one
   std::uint8_t* top = plain + out_stride;
   const FilteredRows rows{filtered + static_cast<std::size_t>(first) * stride, stride};
   if (!unfilter(rows, 0, last - first, width, static_cast<int>(pixel), {top, out_stride})) {

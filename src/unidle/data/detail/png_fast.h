@@ -1,4 +1,4 @@
-// The common PNG, 8-bit RGB or RGBA without interlace, decoded with ISA-L as far as a region needs it.
+// Decodes the common PNG (8-bit RGB or RGBA, not interlaced) with ISA-L, only as far as a region needs.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace unidle::data::detail {
 
-/// Verifies every chunk (lengths up to IEND, CRC of the critical ones), inflates the rows down to the region's last one
-/// and undoes the filters of the columns up to its right edge. It never reports errors: whatever it does not take, odd
-/// or damaged, is libspng's to decode or to refuse. Not thread-safe.
+/// Verifies every chunk (lengths up to IEND, CRC of the critical ones), inflates the rows down to the region's last
+/// one, and undoes the filters of the columns up to its right edge. Reports no errors: libspng decodes or rejects
+/// everything unusual or damaged. Not thread-safe.
 class FastPng {
  public:
   FastPng();
@@ -20,8 +20,8 @@ class FastPng {
   FastPng(const FastPng&) = delete;
   FastPng& operator=(const FastPng&) = delete;
 
-  /// False when this is not for us. On success `view` points into this object until the next call.
-  /// REQUIRES: `region` is not empty and inside the picture of size `info`.
+  /// Returns false when the file must be left to libspng. On success `view` points into this object until the next
+  /// call. REQUIRES: `region` is not empty and inside the picture of size `info`.
   bool decode(std::span<const std::byte> bytes, const ImageInfo& info, Region region, ImageDecoder::View& view);
 
  private:

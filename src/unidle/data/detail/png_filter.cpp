@@ -9,10 +9,10 @@ namespace unidle::data::detail {
 
 namespace {
 
-// Paeth decodes a pixel from the one just decoded to its left, a chain of dependent instructions that leaves most of
-// the CPU unused. Here four rows advance together, each two pixels behind the row above it, so that all that a pixel
-// needs is there: lane group j of a vector holds pixel x = step - 2j of row j. What row j - 1 gave two steps ago is the
-// pixel above (b), and what was above one step ago is the pixel above left (c).
+// Paeth decodes a pixel from its left neighbour, a chain of dependent instructions that leaves most of the CPU idle.
+// Here four rows advance together, each two pixels behind the row above, so that every input is available: lane group j
+// of a vector holds pixel x = step - 2j of row j. The output of row j - 1 two steps ago is the pixel above (b); the
+// pixel above one step ago is the pixel above left (c).
 constexpr int kRows = 4;
 constexpr int kLag = 2;
 
@@ -30,7 +30,7 @@ inline std::uint32_t load4(const std::uint8_t* from) {
 
 inline void store4(std::uint8_t* to, std::uint32_t word) { std::memcpy(to, &word, sizeof word); }
 
-/// Four rows; with `kAllPaeth` every one of them has that filter. Always inlined, so that it is compiled anew for each
+/// Decodes four rows; with `kAllPaeth` all of them have that filter. Always inlined, so that it is compiled for each
 /// instruction set.
 template <int kPixel, bool kAllPaeth>
 [[gnu::always_inline]] inline void unfilter_four(const std::uint8_t* raw, std::size_t raw_stride, int width,
@@ -49,12 +49,12 @@ template <int kPixel, bool kAllPaeth>
     first_step[lane] = static_cast<std::int16_t>(kLag * (lane / 4));
   }
   const std::uint8_t* above = out - out_stride;
-  Lanes a{};         // left: what the last step gave
-  Lanes previous{};  // what the step before the last gave
+  Lanes a{};         // left: the last step's output
+  Lanes previous{};  // the output of the step before
   Lanes b{};
   const int steps = width + kLag * (kRows - 1);
   const auto step = [&](int t, bool edge) __attribute__((always_inline)) {
-    // Row by row by hand: as loops, these go through memory and take three times as long.
+    // Unrolled by hand: as loops, these go through memory and take three times as long.
     const auto inside = [&](int row) { return !edge || (t >= kLag * row && t - kLag * row < width); };
     const auto load = [&](int row) __attribute__((always_inline)) {
       return inside(row) ? load4(raw + static_cast<std::size_t>(row) * raw_stride + 1 + (t - kLag * row) * kPixel) : 0;
@@ -65,7 +65,7 @@ template <int kPixel, bool kAllPaeth>
     const Lanes top = __builtin_convertvector(reinterpret_cast<Bytes16>(top_word), Lanes);
     const Lanes c = b;
     b = __builtin_shufflevector(top, previous, 0, 1, 2, 3, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27);
-    // The predictor in the form of stb_image: fewer dependent steps than comparing three distances.
+    // The predictor as in stb_image: fewer dependent steps than comparing three distances.
     const Lanes threshold = c + c + c - b - a;
     const Lanes low = a < b ? a : b;
     const Lanes high = a < b ? b : a;
@@ -75,7 +75,7 @@ template <int kPixel, bool kAllPaeth>
       predicted = (predicted & paeth) | (((a + b) >> 1) & average) | (b & up) | (a & sub);
     }
     Lanes result = (fresh + predicted) & 0xff;
-    if (edge) {  // left of the picture all is 0
+    if (edge) {  // left of the picture everything is 0
       result &= Lanes{} + static_cast<std::int16_t>(std::min(t, kLag * kRows)) >= first_step;
     }
     const auto packed = reinterpret_cast<Words4>(__builtin_convertvector(result, Bytes16));
@@ -110,7 +110,7 @@ std::uint8_t paeth_of(int a, int b, int c) {
   return static_cast<std::uint8_t>(pa <= pb && pa <= pc ? a : pb <= pc ? b : c);
 }
 
-/// One row, for the few that are left over.
+/// Decodes one of the remaining rows.
 template <int kPixel>
 void unfilter_one(const std::uint8_t* raw, int width, std::uint8_t* out, const std::uint8_t* above) {
   const std::uint8_t filter = raw[0];

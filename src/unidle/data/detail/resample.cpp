@@ -8,14 +8,14 @@ namespace unidle::data::detail {
 
 namespace {
 
-/// As Pillow rounds, which cuts off: differently from lround below zero, and where 0.5 makes a double inexact.
+/// Truncates like Pillow; lround differs below zero, and where 0.5 makes a double inexact.
 int cut_off(double value) { return static_cast<int>(value); }
 
 }  // namespace
 
 void Taps::prepare(int in, double begin, double end, int out, int first, int count) {
   const double scale = (end - begin) / out;
-  const double reach = std::max(scale, 1.0);  // of the triangle, in pixels of the input
+  const double reach = std::max(scale, 1.0);  // half-width of the triangle, in input pixels
   most_ = static_cast<std::size_t>(std::ceil(reach)) * 2 + 1;
   starts_.resize(static_cast<std::size_t>(count));
   lengths_.resize(static_cast<std::size_t>(count));
@@ -54,10 +54,10 @@ typedef std::int32_t Ints4 __attribute__((vector_size(16)));
 typedef std::int32_t Ints8 __attribute__((vector_size(32)));
 
 constexpr std::int32_t kHalf = 1 << (Taps::kBits - 1);
-// Loads and stores go in blocks: what lies behind a row must be ours.
+// Loads and stores work on blocks, so memory behind a row must be ours.
 constexpr std::size_t kSpare = 64;
 
-/// One row across. Reads and writes one byte more than the pixels have.
+/// One horizontal row. Reads and writes one byte beyond the pixels.
 [[gnu::always_inline]] inline void across_row(const std::uint8_t* from, const Taps& taps, std::uint8_t* to) {
   for (int pixel = 0; pixel < taps.count(); ++pixel, to += 3) {
     const std::int32_t* weights = taps.weights(pixel);
@@ -73,7 +73,7 @@ constexpr std::size_t kSpare = 64;
   }
 }
 
-/// Four rows across, which share their weights: two at a time in a vector.
+/// Four horizontal rows, which share weights: two at a time in a vector.
 [[gnu::always_inline]] inline void across_four(const std::uint8_t* from, std::size_t stride, const Taps& taps,
                                                std::uint8_t* to, std::size_t to_stride) {
   const auto add = [&](Ints8 & sum, const std::uint8_t* at, std::int32_t weight) __attribute__((always_inline)) {
@@ -106,7 +106,7 @@ constexpr std::size_t kSpare = 64;
   }
 }
 
-/// One row of the result out of `length` rows; `bytes` is rounded up to whole blocks.
+/// One row of the result from `length` rows; `bytes` is rounded up to whole blocks.
 [[gnu::always_inline]] inline void down_row(const std::uint8_t* from, std::size_t stride, const std::int32_t* weights,
                                             int length, std::size_t bytes, std::uint8_t* to) {
   for (std::size_t at = 0; at < bytes; at += 32) {
@@ -129,13 +129,13 @@ constexpr std::size_t kSpare = 64;
 struct SourceRows {
   const std::uint8_t* first;  // the row taps.begin()
   std::size_t stride;
-  const std::uint8_t* last;  // the last one, with a byte to spare behind it
+  const std::uint8_t* last;  // the last row, with a spare byte behind it
 };
 
 [[gnu::always_inline]] inline void go_across(const SourceRows& rows, int count, const Taps& taps, std::uint8_t* to,
                                              std::size_t to_stride) {
   int row = 0;
-  for (; row + 4 < count; row += 4) {  // never with the last one
+  for (; row + 4 < count; row += 4) {  // never includes the last row
     across_four(rows.first + static_cast<std::size_t>(row) * rows.stride, rows.stride, taps,
                 to + static_cast<std::size_t>(row) * to_stride, to_stride);
   }
@@ -209,7 +209,7 @@ const std::uint8_t* Resampler::run(const std::uint8_t* pixels, std::size_t strid
   const std::uint8_t* first = pixels +
                               static_cast<std::ptrdiff_t>(down.begin() - top) * static_cast<std::ptrdiff_t>(stride) -
                               static_cast<std::ptrdiff_t>(left) * 3;
-  // The last row is copied, since what lies behind the picture is not ours to read.
+  // Copy the last row: memory behind the picture is not ours to read.
   const std::size_t used_from = static_cast<std::size_t>(across.begin()) * 3;
   const std::size_t used_to = static_cast<std::size_t>(across.end()) * 3;
   last_row_.resize(std::max(last_row_.size(), used_to + kSpare));
@@ -217,7 +217,7 @@ const std::uint8_t* Resampler::run(const std::uint8_t* pixels, std::size_t strid
   std::memcpy(last_row_.data() + used_from, last + used_from, used_to - used_from);
 
   const std::size_t row_bytes = static_cast<std::size_t>(across.count()) * 3;
-  // Whole blocks, and a byte to spare at least: pixels are stored as four bytes.
+  // Whole blocks, and at least one spare byte: pixels are stored as four bytes.
   const std::size_t block_bytes = (row_bytes / 32 + 1) * 32;
   narrow_.resize(std::max(narrow_.size(), block_bytes * static_cast<std::size_t>(rows) + kSpare));
   choose_across()({first, stride, last_row_.data()}, rows, across, narrow_.data(), block_bytes);

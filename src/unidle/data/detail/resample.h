@@ -1,6 +1,6 @@
-// Pictures made smaller or larger, bit for bit as Pillow up to version 12 does it with its bilinear filter (which takes
-// the average over all that a pixel covers, "antialias"): across, rounded to 8 bits, then down. Later versions go down
-// first for some sizes, and torchvision has another arithmetic for tensors: both differ by 1 of 255 at most.
+// Resizes pictures bit for bit like Pillow up to version 12 with its bilinear filter ("antialias": the average over the
+// area that a pixel covers): horizontally, rounded to 8 bits, then vertically. Later versions start vertically for some
+// sizes, and torchvision computes differently for tensors: both differ by at most 1 of 255.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,13 @@
 
 namespace unidle::data::detail {
 
-/// What each pixel of one axis is made of.
+/// The input pixels and weights of each output pixel along one axis.
 class Taps {
  public:
-  /// The pixels [first, first + count) of `out` that show the part [begin, end) of `in` pixels.
+  /// Computes pixels [first, first + count) of the `out` pixels that show the part [begin, end) of `in` pixels.
   void prepare(int in, double begin, double end, int out, int first, int count);
 
-  /// What of the input they are made of.
+  /// The range of input pixels they depend on.
   int begin() const { return begin_; }
   int end() const { return end_; }
   int count() const { return static_cast<int>(starts_.size()); }
@@ -26,7 +26,7 @@ class Taps {
   int length(int pixel) const { return lengths_[static_cast<std::size_t>(pixel)]; }
   const std::int32_t* weights(int pixel) const { return weights_.data() + static_cast<std::size_t>(pixel) * most_; }
 
-  /// Weights have so many bits behind the point.
+  /// Fractional bits of the weights.
   static constexpr int kBits = 32 - 8 - 2;
 
  private:
@@ -39,12 +39,12 @@ class Taps {
   std::vector<double> exact_;
 };
 
-/// Not thread-safe: one a thread. Keeps its memory.
+/// Not thread-safe: use one per thread. Reuses its memory.
 class Resampler {
  public:
-  /// `pixels` is the pixel at column `left` and row `top` of what the taps count in; RGB, rows of `stride` bytes. At
-  /// least the columns and rows from begin() to end() of the taps must be there. Returns across.count() x down.count()
-  /// pixels without padding, valid until the next call.
+  /// `pixels` is the RGB pixel at column `left` and row `top` in the taps' coordinates; rows have `stride` bytes. The
+  /// columns and rows from begin() to end() of the taps must be present. Returns across.count() x down.count() pixels
+  /// without padding, valid until the next call.
   const std::uint8_t* run(const std::uint8_t* pixels, std::size_t stride, int left, int top, const Taps& across,
                           const Taps& down);
 

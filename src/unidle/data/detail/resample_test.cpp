@@ -11,7 +11,7 @@
 namespace unidle::data::detail {
 namespace {
 
-/// The average under a triangle, in exact numbers: what rounding may move by 1 at most, a pass.
+/// The exact average under a triangle; each pass may round by at most 1.
 double exact_pixel(const Picture& picture, double begin, double end, int out, int x, double top, double bottom,
                    int down, int y, int channel) {
   const auto weights = [](double first, double last, int count, int at, int limit) {
@@ -95,7 +95,7 @@ TEST(ResampleTest, TheSameSizeIsTheSamePicture) {
 }
 
 TEST(ResampleTest, OnlyWhatTheTapsTellIsRead) {
-  // The part is handed over by itself, in memory of exactly its size: a sanitizer sees what is read beyond.
+  // The part is in memory of exactly its size, so that a sanitizer detects reads beyond it.
   const Picture picture = testing::test_picture(80, 60);
   Taps across;
   Taps down;

@@ -1,4 +1,4 @@
-// What a thread needs to make an item, lent to it for the time.
+// Lends scratch objects to threads while they make an item.
 #pragma once
 
 #include <memory>
@@ -8,11 +8,11 @@
 
 namespace unidle::data::detail {
 
-/// Scratch objects not in use: as many as threads have ever worked at once. Thread-safe.
+/// Idle scratch objects: as many as threads have ever worked concurrently. Thread-safe.
 template <typename Scratch>
 class ScratchPool {
  public:
-  /// One of them, for the time that this object lives.
+  /// A scratch object for the lifetime of the lease.
   class Lease {
    public:
     explicit Lease(ScratchPool& pool) : pool_(pool) {

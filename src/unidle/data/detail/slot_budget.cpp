@@ -12,10 +12,10 @@ namespace unidle::data::detail {
 
 namespace {
 
-constexpr std::uint64_t kShareOfMemory = 4;  // the rest is for the program, and for what it keeps of batches
+constexpr std::uint64_t kShareOfMemory = 4;  // the rest is for the program and the batches it keeps
 
 std::uint64_t default_budget() {
-  static const telemetry::HostFacts host = telemetry::read_host_facts();  // memory stays what it is
+  static const telemetry::HostFacts host = telemetry::read_host_facts();  // memory size does not change
   return std::min(host.memory_bytes, host.memory_limit.value_or(host.memory_bytes)) / kShareOfMemory;
 }
 
@@ -24,7 +24,7 @@ std::uint64_t default_budget() {
 std::int64_t least_slots(const Plan& plan) { return 2 + plan.straddle(); }
 
 std::int64_t slot_count(const Source& source, const LoaderOptions& options, const Plan& plan, int workers) {
-  // An item that straddles needs the slots of all its batches while the user still holds an earlier one.
+  // An item that spans batches needs all their slots while the user still holds an earlier one.
   const std::int64_t least = least_slots(plan);
   const std::int64_t wanted = std::max(least, std::int64_t{workers} * options.prefetch + plan.straddle());
   std::uint64_t bytes = 0;

@@ -1,4 +1,4 @@
-// How many slots a loader has.
+// Chooses the number of a loader's slots.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace unidle::data::detail {
 
-/// As many as `workers` with the options' prefetch, and as few as their memory is allowed. Throws kUsage where
-/// `max_bytes` is given and has no room for the least.
+/// Enough for `workers` with the options' prefetch, but within the memory limit. Throws kUsage when `max_bytes` is
+/// given and too small for the minimum.
 std::int64_t slot_count(const Source& source, const LoaderOptions& options, const Plan& plan, int workers);
-/// A slot for the batch that is taken and one for the next, and those that an item reaches beyond its first.
+/// One slot for the delivered batch, one for the next, and those that an item extends into after its first.
 std::int64_t least_slots(const Plan& plan);
 
 }  // namespace unidle::data::detail

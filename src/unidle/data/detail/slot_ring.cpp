@@ -153,7 +153,7 @@ void SlotRing::complete(Slot& slot) {
     close_up(slot);
   }
   slot.remaining.store(0, std::memory_order_release);
-  // The lock orders this with the waiter's check, so that its wake-up cannot be lost.
+  // The lock orders this with the waiter's check, so that the wake-up is not lost.
   const std::lock_guard lock(mutex_);
   complete_changed_.notify_one();
 }
@@ -205,12 +205,12 @@ bool SlotRing::wait_complete(std::int64_t batch_index, std::optional<std::chrono
 }
 
 void SlotRing::deliver() {
-  constexpr std::size_t kSpares = 2;  // for the batches that a user has in hand now and then
+  constexpr std::size_t kSpares = 2;  // for batches that the user holds occasionally
   std::unique_lock lock(mutex_);
   ++delivered_;
   const std::int64_t next = opened_.load(std::memory_order_relaxed);
   if (next - delivered_ < depth_ && slot(next).idle && spare_.empty()) {
-    add_memory();  // or it goes on with what there is
+    add_memory();  // if this fails, continue with the existing memory
   }
   while (depth_ < count() && spare_.size() > kSpares) {
     discard(spare_.back());

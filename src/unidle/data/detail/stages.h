@@ -1,4 +1,4 @@
-// What the threads of a loader spend their time on. One thread writes its own sums: no lock, and nothing is allocated.
+// Measures how a loader's threads spend their time. Each thread writes its own sums, without locks or allocations.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace unidle::data::detail {
 
-/// Written by one thread; others may read meanwhile.
+/// Written by one thread; others may read concurrently.
 class StageSums {
  public:
   void add(Stage stage, std::int64_t ns) {
@@ -24,7 +24,7 @@ class StageSums {
   std::array<std::atomic<std::int64_t>, kStages> ns_{};
 };
 
-/// How long one thread has waited, told to others also while it waits.
+/// How long one thread has waited, readable by others even during the wait.
 class WaitSum {
  public:
   void begin(std::int64_t now_ns) { since_ns_.store(now_ns, std::memory_order_release); }
@@ -33,7 +33,7 @@ class WaitSum {
                   std::memory_order_relaxed);
     since_ns_.store(0, std::memory_order_release);
   }
-  /// From any thread. A wait that ends meanwhile may be missing until the next call.
+  /// Thread-safe. A wait that ends concurrently may be missing until the next call.
   std::int64_t ns(std::int64_t now_ns) const {
     const std::int64_t sum_ns = sum_ns_.load(std::memory_order_relaxed);
     const std::int64_t since_ns = since_ns_.load(std::memory_order_acquire);
@@ -42,12 +42,12 @@ class WaitSum {
 
  private:
   std::atomic<std::int64_t> sum_ns_{0};
-  std::atomic<std::int64_t> since_ns_{0};  // 0: it does not wait
+  std::atomic<std::int64_t> since_ns_{0};  // 0: not waiting
 };
 
-/// What the calling thread is at.
+/// The current stage of the calling thread.
 struct StageClock {
-  StageSums* sums = nullptr;  // null: nobody counts
+  StageSums* sums = nullptr;  // null: not counted
   Stage stage = Stage::kGather;
   std::int64_t since_ns = 0;
 
@@ -63,8 +63,7 @@ struct StageClock {
   }
 };
 
-/// The calling thread makes items: until this is destroyed its time is counted, as gathering where no InStage says
-/// otherwise.
+/// While this exists, the calling thread's time is counted: as kGather unless an InStage says otherwise.
 class StagesCounted {
  public:
   explicit StagesCounted(StageSums& sums) {
@@ -79,7 +78,7 @@ class StagesCounted {
   StagesCounted& operator=(const StagesCounted&) = delete;
 };
 
-/// Until this is destroyed the thread is at that stage; then again at the one before. Costs two looks at the clock.
+/// Sets the thread's stage until destroyed, then restores the previous one. Costs two clock readings.
 class InStage {
  public:
   explicit InStage(Stage stage) : before_(StageClock::of_thread().stage) { change(stage); }

@@ -45,7 +45,7 @@ void Stream::read_ahead(std::int64_t position) const {
   const std::int64_t runs = (order.items() + order.run() - 1) / order.run();
   const Plan::Item now = plan.item_at(position);
   const std::int64_t last = now.index / order.run() + order.window();
-  std::int64_t first = now.index / order.run();  // at the start of a stream: the whole window
+  std::int64_t first = now.index / order.run();  // at the start of a stream, announce the whole window
   if (position > 0) {
     const Plan::Item before = plan.item_at(position - 1);
     const std::int64_t run_before = before.index / order.run() - (before.epoch == now.epoch ? 0 : runs);

@@ -1,4 +1,4 @@
-// Which item of the source stands at each place of a rank's stream.
+// Maps positions in a rank's stream to items of the source.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace unidle::data::detail {
 
-/// Positions are those of the plan. Thread-safe.
+/// Positions are the plan's. Thread-safe.
 struct Stream {
   const Source& source;
   const LoaderOptions& options;
@@ -18,16 +18,16 @@ struct Stream {
 
   ItemRequest request_at(std::int64_t position) const { return request_of(plan.item_at(position)); }
   ItemRequest request_of(const Plan::Item& item) const;
-  /// Of the items of a unit; `requests` has as many.
+  /// Fills `requests` with the items of a unit; both have the same size.
   void requests_of(Plan::Range unit, std::span<ItemRequest> requests) const;
-  /// The first extent of a ragged field in a batch: of the longest item that is due there.
+  /// The first extent of a ragged field in a batch: that of its longest item.
   std::int64_t extent(std::int64_t batch_index, std::size_t field) const;
-  /// Whether read_ahead() has anything to tell.
+  /// True when read_ahead() has an effect.
   bool reads_ahead() const { return options.order != nullptr && options.order->run() != 0; }
-  /// Tells the source what comes a window further on, when the position is the first of a run of the order. REQUIRES:
+  /// Announces the run one window ahead to the source when the position starts a run of the order. REQUIRES:
   /// reads_ahead().
   void read_ahead(std::int64_t position) const;
-  /// Tells the source of the items of a unit, which will be read.
+  /// Announces the items of a unit to the source.
   void expect(std::int64_t unit_number) const;
 };
 

@@ -24,7 +24,7 @@ using nlohmann::json;
 
 constexpr std::size_t kBlock = 512;
 constexpr std::uint64_t kMostNameBytes = std::uint64_t{1} << 20;
-constexpr int kIndexVersion = 2;  // 1 could end at the first of several archives in one file
+constexpr int kIndexVersion = 2;  // version 1 could stop at the first of several archives in one file
 
 using Block = std::array<char, kBlock>;
 
@@ -33,7 +33,7 @@ std::string_view field_text(const Block& block, std::size_t at, std::size_t byte
   return field.substr(0, field.find('\0'));
 }
 
-/// Octal digits, or the number's own bytes behind a mark, where the digits do not suffice.
+/// Parses octal digits or, for larger numbers, the binary form behind a marker.
 std::optional<std::uint64_t> number_in_field(const Block& block, std::size_t at, std::size_t bytes) {
   std::uint64_t value = 0;
   if ((static_cast<unsigned char>(block[at]) & 0x80U) != 0) {
@@ -63,7 +63,7 @@ bool has_its_checksum(const Block& block) {
   return number_in_field(block, kAt, kBytes) == sum;
 }
 
-/// Walks from header to header.
+/// Iterates over the headers.
 class TarReader {
  public:
   TarReader(OpenFiles& files, std::size_t file) : files_(files), file_(file), end_(files.bytes(file)) {}
@@ -79,7 +79,7 @@ class TarReader {
       }
       take(block);
     }
-    if (at_ != end_) {  // within a header, or before a member's last block is full
+    if (at_ != end_) {  // in the middle of a header or of a member's last block
       fail(fmt::format("is cut off at byte {}", end_));
     }
     return std::move(members_);
@@ -90,8 +90,7 @@ class TarReader {
     return std::all_of(block.begin(), block.end(), [](char byte) { return byte == 0; });
   }
 
-  /// Behind the first empty block lies nothing. An archive is filled up to a record of any number of blocks, and
-  /// another one may stand behind them.
+  /// Throws when anything but padding follows the first empty block: several archives may be in one file.
   void require_end() const {
     std::vector<char> piece(std::size_t{64} << 10);
     for (std::uint64_t at = at_; at < end_; at += piece.size()) {
@@ -113,7 +112,7 @@ class TarReader {
     files_.read(file_, offset, std::as_writable_bytes(std::span(to, bytes)));
   }
 
-  /// A compressed archive may be shorter than a header.
+  /// Rejects compressed archives, which may be shorter than a header.
   void refuse_other_bytes() const {
     std::string head(static_cast<std::size_t>(std::min<std::uint64_t>(end_, kForeignHeadBytes)), '\0');
     read(0, head.data(), head.size());
@@ -160,7 +159,7 @@ class TarReader {
     return text;
   }
 
-  /// Lines "LENGTH KEY=VALUE".
+  /// Parses lines "LENGTH KEY=VALUE".
   void take_pax(std::string_view text) {
     while (!text.empty()) {
       std::size_t length = 0;
@@ -200,17 +199,17 @@ class TarReader {
   std::uint64_t at_ = 0;
   std::string long_name_;  // of the next member
   std::optional<std::uint64_t> large_size_;
-  bool sparse_ = false;  // the next member is, by its pax header
+  bool sparse_ = false;  // the next member is sparse, by its pax header
   std::vector<TarMember> members_;
 };
 
-/// What the archive is, to see later whether it is still that.
+/// Identifies the state of the archive, to detect changes.
 json fingerprint_of(const OpenFiles& files, std::size_t file) {
   const timespec changed = files.changed(file);
   return {kIndexVersion, static_cast<std::int64_t>(files.bytes(file)), changed.tv_sec, changed.tv_nsec};
 }
 
-/// An index is its own hash, and a CBOR document.
+/// An index is its own hash followed by a CBOR document.
 std::optional<std::vector<TarMember>> members_in_index(const std::string& index, const json& wanted,
                                                        std::uint64_t end) {
   std::uint64_t hash = 0;
@@ -270,7 +269,7 @@ std::vector<TarMember> tar_members(OpenFiles& files, std::size_t file) {
   try {
     write_file_atomic(index, index_of(members, fingerprint));
   } catch (const Error&) {
-    return members;  // a folder that cannot be written, say: the archive tells it again
+    return members;  // e.g. a read-only folder: the archive is read again next time
   }
   return members;
 }

@@ -24,7 +24,7 @@ bool ends_in(std::string_view suffix, std::initializer_list<std::string_view> ki
   return std::find(kinds.begin(), kinds.end(), last) != kinds.end();
 }
 
-/// Key and suffix of a member's name; nothing for a name without them.
+/// Splits a member's name into key and suffix; nothing for a name without suffix.
 std::optional<std::pair<std::string, std::string>> parts_of_name(const std::string& name) {
   const std::size_t slash = name.rfind('/');
   const std::size_t begin = slash == std::string::npos ? 0 : slash + 1;

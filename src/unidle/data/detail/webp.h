@@ -1,4 +1,4 @@
-// WebP through libwebp, where the build has it.
+// Decodes WebP with libwebp, if the build has it.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,11 @@ constexpr bool kReadsWebp = false;
 
 bool is_webp(std::span<const std::byte> bytes);
 
-/// Reads the header. Throws kInput for damage, animations, and where the build has no libwebp.
+/// Reads the header. Throws kInput for damage, for animations, and in builds without libwebp.
 ImageInfo probe_webp(std::span<const std::byte> bytes, std::string_view subject);
 
-/// All pixels, 8-bit RGB, with alpha dropped, into `pixels`, which grows to what it takes. Throws kInput for damage and
-/// for what is cut off.
+/// Decodes all pixels to 8-bit RGB without alpha into `pixels`, which grows as needed. Throws kInput for damage and
+/// truncation.
 void decode_webp(std::span<const std::byte> bytes, const ImageInfo& info, std::string_view subject,
                  std::vector<std::uint8_t>& pixels);
 

@@ -26,7 +26,7 @@ namespace unidle::data::inspect_kinds {
 
 namespace {
 
-/// A member of a sample that was read, and what it turned out to be.
+/// A member of an inspected sample and what it contains.
 struct SeenMember {
   std::size_t file;
   std::string subject;  // "archive:member"
@@ -39,13 +39,13 @@ struct SeenMember {
   std::optional<Error> error{};
 };
 
-// What is read of a member, so that archives of any size are looked into: its start, which says all of tensors,
-// numbers and texts; pictures and JSON whole, as far as any of them is so large.
+// Limits how much of a member is read, so that archives of any size can be inspected: the start of tensors, numbers and
+// texts; pictures and JSON completely up to these sizes.
 constexpr std::uint64_t kStartBytes = std::uint64_t{64} << 10;
-constexpr std::uint64_t kMostPictureBytes = std::uint64_t{kMaxPixels} * 8;  // 16 bits a channel, stored as they are
+constexpr std::uint64_t kMostPictureBytes = std::uint64_t{kMaxPixels} * 8;  // 16 bits per channel, uncompressed
 constexpr std::uint64_t kMostJsonBytes = std::uint64_t{64} << 20;
 
-/// One thread's. Fills in what a member turned out to be; throws what is wrong with it.
+/// Inspects members, one object per thread. Throws the problem of a member.
 class MemberLook {
  public:
   explicit MemberLook(detail::OpenFiles& files) : files_(files) {}
@@ -75,7 +75,7 @@ class MemberLook {
     return place;
   }
 
-  /// The size of a member that has no more.
+  /// Returns the size of a member; throws if it exceeds the limit.
   static std::size_t refuse_more(const SeenMember& member, std::uint64_t most) {
     if (member.bytes > most) {
       throw Error(ErrorCode::kInput, member.subject,
@@ -115,7 +115,7 @@ class MemberLook {
     std::string_view text = detail::trimmed(start);
     const bool cut = member.bytes > start.size();
     for (int byte = 0; cut && byte < 4 && !tables::is_utf8(text); ++byte) {
-      text.remove_suffix(1);  // perhaps of a character that goes on behind
+      text.remove_suffix(1);  // may be part of a truncated character
     }
     member.type = tables::is_utf8(text) ? "text" : "bytes";
     member.cell = shown(text, cut ? member.bytes : text.size());
@@ -131,8 +131,8 @@ class MemberLook {
   ImageDecoder decoder_;
 };
 
-/// Its columns are the suffixes, named as `tar` takes them for fields: pictures of several formats, of which each
-/// sample has one, are one column "jpg;png", or "left.jpg;left.png".
+/// Inspects archives. Its columns are the suffixes, named like the fields of `tar`: pictures in several formats, one
+/// per sample, form one column "jpg;png" or "left.jpg;left.png".
 class ArchiveInspection {
  public:
   explicit ArchiveInspection(const InspectOptions& options) : options_(options) {}
@@ -160,7 +160,7 @@ class ArchiveInspection {
  private:
   struct Column {
     std::string name;
-    bool needed = false;  // `tar` gives it unless told otherwise, and then every sample must have it
+    bool needed = false;  // a default field of `tar`, which every sample must then have
     bool tensor = false;
     std::set<std::string> types{};
     std::string first_type{};
@@ -203,7 +203,7 @@ class ArchiveInspection {
     return static_cast<std::size_t>(found - suffixes_.begin());
   }
 
-  /// By all CPUs.
+  /// Uses all CPUs.
   void look_at_all() {
     std::atomic<std::size_t> next = 0;
     std::mutex mutex;
@@ -241,7 +241,7 @@ class ArchiveInspection {
   }
 
   void lay_out_columns() {
-    std::map<std::string_view, std::size_t> pictures;  // the column, by stem
+    std::map<std::string_view, std::size_t> pictures;  // the column by stem
     for (const std::string& suffix : suffixes_) {
       const std::string_view stem = detail::stem_of(suffix);
       const bool picture = detail::is_picture_suffix(suffix);
@@ -294,7 +294,7 @@ class ArchiveInspection {
   }
 
   void finish() {
-    result_.columns.push_back({"__key__", "text", 0});  // WebDataset's own name of it
+    result_.columns.push_back({"__key__", "text", 0});  // WebDataset's name for it
     for (const Column& column : columns_) {
       const std::string type = column.tensor ? column.first_type : fmt::format("{}", fmt::join(column.types, ", "));
       result_.columns.push_back({column.name, type.empty() ? "unknown" : type, column.missing});
@@ -306,7 +306,7 @@ class ArchiveInspection {
   detail::OpenFiles files_;
   std::vector<std::string> suffixes_;  // in the order of their first members
   std::vector<SeenMember> members_;
-  std::set<std::string, std::less<>> several_pictures_;  // stems that a sample has several pictures of
+  std::set<std::string, std::less<>> several_pictures_;  // stems with several pictures in one sample
   std::vector<std::string> keys_;                        // by row
   std::vector<std::string> places_;                      // by row
   std::vector<Column> columns_;

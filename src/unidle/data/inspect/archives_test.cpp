@@ -1,4 +1,4 @@
-// What `unidle data inspect` tells of tar archives.
+// What `unidle data inspect` reports about tar archives.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -85,7 +85,7 @@ TEST_F(ArchivesTest, TellsWhatSamplesAreMadeOf) {
     "problems": [],
     "sample": [["a1", "8 x 8", "3", "{\"of\": [1]}", ""], ["a2", "20 x 10", "4", "", "two words"]]})"));
   EXPECT_EQ(found.passed_over, (std::map<std::string, std::uint64_t>{{"", 1}}));
-  EXPECT_FALSE(std::filesystem::exists(path + ".unidle-index"));  // it only looks
+  EXPECT_FALSE(std::filesystem::exists(path + ".unidle-index"));  // inspection writes nothing
 }
 
 TEST_F(ArchivesTest, TheKindIsThatOfWhatIsInIt) {
@@ -164,7 +164,7 @@ TEST_F(ArchivesTest, NamesTheMemberThatIsWrong) {
   EXPECT_TRUE(found.passed_over.empty());
 }
 
-/// An archive with members that are mostly holes, which take no room on the disk: their start, and their size.
+/// An archive with sparse members, which take no disk space: their starts and sizes.
 std::string archive_of_holes(const std::filesystem::path& path,
                              const std::vector<std::tuple<std::string, std::string, std::uint64_t>>& members) {
   std::ofstream file(path, std::ios::binary);
@@ -218,7 +218,7 @@ TEST_F(ArchivesTest, NoMoreOfAMemberIsReadThanIsNeeded) {
 
 TEST_F(ArchivesTest, TextsAreKnownByTheirStart) {
   const std::string umlauts = [] {
-    std::string text = "x";  // so that the start ends within a character
+    std::string text = "x";  // makes the start end within a character
     while (text.size() < 70'000) {
       text += "\u00fc";
     }

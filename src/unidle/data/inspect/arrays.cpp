@@ -30,7 +30,7 @@ Inspection npy(const std::string& path, const InspectOptions& options) {
   result.kind = "npy";
   try {
     const std::vector<std::string> names = NpySource::find_fields(path);
-    for (const std::string& name : names) {  // each by itself, so that each one's trouble is told
+    for (const std::string& name : names) {  // separately, so that each one's problem is reported
       try {
         const NpySource source(path, {name});
         const Field& field = source.fields().front();

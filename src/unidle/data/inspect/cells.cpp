@@ -13,7 +13,7 @@ namespace unidle::data::inspect_kinds {
 
 namespace {
 
-/// IEEE 754 binary16: not every compiler has a type for it.
+/// IEEE 754 binary16, which not every compiler supports.
 float half_value(std::uint16_t bits) {
   const float sign = (bits & 0x8000U) != 0 ? -1.0F : 1.0F;
   const int exponent = (bits >> 10) & 0x1F;
@@ -49,7 +49,7 @@ std::string value_text(DType dtype, const std::byte* at) {
     case DType::kU64: return value_text<std::uint64_t>(at);
     case DType::kI64: return value_text<std::int64_t>(at);
     case DType::kF16: return half_text(at);
-    case DType::kBF16: return {};  // numpy's files have none
+    case DType::kBF16: return {};  // numpy's files have no bf16
     case DType::kF32: return value_text<float>(at);
     case DType::kF64: return value_text<double>(at);
   }

@@ -48,7 +48,7 @@ bool holds_folders_with(const fs::path& folder, bool (*wanted)(const fs::path&))
   return false;
 }
 
-/// Whether a folder of a class has a picture, at any depth.
+/// True when a class folder contains a picture, at any depth.
 bool holds_classes(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     std::error_code unknown;
@@ -64,7 +64,7 @@ bool holds_classes(const fs::path& folder) {
   return false;
 }
 
-/// Whether the file's first line with anything in it is "PICTURE LABEL".
+/// True when the file's first non-empty line is "PICTURE LABEL".
 bool lists_pictures(const fs::path& path) {
   std::ifstream file(path);
   std::string line;
@@ -74,7 +74,7 @@ bool lists_pictures(const fs::path& path) {
   return gap != std::string::npos && is_picture_name(line.substr(0, gap));
 }
 
-/// Throws kInput for a file that is none of the kinds, by its name or its first bytes.
+/// Throws kInput when neither the file's name nor its first bytes match a supported kind.
 void refuse_other_bytes(const fs::path& path) {
   if (is_picture_name(path)) {
     throw Error(ErrorCode::kInput, path.string(), "is a single picture",
@@ -85,7 +85,7 @@ void refuse_other_bytes(const fs::path& path) {
   }
 }
 
-/// Throws kInput for a folder with a file of a format that no source reads.
+/// Throws kInput for a folder with a file in an unsupported format.
 void refuse_other_files(const fs::path& folder) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     if (std::error_code unknown; entry.is_regular_file(unknown)) {
@@ -99,11 +99,11 @@ void refuse_other_files(const fs::path& folder) {
   }
 }
 
-/// Of a folder that holds several kinds one is taken: counts the files that are not `taken`.
+/// Of a folder with several kinds only one is used: counts the other files.
 void count_others(const fs::path& folder, bool (*taken)(const fs::path&), Inspection& found) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
     const fs::path& path = entry.path();
-    const bool ours = path.extension() == ".unidle-index";  // of an archive
+    const bool ours = path.extension() == ".unidle-index";  // the index of an archive
     std::error_code unknown;
     if (!taken(path) && !ours && !path.filename().native().starts_with('.') && entry.is_regular_file(unknown)) {
       ++found.passed_over[lower(path.extension().string())];
@@ -117,7 +117,7 @@ Inspection inspect_folder(const std::string& path, const InspectOptions& options
     count_others(folder, taken, found);
     return found;
   };
-  constexpr auto kNone = [](const fs::path&) { return false; };  // classes have no file of theirs beside them
+  constexpr auto kNone = [](const fs::path&) { return false; };  // class folders have no files of their own
   if (fs::is_directory(status_of(folder / "high")) && fs::is_directory(status_of(folder / "low"))) {
     return count(inspect_kinds::pairs(path, options), kNone);
   }

@@ -198,7 +198,7 @@ TEST_F(InspectionTest, CountsFilesOfOtherKindsInAFolder) {
 TEST_F(InspectionTest, TellsNumbersOfHalfTheWidth) {
   std::string file = testing::npy_of_floats("(4, 2)", 0);
   file.replace(file.find("<f4"), 3, "<f2");
-  // 1, -2; the smallest and the largest number; the smallest normal one, zero; infinity, NaN
+  // 1, -2; the smallest and largest numbers; the smallest normal number, zero; infinity, NaN
   for (const int bits : {0x3C00, 0xC000, 0x0001, 0x7BFF, 0x0400, 0x0000, 0xFC00, 0x7E00}) {
     file += {static_cast<char>(bits & 0xFF), static_cast<char>(bits >> 8)};
   }

@@ -1,4 +1,4 @@
-// Each kind of data has its own way to be looked at.
+// One inspection function per kind of data.
 #pragma once
 
 #include <string>

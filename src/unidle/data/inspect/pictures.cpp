@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A picture that was decoded whole, or what is wrong with it.
+/// A fully decoded picture, or its problem.
 struct SeenPicture {
   ImageInfo info;
   std::optional<Error> error;
@@ -39,7 +39,7 @@ SeenPicture look_at(ImageDecoder& decoder, const std::string& path) {
   return seen;
 }
 
-/// Decodes all of them, by all CPUs.
+/// Decodes all of them on all CPUs.
 std::vector<SeenPicture> look_at_all(const std::vector<std::string>& paths, const InspectOptions& options) {
   std::vector<SeenPicture> seen(paths.size());
   std::atomic<std::size_t> next = 0;
@@ -128,7 +128,7 @@ Inspection pairs(const std::string& folder, const InspectOptions& options) {
   Inspection result;
   result.kind = "pairs";
   const std::vector<std::string> sides[] = {names_in(fs::path(folder) / "low"), names_in(fs::path(folder) / "high")};
-  std::vector<std::string> names;  // of both
+  std::vector<std::string> names;  // of both folders
   std::set_union(sides[0].begin(), sides[0].end(), sides[1].begin(), sides[1].end(), std::back_inserter(names));
   std::vector<std::string> paths[2];
   std::int64_t missing[2] = {0, 0};

@@ -10,7 +10,7 @@ namespace unidle::data::inspect_kinds {
 
 namespace {
 
-/// One record after the other: of FASTA a line with > and what follows it, otherwise a line.
+/// Inspects one record after the other: a FASTA header and its lines, otherwise one line.
 class SequenceInspection {
  public:
   SequenceInspection(std::string path, const InspectOptions& options) : path_(std::move(path)), options_(options) {

@@ -18,7 +18,7 @@ namespace {
 
 using tables::CsvLayout;
 
-/// Faults of one kind: the first ones with their places, the others counted.
+/// Faults of one kind: lists the first ones with their places, counts the others.
 class Faults {
  public:
   void add(std::string_view subject, std::int64_t line, std::string what) {
@@ -47,15 +47,15 @@ class Faults {
   std::int64_t next_line_ = 0;
 };
 
-/// What the cells of a column were, over all parts.
+/// Counts of a column's cells by type, over all parts.
 struct CellCounts {
   std::int64_t numbers = 0;
   std::int64_t texts = 0;
   std::int64_t missing = 0;
-  std::int64_t empty = 0;  // of these
+  std::int64_t empty = 0;  // of the texts
   bool whole = true;
   bool numbers_alone_in_a_part = false;
-  std::int64_t part_numbers = 0;  // of the part under way
+  std::int64_t part_numbers = 0;  // of the current part
   std::int64_t part_texts = 0;
   std::vector<Inspection::Problem> first_texts;
   tables::ColumnLook look{tables::kPlainNumbers};
@@ -66,7 +66,7 @@ struct CellCounts {
     part_numbers = part_texts = 0;
   }
 
-  /// Whether the texts are strays in a column of numbers: there are few, or a part has none.
+  /// True when the texts are faults in a column of numbers: they are few, or some part has none.
   bool is_of_numbers() const {
     if (numbers > 0 && look.is_otherwise_of_numbers()) {
       return true;
@@ -76,7 +76,7 @@ struct CellCounts {
   }
   std::string type() const {
     if (!is_of_numbers()) {
-      return texts > 0 ? "text" : "float";  // nothing but gaps is read as NaN
+      return texts > 0 ? "text" : "float";  // empty cells are read as NaN
     }
     return whole ? "integer" : "float";
   }
@@ -102,7 +102,7 @@ class TableInspection {
   }
 
  private:
-  /// Of a part by itself, with the header that the first one has.
+  /// Reports a part's layout, compared with the first part's header.
   void add_layout(const std::string& file, const std::string& first, std::vector<CsvLayout>& layouts) {
     try {
       CsvLayout layout = tables::read_layout(file == first ? std::vector{file} : std::vector{first, file}, 0);
@@ -141,7 +141,7 @@ class TableInspection {
         }
       }
     } catch (const Error& error) {
-      result_.add_problem(error);  // a quote that is not closed: nothing behind it can be told apart
+      result_.add_problem(error);  // an unclosed quote: the rest cannot be split into records
     }
     wrong_counts_.tell(result_);
     for (CellCounts& column : columns_) {
@@ -204,7 +204,7 @@ class TableInspection {
   void finish() {
     for (std::size_t i = 0; i < columns_.size(); ++i) {
       const CellCounts& column = columns_[i];
-      // Among texts NA may be Namibia, and `categorical` takes it for a text.
+      // NA may mean Namibia among texts, and `categorical` treats it as a text.
       const bool texts = column.type() == "text";
       result_.columns.push_back({names_[i], column.type(), texts ? column.empty : column.missing});
       column.no_utf8.tell(result_);
@@ -227,7 +227,7 @@ class TableInspection {
   Inspection result_;
   std::vector<std::string> names_;
   std::vector<CellCounts> columns_;
-  Faults wrong_counts_;  // of the part under way
+  Faults wrong_counts_;  // of the current part
   std::uint64_t all_bytes_ = 0;
   std::uint64_t done_bytes_ = 0;
 };

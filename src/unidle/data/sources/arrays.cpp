@@ -114,7 +114,7 @@ std::uint64_t ArraySource::read(const ItemRequest& request, std::span<const Plac
 }
 
 std::uint64_t ArraySource::gather(std::span<const ItemRequest> requests, std::span<const Rows> fields) const {
-  constexpr std::size_t kAhead = 8;  // rows that are on their way from memory while one is copied
+  constexpr std::size_t kAhead = 8;  // rows being prefetched from memory while one is copied
   if (std::any_of(columns_.begin(), columns_.end(), [](const Column& column) { return column.starts != nullptr; })) {
     return Source::gather(requests, fields);
   }

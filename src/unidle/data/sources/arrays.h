@@ -1,4 +1,4 @@
-// Rows of arrays that somebody else holds in memory.
+// Rows of arrays in the caller's memory.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,12 @@
 
 namespace unidle::data {
 
-/// Item i is row i of every array: a field each, of the array's type and the shape behind its first axis. Rows may lie
-/// apart, but each must be in one piece. A field in `ragged` is given by two arrays: the rows of all items, one after
-/// the other, and int64 [items + 1] where those of each item begin. It is filled up with zeros to the longest of a
-/// batch.
+/// Item i is row i of every array; each array is a field with its type and the shape behind its first axis. Rows may be
+/// apart, but each must be contiguous. A field in `ragged` is given by two arrays: the concatenated rows of all items,
+/// and int64 [items + 1] with the start of each item. It is padded with zeros to the longest of a batch.
 ///
-/// The arrays are not copied: they must live, and stay as they are, as long as the source. Throws kUsage for no array,
-/// different lengths, rows in pieces, and items that begin nowhere. Thread-safe.
+/// The arrays are not copied: they must stay alive and unchanged as long as the source. Throws kUsage for no arrays,
+/// different lengths, rows that are not contiguous, and invalid starts. Thread-safe.
 class ArraySource final : public Source {
  public:
   ArraySource(std::span<const ArrayView> arrays, const std::vector<std::string>& names,
@@ -36,8 +35,8 @@ class ArraySource final : public Source {
   struct Column {
     const std::byte* data;
     std::int64_t stride;
-    std::size_t bytes;           // of a row
-    const std::int64_t* starts;  // of the items of a ragged field, in rows
+    std::size_t bytes;           // per row
+    const std::int64_t* starts;  // start of each item of a ragged field, in rows
   };
   void add(std::size_t which, const ArrayView& array, const ArrayView* starts, const std::vector<std::string>& names);
   std::vector<Field> fields_;
@@ -46,8 +45,7 @@ class ArraySource final : public Source {
   std::int64_t grain_ = 1;
 };
 
-/// How many rows of so many bytes are best taken at once: enough that handing them out costs little, few enough that
-/// all threads have some.
+/// How many rows of this size to take at once: enough for low overhead, few enough that all threads get some.
 std::int64_t rows_at_once(std::size_t row_bytes);
 
 }  // namespace unidle::data

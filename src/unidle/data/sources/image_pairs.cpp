@@ -16,7 +16,7 @@ namespace unidle::data {
 
 namespace fs = std::filesystem;
 
-/// A part of the low picture, and whether it is mirrored.
+/// A region of the low picture, and whether it is mirrored.
 struct ImagePairSource::Crop {
   int x;
   int y;
@@ -49,7 +49,7 @@ std::vector<std::string> list_pictures(const fs::path& folder) {
   return names;
 }
 
-/// The names in both folders. Throws for the first that is in one only.
+/// The names in both folders. Throws for the first name that is in only one.
 std::vector<std::string> matched_names(const fs::path& folder) {
   const std::vector<std::string> high = list_pictures(folder / "high");
   const std::vector<std::string> low = list_pictures(folder / "low");
@@ -86,9 +86,9 @@ void check_options(const ImagePairOptions& options) {
 }
 
 void mirror_row(const std::uint8_t* from, std::uint8_t* to, int width) {
-  // Pixels are moved as four bytes, of which the fourth is overwritten by the next one; the last is moved as three.
+  // Pixels are copied as four bytes, the fourth being overwritten by the next pixel; the last one as three.
   const std::uint8_t* pixel = from + static_cast<std::ptrdiff_t>(width - 1) * 3;
-  std::memcpy(to, pixel, 3);  // what follows the first one read may not be ours
+  std::memcpy(to, pixel, 3);  // the byte before the first pixel may not be ours
   for (int x = 1; x + 1 < width; ++x) {
     pixel -= 3;
     to += 3;
@@ -193,7 +193,7 @@ Picture ImagePairSource::decode_whole(std::int64_t item, FieldIndex which, std::
 const Picture* ImagePairSource::cached(std::int64_t item, FieldIndex which, std::uint64_t& read_bytes) const {
   const auto decode = [&] { return decode_whole(item, which, read_bytes); };
   const auto index = static_cast<std::size_t>(item);
-  // By reference, so that the function object needs no memory.
+  // By reference, so that std::function does not allocate.
   return cache_->get(index * 2 + which, pairs_.at(index).info[which].rgb_bytes(), std::cref(decode));
 }
 
@@ -242,7 +242,8 @@ ImagePairSource::Pair ImagePairSource::read_pair(std::int64_t item) const {
   const auto whole = [&](FieldIndex which) {
     std::uint64_t read_bytes = 0;
     if (const Picture* picture = cached(item, which, read_bytes)) {
-      return std::shared_ptr<const Picture>(std::shared_ptr<const Picture>(), picture);  // the cache owns it
+      return std::shared_ptr<const Picture>(std::shared_ptr<const Picture>(),
+                                            picture);  // no ownership: the cache owns it
     }
     return std::make_shared<const Picture>(decode_whole(item, which, read_bytes));
   };

@@ -1,4 +1,4 @@
-// Pairs of pictures, low and high resolution, cropped alike: the data of super-resolution.
+// Pairs of low- and high-resolution pictures with the same crop, for super-resolution.
 #pragma once
 
 #include <cstddef>
@@ -17,19 +17,19 @@ namespace unidle::data {
 struct ImagePairOptions {
   int crop = 128;               // side of the high crop in pixels; a multiple of `scale`
   int scale = 4;                // high size / low size
-  int crops_per_item = 1;       // samples out of one decode
-  bool flip = true;             // mirror left to right, half of the crops
+  int crops_per_item = 1;       // samples per decode
+  bool flip = true;             // mirrors half of the crops horizontally
   std::size_t cache_bytes = 0;  // for decoded pictures; 0 decodes every time
 };
 
-/// Reads FOLDER/high/NAME and FOLDER/low/NAME (.png, .jpg or .jpeg; the same name in both), an item a pair, in the
-/// order of the names. A sample is "low" {crop/scale, crop/scale, 3} and "high" {crop, crop, 3}, 8-bit RGB: the same
-/// part of both pictures, at a place that is a multiple of `scale`, and mirrored or not, as (seed, epoch, item, crop)
-/// decide. What is delivered does not depend on the cache.
+/// Reads FOLDER/high/NAME and FOLDER/low/NAME (.png, .jpg or .jpeg; the same name in both), one item per pair, ordered
+/// by name. A sample is "low" {crop/scale, crop/scale, 3} and "high" {crop, crop, 3}, 8-bit RGB: the same part of both
+/// pictures, aligned to `scale` and possibly mirrored; (seed, epoch, item, crop) determine both. The result does not
+/// depend on the cache.
 ///
-/// The constructor reads the header of every picture. It throws kInput, naming the file, for a missing or empty folder,
-/// a picture without its partner, sizes that do not match the scale and pictures smaller than the crop; kUsage for
-/// options that make no sense. Thread-safe.
+/// The constructor reads the header of every picture. Throws kInput with the file for a missing or empty folder, an
+/// unpaired picture, sizes that do not match the scale, and pictures smaller than the crop; kUsage for invalid options.
+/// Thread-safe.
 class ImagePairSource final : public Source {
  public:
   enum FieldIndex : std::size_t { kLow = 0, kHigh = 1 };
@@ -40,20 +40,20 @@ class ImagePairSource final : public Source {
   const std::vector<Field>& fields() const override { return fields_; }
   std::int64_t items() const override { return static_cast<std::int64_t>(pairs_.size()); }
   std::int64_t samples_per_item() const override { return options_.crops_per_item; }
-  /// Throws kInput naming the file when a picture has changed or is damaged since the constructor looked.
+  /// Throws kInput with the file when a picture is damaged or has changed since the constructor read its header.
   std::uint64_t read(const ItemRequest& request, std::span<const Places> samples) const override;
 
   struct Pair {
     std::shared_ptr<const Picture> low;
     std::shared_ptr<const Picture> high;
   };
-  /// Both pictures whole, for validation. Must not outlive the source.
+  /// Returns both whole pictures, for validation. Must not outlive the source.
   Pair read_pair(std::int64_t item) const;
 
   /// File name of an item, e.g. "0001.png".
   const std::string& name(std::int64_t item) const { return pairs_.at(static_cast<std::size_t>(item)).name; }
   const PictureCache& cache() const { return *cache_; }
-  /// What a cache of all pictures takes.
+  /// Bytes that a cache of all pictures needs.
   std::size_t decoded_bytes() const;
 
  private:

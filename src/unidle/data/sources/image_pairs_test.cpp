@@ -33,7 +33,7 @@ class ImagePairsTest : public ::testing::Test {
   std::string path() const { return folder_.path().string(); }
   std::string file(const std::string& name) const { return (folder_.path() / name).string(); }
 
-  /// What opening the folder throws: code and subject.
+  /// The code and subject of the error when the folder is opened.
   std::pair<ErrorCode, std::string> failure(const ImagePairOptions& options = {.crop = 32}) const {
     return failure_of([&] { ImagePairSource source(path(), options); });
   }
@@ -71,7 +71,7 @@ std::vector<Sample> read(const ImagePairSource& source, const ItemRequest& reque
   return samples;
 }
 
-/// Where in the picture the sample comes from: the number of places that fit, mirrored or not.
+/// The number of matching places of the sample in the picture, also mirrored.
 int count_places(const Picture& picture, const std::vector<std::byte>& sample, int side, int step, bool mirrored) {
   int found = 0;
   for (int y = 0; y + side <= picture.height; y += step) {
@@ -112,7 +112,7 @@ TEST_F(ImagePairsTest, BothOfAPairShowTheSamePart) {
       const int mirror = count_places(whole, sample.high, 32, 4, true);
       ASSERT_EQ(straight + mirror, 1) << "aligned to the scale, and found once";
       mirrored += mirror;
-      // The low picture holds every fourth pixel of the high one; of a mirrored part those are the last of each four.
+      // The low picture holds every fourth pixel of the high one; in a mirrored part, the last of each four.
       for (int y = 0; y < 8; ++y) {
         for (int x = 0; x < 8; ++x) {
           const int from = (y * 4) * 32 + x * 4 + (mirror != 0 ? 3 : 0);
@@ -145,7 +145,7 @@ TEST_F(ImagePairsTest, CropsDifferByEpochSeedAndCropAndRepeatExactly) {
 
 TEST_F(ImagePairsTest, CropsReachEveryEdge) {
   const ImagePairSource source(path(), {.crop = 56, .crops_per_item = 64, .flip = false});
-  const Picture whole = high(0);  // 64 x 80: 3 x 7 places
+  const Picture whole = high(0);  // 64 x 80: 3 x 7 possible places
   std::set<std::vector<std::byte>> seen;
   for (const Sample& sample : read(source, {0, 0, 1})) {
     seen.insert(sample.high);
@@ -179,7 +179,7 @@ TEST_F(ImagePairsTest, TheCacheChangesNothingThatIsDelivered) {
   const auto expected = deliver(0, 0);
   EXPECT_EQ(deliver(100 << 20, 0), expected);
   EXPECT_EQ(deliver(100 << 20, 4), expected);
-  EXPECT_EQ(deliver(40000, 2), expected);  // some fit
+  EXPECT_EQ(deliver(40000, 2), expected);  // some pictures fit
   EXPECT_EQ(deliver(0, 4), expected);
 }
 

@@ -29,7 +29,7 @@ std::string lower_extension(const fs::path& path) {
   return extension;
 }
 
-/// Throws for pictures that torchvision's ImageFolder takes and we do not: leaving them out would be another data set.
+/// Throws for pictures that torchvision's ImageFolder accepts and we do not: without them the data set would differ.
 bool is_readable_picture(const fs::path& path) {
   const std::string extension = lower_extension(path);
   if (extension == ".jpg" || extension == ".jpeg" || extension == ".png") {
@@ -49,7 +49,7 @@ bool is_readable_picture(const fs::path& path) {
 
 constexpr const char* kExpected = "expected a folder for each class, FOLDER/CLASS/NAME.jpg";
 
-/// A link to a folder above it would be followed for ever.
+/// A link to an ancestor folder would be followed forever.
 void refuse_circle(const fs::path& entry) {
   std::error_code unknown;
   const std::string to = fs::canonical(entry, unknown).string() + "/";

@@ -1,4 +1,4 @@
-// Pictures with a class each: the data of classification.
+// Pictures with a class each, for classification.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,15 @@
 
 namespace unidle::data {
 
-/// Pictures of FOLDER/CLASS/**/NAME (.jpg, .jpeg, .png, .webp), in torchvision's order: classes by name, then folders
-/// and names. Or of a list, a text file of lines "PATH LABEL" with paths relative to it. A sample is "image" {3, size,
-/// size}, float32 or uint8, and "label" {}, int64. The pixels are those of torchvision's RandomResizedCrop,
-/// RandomHorizontalFlip, Resize and CenterCrop on Pillow's pictures: see detail/resample.h; with scaled_decode nearly
-/// so.
+/// Reads pictures FOLDER/CLASS/**/NAME (.jpg, .jpeg, .png, .webp) in torchvision's order (classes, then folders and
+/// names), or from a list, a text file of lines "PATH LABEL" with paths relative to it. A sample is "image" {3, size,
+/// size}, float32 or uint8, and "label" {}, int64. The pixels equal torchvision's RandomResizedCrop,
+/// RandomHorizontalFlip, Resize and CenterCrop on Pillow's pictures, see detail/resample.h; with scaled_decode only
+/// approximately.
 ///
-/// The constructor lists the files and opens none. It throws kInput, naming the file or folder, for a missing or empty
-/// folder, a class without pictures, a picture of a kind that is not read, and a line that is none; kUsage for options
-/// that make no sense. Thread-safe.
+/// The constructor lists the files without opening them. Throws kInput with the file or folder for a missing or empty
+/// folder, a class without pictures, an unsupported picture format, and a malformed line; kUsage for invalid options.
+/// Thread-safe.
 class ImageSource final : public Source {
  public:
   ImageSource(const std::string& path, const ImageOptions& options);

@@ -38,7 +38,7 @@ std::vector<std::string> list_files(const fs::path& folder, std::string_view ext
   return names;
 }
 
-/// Whether the file NAME.npy is one of the field's: FIELD, FIELD_*, *_FIELD.
+/// True when NAME.npy belongs to the field: FIELD, FIELD_*, *_FIELD.
 bool belongs(std::string_view name, std::string_view field) {
   const auto parts = [](char c) { return c == '_' || c == '-' || c == '.'; };
   name.remove_suffix(std::string_view(".npy").size());
@@ -46,7 +46,7 @@ bool belongs(std::string_view name, std::string_view field) {
          (name.ends_with(field) && parts(name[name.size() - field.size() - 1]));
 }
 
-/// The files of each field; a file that fits several is of the one with the longest name.
+/// Assigns files to fields; a file that fits several belongs to the longest name.
 std::map<std::string, std::vector<std::string>> files_by_field(const fs::path& folder,
                                                                const std::vector<std::string>& fields) {
   std::map<std::string, std::vector<std::string>> files;
@@ -71,7 +71,7 @@ void swap_bytes(std::span<std::byte> values, std::size_t size) {
   }
 }
 
-/// "image" of "image_0001", "0001-image" and "image"; nothing of a number.
+/// "image" from "image_0001", "0001-image" and "image"; nothing from a number.
 std::string name_without_number(std::string_view stem) {
   constexpr std::string_view kDigits = "0123456789";
   constexpr std::string_view kBetween = "_-.";
@@ -112,8 +112,8 @@ std::set<std::string> arrays_in(const std::string& archive) {
 
 bool is_zip(const std::string& path) { return lower(fs::path(path).extension().string()) == ".npz"; }
 
-/// Of a shard, where all but the last have as many, else of an average one; or of an even part of it, so that a window
-/// of several fits into memory.
+/// The length of a shard if all but the last have the same, otherwise the average; or an even part of it, so that a
+/// window of several fits into memory.
 std::int64_t rows_of_a_run(const std::vector<std::int64_t>& ends, std::size_t row_bytes) {
   constexpr std::size_t kMostBytes = std::size_t{16} << 20;
   bool alike = true;
@@ -190,7 +190,7 @@ std::vector<std::string> NpySource::find_fields(const std::string& path) {
     names.insert(name_without_number(fs::path(name).stem().string()));
   }
   if (const std::vector<std::string> archives = list_files(path, ".npz"); !archives.empty()) {
-    names.merge(arrays_in((fs::path(path) / archives.front()).string()));  // all have the same
+    names.merge(arrays_in((fs::path(path) / archives.front()).string()));  // all archives have the same arrays
   }
   return {names.begin(), names.end()};
 }
@@ -350,7 +350,7 @@ std::uint64_t NpySource::gather(std::span<const ItemRequest> requests, std::span
   std::uint64_t bytes = 0;
   for (std::size_t field = 0; field < fields_.size(); ++field) {
     for (std::size_t i = 0; i < requests.size();) {
-      // Rows that follow each other in the file too are read at once.
+      // Rows that are consecutive in the file are read together.
       const auto end = std::upper_bound(ends_.begin(), ends_.end(), requests[i].item);
       std::size_t count = 1;
       while (i + count < requests.size() &&
@@ -377,7 +377,7 @@ std::unique_ptr<Source> open_npy(SourceOptions& options, std::span<const ArrayVi
   options.done();
   if (fields.empty()) {
     fields = NpySource::find_fields(path);
-    // What goes into a model is larger than what comes out of it.
+    // Guess: the inputs of a model are larger than its outputs.
     const auto bytes = [&](const std::string& field) { return NpySource(path, {field}).fields().front().bytes(); };
     std::map<std::string, std::size_t> sizes;
     for (const std::string& field : fields) {

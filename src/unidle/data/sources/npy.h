@@ -1,4 +1,4 @@
-// Rows of numpy's files: .npy shards and uncompressed .npz.
+// Rows of numpy files: .npy shards and uncompressed .npz.
 #pragma once
 
 #include <cstdint>
@@ -14,22 +14,21 @@
 
 namespace unidle::data {
 
-/// Item i is row i of every field, over all shards in the natural order of their names (2 before 10). The files of the
-/// field F, in FOLDER: F.npy and F_*.npy (also with - and . after it), or *_F.npy, or all of F/, or the members F.npy
-/// of all *.npz. Shard k of each field has the same rows. A path to one .npy file is a field with the file's name.
+/// Item i is row i of every field, over all shards in natural order of their names (2 before 10). The files of field F
+/// in FOLDER are F.npy and F_*.npy (also with - or . after F), or *_F.npy, or all of F/, or the members F.npy of all
+/// *.npz. Shard k has the same number of rows in each field.
 ///
-/// Any numeric type of up to 8 bytes, either byte order (rows come in the machine's own). Rows are read when they are
-/// asked for; files in Fortran order are transposed and held in memory when the source is opened, unless they have
-/// one axis, where there is no difference.
+/// Accepts any numeric type of up to 8 bytes in either byte order; rows have the machine's own. Rows are read on
+/// demand; files in Fortran order with more than one axis are transposed into memory when the source is opened.
 ///
-/// Throws kInput naming the file: no file for a field, damage, other types or shapes than the first shard's, shards of
-/// other lengths than the first field's. Thread-safe.
+/// Throws kInput with the file when a field has no file, for damage, when type or shape differ from the first shard's,
+/// and when shard lengths differ from the first field's. Thread-safe.
 class NpySource final : public Source {
  public:
   NpySource(const std::string& path, std::vector<std::string> field_names);
   ~NpySource() override;
-  /// The fields that a folder seems to have: its folders with .npy files, the members of its first archive, and the
-  /// names of its files without a number before or behind. Of a file its name.
+  /// Guesses the fields of a folder: its subfolders with .npy files, the members of its first archive, and its file
+  /// names without a leading or trailing number. For a file, its name.
   static std::vector<std::string> find_fields(const std::string& path);
 
   const std::vector<Field>& fields() const override { return fields_; }
@@ -38,7 +37,7 @@ class NpySource final : public Source {
   bool same_every_epoch() const override { return true; }
   std::uint64_t read(const ItemRequest& request, std::span<const Places> samples) const override;
   std::uint64_t gather(std::span<const ItemRequest> requests, std::span<const Rows> fields) const override;
-  /// A shard, or an even part of one of more than 16 MiB.
+  /// A shard, or an even part of one larger than 16 MiB.
   std::int64_t run() const override { return run_; }
   void will_need(std::int64_t begin, std::int64_t end) const override;
 
@@ -47,7 +46,7 @@ class NpySource final : public Source {
     std::size_t file = 0;
     std::uint64_t offset = 0;  // of the data
     detail::NpyHeader header;
-    std::vector<std::byte> turned;  // all rows, of a file in Fortran order
+    std::vector<std::byte> turned;  // all rows of a file in Fortran order, transposed
   };
   using Shards = std::vector<Shard>;
 
@@ -60,8 +59,8 @@ class NpySource final : public Source {
 
   std::unique_ptr<detail::OpenFiles> files_;
   std::vector<Field> fields_;
-  std::vector<Shards> shards_;      // a field
-  std::vector<std::int64_t> ends_;  // items up to the end of each shard
+  std::vector<Shards> shards_;      // per field
+  std::vector<std::int64_t> ends_;  // number of items up to the end of each shard
   std::int64_t grain_ = 1;
   std::int64_t run_ = 1;
 };

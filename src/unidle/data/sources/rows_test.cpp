@@ -1,4 +1,4 @@
-// Sources of rows: arrays, windows and subsets of them.
+// Sources of rows: arrays, windows and their subsets.
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -221,9 +221,9 @@ std::uint64_t SequenceSource::read(const ItemRequest& request, std::span<const P
   const Bucket& bucket = *wanted.bucket;
   const Places& places = samples[0];
   for (std::span<std::byte> place : places) {
-    std::memset(place.data(), 0, place.size());  // also behind the rows, where a batch of batches is longer
+    std::memset(place.data(), 0, place.size());  // also behind the rows, when a batch of batches is longer
   }
-  // Every bucket has an order of its own, or texts of two buckets would meet again and again.
+  // Each bucket has its own order; otherwise texts of two buckets would meet again and again.
   const std::uint64_t key = hash_words({request.seed, bucket.first});
   for (std::int64_t row = 0; row < wanted.rows; ++row) {
     const std::int64_t chosen =

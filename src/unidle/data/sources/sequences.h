@@ -1,4 +1,4 @@
-// Texts of different lengths, in batches of similar length.
+// Texts of different lengths, batched by similar length.
 #pragma once
 
 #include <array>
@@ -13,25 +13,24 @@
 namespace unidle::data {
 
 struct SequenceOptions {
-  std::int64_t tokens_per_batch = 4096;  // with what is filled up; a longer text is a batch of its own
-  double padding = 0.05;                 // share of a bucket's places that may be filled up, at most
-  std::string column{};                  // of a CSV file; FASTA and plain lines have none
-  std::string label{};                   // column of whole numbers; none when empty
-  /// Characters by number, from 1; those of the file in their order when empty.
+  std::int64_t tokens_per_batch = 4096;  // including padding; a longer text is a batch of its own
+  double padding = 0.05;                 // maximum share of padding in a bucket
+  std::string column{};                  // of a CSV file; unused for FASTA and plain lines
+  std::string label{};                   // column of whole numbers; no label when empty
+  /// Characters by number, from 1; when empty, those of the file in order.
   std::string alphabet{};
 };
 
-/// By its name: .fasta, .fa, .faa, .fna, in letters of either case.
+/// True for .fasta, .fa, .faa and .fna, in upper or lower case.
 bool is_fasta(const std::string& path);
 
-/// Texts of a CSV column, of a FASTA file or of plain lines; a token is a byte. An item is a whole batch:
-/// "tokens" {rows * length}, int64, row by row and padded with 0, "lengths" {rows}, and "label" {rows} where there is
-/// such a column. Texts of similar length share a bucket, so narrow that at most `padding` of it is padding; the
-/// batches of a bucket are as many in each epoch, with other texts in each, as (seed, epoch) decide.
+/// Texts from a CSV column, a FASTA file or plain lines; a token is a byte. An item is a whole batch: "tokens" {rows *
+/// length}, int64, row by row and padded with 0, "lengths" {rows}, and "label" {rows} with a label column. Texts of
+/// similar length share a bucket, so narrow that at most `padding` of it is padding; each epoch has the same number of
+/// batches per bucket, and (seed, epoch) determine their texts.
 ///
-/// All texts are held in memory. Throws kInput with file and line: no texts, no such column, a missing or empty cell, a
-/// character that is not in the alphabet, a label that is no number; kUsage for options that make no sense.
-/// Thread-safe.
+/// All texts are held in memory. Throws kInput with file and line for no texts, a missing column, a missing or empty
+/// cell, a character outside the alphabet, and a label that is not a number; kUsage for invalid options. Thread-safe.
 class SequenceSource final : public Source {
  public:
   SequenceSource(const std::string& path, const SequenceOptions& options);
@@ -43,20 +42,20 @@ class SequenceSource final : public Source {
   std::string describe() const override;
 
   std::int64_t texts() const { return static_cast<std::int64_t>(starts_.size()) - 1; }
-  /// Share of all places in batches that is filled up.
+  /// Share of padding in all batches.
   double padding() const;
 
  private:
   struct Bucket {
-    std::int64_t end;     // batches of this and all earlier buckets
+    std::int64_t end;     // number of batches up to this bucket's end
     std::int64_t length;  // of its longest text
-    std::int64_t rows;    // of a batch
+    std::int64_t rows;    // per batch
     std::size_t first;    // in sorted_
     std::size_t count;
   };
   struct Batch {
     const Bucket* bucket;
-    std::int64_t first;  // row of the bucket's order
+    std::int64_t first;  // row in the bucket's order
     std::int64_t rows;
   };
   void check_options() const;
@@ -71,7 +70,7 @@ class SequenceSource final : public Source {
   SequenceOptions options_;
   std::vector<Field> fields_;
   std::string characters_;            // of all texts
-  std::vector<std::int64_t> starts_;  // of each, and the end
+  std::vector<std::int64_t> starts_;  // of each text, and the end
   std::vector<std::int64_t> labels_;
   std::vector<std::size_t> sorted_;  // texts by length
   std::vector<Bucket> buckets_;

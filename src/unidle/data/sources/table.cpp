@@ -86,11 +86,11 @@ void TableSource::choose_rows(TablePart part) {
   }
 }
 
-/// Rows are float32, whose steps are 2^-24 of a value: of a column that varies by less than 2^-17 of its mean hardly
-/// anything is left when the mean is taken away.
+/// Rows are float32, whose relative precision is 2^-24: a column that varies by less than 2^-17 of its mean loses
+/// almost all information when the mean is subtracted.
 void check_is_told_apart(const TableColumn& column) {
   constexpr double kLeast = 0x1p-17;
-  constexpr double kExact = 0x1p24;  // below it whole numbers that are all the same are just that
+  constexpr double kExact = 0x1p24;  // below this, equal whole numbers are exactly equal
   const bool same = column.deviation == 0 && std::abs(column.mean) < kExact;
   if (!same && column.deviation < std::abs(column.mean) * kLeast) {
     throw Error(
@@ -114,7 +114,7 @@ void TableSource::prepare_values(const TableOptions& options) {
     }
     fill_.push_back(fill);
     mean_.push_back(moved ? all[i].mean : 0);
-    // A column with one value alone becomes 0, not a division by nothing.
+    // A constant column becomes 0, without dividing by zero.
     scale_.push_back(moved && all[i].deviation > 0 ? static_cast<float>(1 / all[i].deviation) : 1);
   }
   as_they_are_ = options.fill == TableFill::kNan && !options.standardize;
@@ -148,7 +148,7 @@ std::uint64_t TableSource::read(const ItemRequest& request, std::span<const Plac
 }
 
 std::uint64_t TableSource::gather(std::span<const ItemRequest> requests, std::span<const Rows> fields) const {
-  constexpr std::size_t kAhead = 8;  // rows that are on their way from memory while one is copied
+  constexpr std::size_t kAhead = 8;  // rows being prefetched from memory while one is copied
   const auto features = static_cast<std::size_t>(features_);
   const std::size_t targets = file_->width() - features;
   for (std::size_t i = 0; i < requests.size(); ++i) {

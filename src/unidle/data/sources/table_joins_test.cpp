@@ -15,7 +15,7 @@ using JoinedRows = std::vector<testing::Row>;
 
 class TableJoinsTest : public testing::TableTest {
  protected:
-  /// Ratings with the tables of users and of films.
+  /// Ratings with side tables of users and films.
   TableOptions ratings() {
     TableOptions wanted = options({put("ratings.csv",
                                        "user_id,film,stars\n"
@@ -40,13 +40,13 @@ TEST_F(TableJoinsTest, ColumnsOfSideTablesAreNamedLikeOnesOwn) {
   wanted.fill = TableFill::kValue;
   wanted.fill_value = -1;
   const TableSource source(wanted);
-  // Towns are numbered as the rows of ratings meet them.
+  // Towns are numbered in the order of the ratings.
   EXPECT_EQ(rows_of(source), (JoinedRows{{-1, 30, 0, 5}, {1990, 50, 1, 4}, {1990, 30, 0, 3}, {-1, 40, 2, 1}}));
   EXPECT_EQ(source.columns()[2].categories, (std::vector<std::string>{"Rome", "Paris, F", ""}));
   EXPECT_EQ(source.columns()[0].missing, 2);
   EXPECT_EQ(source.columns()[0].type, "integer");
   EXPECT_EQ(source.columns()[2].missing, 1);
-  EXPECT_DOUBLE_EQ(source.columns()[1].mean, 37.5);  // of the rows of ratings, not of users
+  EXPECT_DOUBLE_EQ(source.columns()[1].mean, 37.5);  // over the rows of ratings, not of users
   EXPECT_EQ(facts_of(wanted)["joins"], nlohmann::json::parse(R"([{"key": "user_id", "rows": 3, "unmatched": 0},
                                                                 {"key": "film", "rows": 2, "unmatched": 1}])"));
 }
@@ -95,11 +95,11 @@ TEST_F(TableJoinsTest, SaysWhereAndWhatIsWrong) {
     wanted.joins = {{"k", {put("b.csv", side)}}};
     expect_error(wanted, ErrorCode::kInput, subject);
   };
-  expect("k,v\n1,\"a\nb\"\n2,1\n1,2\n", "b.csv:5");  // the key 1 again
-  expect("k,v\n1,1\n,2\n", "b.csv:3");               // no key
+  expect("k,v\n1,\"a\nb\"\n2,1\n1,2\n", "b.csv:5");  // duplicate key 1
+  expect("k,v\n1,1\n,2\n", "b.csv:3");               // empty key
   expect("k,v\n1,1\n2\n", "b.csv:3");
   expect("key,v\n1,1\n", "b.csv:1");
-  expect("k,x\n1,1\n", "b.csv:1");  // both have x
+  expect("k,x\n1,1\n", "b.csv:1");  // x is in both
   TableOptions wanted = ratings();
   wanted.joins[0].key = "user";
   expect_error(wanted, ErrorCode::kInput, "ratings.csv:1");
@@ -142,8 +142,8 @@ TEST_F(TableJoinsTest, AColumnOfASideTableDividesTheRows) {
     EXPECT_EQ(static_cast<int>(row[0]) % 2, 0);
   }
   wanted.part = TablePart::kTrain;
-  EXPECT_EQ(rows_of(TableSource(wanted))[1], (Row{3, 2}));  // the mean age of the training rows: of u1 alone
-  wanted.split.values = {""};                               // rows without a partner
+  EXPECT_EQ(rows_of(TableSource(wanted))[1], (Row{3, 2}));  // the mean age of the training rows: only u1's
+  wanted.split.values = {""};                               // rows without a match
   wanted.part = TablePart::kValidation;
   EXPECT_EQ(TableSource(wanted).items(), 10);
 }
@@ -152,7 +152,7 @@ TEST_F(TableJoinsTest, IsBuiltAnewWhenASideTableChanges) {
   TableOptions wanted = ratings();
   EXPECT_TRUE(was_built(TableSource(wanted)));
   EXPECT_FALSE(was_built(TableSource(wanted)));
-  put("users.csv", "age,user_id,town\n31,7,Rome\n40,8,\n50,9,\"Paris, F\"\n");  // as many bytes
+  put("users.csv", "age,user_id,town\n31,7,Rome\n40,8,\n50,9,\"Paris, F\"\n");  // the same size
   const TableSource changed(wanted);
   EXPECT_TRUE(was_built(changed));
   EXPECT_EQ(row_of(changed, 0)[0], 31);
@@ -176,7 +176,7 @@ TEST_F(TableJoinsTest, TheBuiltFileIsTheSameForAnyNumberOfThreads) {
     rows += std::to_string((i * 7919L) % 2003) + "," + std::to_string(i) + "\n";
   }
   std::string side = "k,v,word\n";
-  for (int i = 0; i < 2000; ++i) {  // 2000 to 2002 have no partner
+  for (int i = 0; i < 2000; ++i) {  // 2000 to 2002 have no match
     side += std::to_string(i) + "," + std::to_string(i * 2) + ",w" + std::to_string(i % 37) + "\n";
   }
   TableOptions wanted = options({put("a.csv", rows)});

@@ -179,11 +179,11 @@ TEST_F(TableSourceTest, IsBuiltOnceAndAnewWhenAFileChanges) {
   EXPECT_TRUE(was_built(TableSource(wanted)));
   const TableSource old(wanted);
   EXPECT_FALSE(was_built(old));
-  put("a.csv", "a,b\n5,6\n");  // as many bytes
+  put("a.csv", "a,b\n5,6\n");  // the same size
   const TableSource changed(wanted);
   EXPECT_TRUE(was_built(changed));
   EXPECT_EQ(rows_of(changed), (std::vector<Row>{{5, 6}}));
-  EXPECT_EQ(rows_of(old), (std::vector<Row>{{1, 2}}));  // still the file that it mapped
+  EXPECT_EQ(rows_of(old), (std::vector<Row>{{1, 2}}));  // still the mapped file
   TableOptions others = wanted;
   others.features = {"b"};
   EXPECT_TRUE(was_built(TableSource(others)));
@@ -196,7 +196,7 @@ TEST_F(TableSourceTest, ADamagedTableIsBuiltAnew) {
   std::string bytes = read_file(path);
   write_file_atomic(path, std::string_view(bytes).substr(0, bytes.size() - 1));
   EXPECT_TRUE(was_built(TableSource(wanted)));
-  bytes[0] ^= 1;  // a value, which is looked at when it is used
+  bytes[0] ^= 1;  // a value, which is checked at its first use
   write_file_atomic(path, bytes);
   const TableSource source(wanted);
   EXPECT_FALSE(was_built(source));
@@ -218,7 +218,7 @@ TEST_F(TableSourceTest, AKilledBuildLeavesNoTableOrAGoodOne) {
   std::mt19937 random(11);
   int killed = 0;
   for (int round = 0; round < 30; ++round) {
-    std::filesystem::remove(path);  // what a killed build left beside it stays
+    std::filesystem::remove(path);  // leftovers of a killed build stay
     const pid_t child = ::fork();
     ASSERT_GE(child, 0);
     if (child == 0) {
@@ -230,7 +230,7 @@ TEST_F(TableSourceTest, AKilledBuildLeavesNoTableOrAGoodOne) {
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     killed += WIFSIGNALED(status) ? 1 : 0;
-    const TableSource source(wanted);  // takes what is there, or builds
+    const TableSource source(wanted);  // opens the existing one, or builds it
     ASSERT_EQ(read_file(path), good);
     ASSERT_EQ(row_of(source, 19'999)[0], 19'999);
   }
@@ -283,7 +283,7 @@ TEST_F(TableSourceTest, ADiskThatRefusesLeavesNoTableOrAGoodOne) {
     }
     EXPECT_EQ(rows_of(TableSource(wanted)), (std::vector<Row>{{1, 2}, {3, 4}}));
   });
-  EXPECT_GE(refused, 10);  // folder, file, bytes, sync and name, each alone and with all that come after it
+  EXPECT_GE(refused, 10);  // folder, file, bytes, sync and name; each alone and with everything after it
 }
 
 TEST_F(TableSourceTest, ValidationRowsAreThoseOfTheSplitWhateverTheirPlace) {
@@ -349,8 +349,8 @@ TEST_F(TableSourceTest, StatisticsAreOfTheTrainingRows) {
   EXPECT_DOUBLE_EQ(source.columns()[0].deviation, std::sqrt((50.0 * 50 - 1) / 12));
   const Row last = row_of(source, 99);
   EXPECT_FLOAT_EQ(last[0], static_cast<float>((99 - 24.5) / std::sqrt((50.0 * 50 - 1) / 12)));
-  EXPECT_EQ(last[1], 0);   // a column with one value
-  EXPECT_EQ(last[2], 99);  // an index stays one
+  EXPECT_EQ(last[1], 0);   // a constant column
+  EXPECT_EQ(last[2], 99);  // an index stays an index
   EXPECT_EQ(row_of(source, 100)[0], 0);
 }
 

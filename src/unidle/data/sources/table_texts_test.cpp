@@ -1,4 +1,4 @@
-// Tables of files that are no text, of which CSV was made: errors tell of the file and its rows.
+// Tables converted to CSV from other formats: errors name the original file and its rows.
 #include "unidle/data/testing/table_files.h"
 
 namespace unidle::data {
@@ -8,7 +8,7 @@ using testing::Row;
 
 class TableTextsTest : public testing::TableTest {
  protected:
-  /// Options for `files` of some other kind, each with its CSV.
+  /// Options for `files` of another format, each with its CSV.
   TableOptions with_texts(const std::vector<std::pair<std::string, std::string>>& files) {
     TableOptions wanted = options({});
     for (const auto& [name, csv] : files) {

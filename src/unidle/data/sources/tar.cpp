@@ -22,7 +22,7 @@ struct TarSource::Pool : detail::ScratchPool<std::vector<std::byte>> {};
 
 namespace {
 
-/// The number at a key, "a.b" for {"a": {"b": 1}}.
+/// The number under a key, such as "a.b" in {"a": {"b": 1}}.
 nlohmann::json number_at(std::span<const std::byte> bytes, std::string_view key, const std::string& subject) {
   nlohmann::json value = parse_json(detail::trimmed(bytes));
   for (std::string_view rest = key; value.is_object();) {
@@ -136,7 +136,7 @@ void TarSource::lay_out_field(const std::string& name, Wanted& wanted, std::size
                               const detail::TarSample& first) {
   const detail::TarMember* member = first.find(wanted.suffixes);
   if (member == nullptr) {
-    return;  // take() says so
+    return;  // take() reports the error
   }
   const std::string subject = fmt::format("{}:{}", files_->path(file), member->name);
   std::vector<std::byte> bytes(static_cast<std::size_t>(member->bytes));

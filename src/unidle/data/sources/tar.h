@@ -1,4 +1,4 @@
-// Samples out of tar archives, as WebDataset writes them.
+// Samples from tar archives in WebDataset's layout.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,24 @@
 namespace unidle::data {
 
 struct TarOptions {
-  /// Archives, or folders of *.tar, which come in the natural order of their names.
+  /// Archives, or folders of *.tar, used in natural order of their names.
   std::vector<std::string> paths;
-  /// Of each, what stands behind the first point of a member's name; "jpg;png" takes what is there. "json:a.b" is the
-  /// number at that key of the member "json". Empty: the pictures, tensors and numbers that the first sample has.
+  /// The suffix of each field, after the first dot of a member's name. "jpg;png" takes the one that exists; "json:a.b"
+  /// is the number under that key of the member "json". Empty: all pictures, tensors and numbers of the first sample.
   std::vector<std::string> fields{};
   ImageOptions pictures{};
 };
 
-/// Members whose names are the same up to the first point of their last part follow each other and are a sample.
+/// Consecutive members whose names are equal up to the first dot of the last path component form a sample.
 ///
-/// jpg, jpeg, png and webp are pictures: {3, size, size} as of `images`, all of a sample cut out alike. npy and *.npy
-/// are tensors of one type and shape. cls, cls2, class, count, index, inx and id are whole numbers, {}, int64. A
-/// number of a json is int64 where that of the first sample is whole, else float32. A field's name is that of its
-/// first alternative.
+/// jpg, jpeg, png and webp are pictures, {3, size, size} as in `images`, with the same crop for all pictures of a
+/// sample. npy and *.npy are tensors of one type and shape. cls, cls2, class, count, index, inx and id are whole
+/// numbers, {}, int64. A JSON number is int64 if it is whole in the first sample, otherwise float32. A field is named
+/// after its first alternative.
 ///
-/// The archives are indexed once (detail/tar_index.h), and their members read at random. Throws kInput, naming archive
-/// and member, for damage, a sample without a field, a tensor of another shape, a text that is no number; kUsage for
-/// options that make no sense. Thread-safe.
+/// The archives are indexed once (detail/tar_index.h) and then read at random. Throws kInput with archive and member
+/// for damage, a sample without a field, a tensor of another shape, and a text that is not a number; kUsage for invalid
+/// options. Thread-safe.
 class TarSource final : public Source {
  public:
   explicit TarSource(const TarOptions& options);
@@ -41,7 +41,7 @@ class TarSource final : public Source {
   const std::vector<Field>& fields() const override { return fields_; }
   std::int64_t items() const override { return static_cast<std::int64_t>(keys_.size()); }
   std::uint64_t read(const ItemRequest& request, std::span<const Places> samples) const override;
-  /// {"shards": number of archives, "left_out": what the first sample has beside the fields}.
+  /// {"shards": number of archives, "left_out": members of the first sample without a field}.
   std::string describe() const override;
 
  private:
@@ -49,8 +49,8 @@ class TarSource final : public Source {
   struct Wanted {
     std::vector<std::string> suffixes;
     Kind kind;
-    std::string key;           // of a kJson
-    detail::NpyHeader header;  // of a kTensor, as the first sample has it
+    std::string key;           // for kJson
+    detail::NpyHeader header;  // for kTensor, from the first sample
   };
   struct Piece {
     std::size_t file;

@@ -99,7 +99,7 @@ void WindowSource::copy(std::int64_t item, std::byte* input, std::byte* target) 
   const float* from = series_[series] + step * columns_;
   std::memcpy(input, from, fields_[0].bytes());
   if (options_.horizon == 0) {
-    return;  // and there is no place for targets
+    return;  // there is no destination for targets
   }
   from += options_.length * columns_;
   if (options_.targets.empty()) {

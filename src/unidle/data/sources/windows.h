@@ -1,4 +1,4 @@
-// Windows of time series, with what comes after them.
+// Windows of time series and the values that follow them.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 namespace unidle::data {
 
 struct WindowOptions {
-  std::int64_t length = 1;              // steps that are looked at
-  std::int64_t horizon = 1;             // steps after them that are to be told
-  std::int64_t stride = 1;              // steps from one window to the next
-  std::vector<std::int64_t> targets{};  // columns of what is to be told; all when empty
-  bool skip_gaps = true;                // steps with a NaN end a stretch; no window reaches over one
+  std::int64_t length = 1;              // input steps
+  std::int64_t horizon = 1;             // target steps after them
+  std::int64_t stride = 1;              // steps between the starts of windows
+  std::vector<std::int64_t> targets{};  // target columns; all when empty
+  bool skip_gaps = true;                // a step with a NaN splits the series; no window spans it
 };
 
-/// Series of float32, {steps, columns} or {steps}, each in one piece; all have the same columns. A sample is "input"
-/// {length, columns} and "target" {horizon, columns or targets}. Gaps cut a series into stretches; the windows of a
-/// stretch begin at its first step and go on by `stride`. Windows are views: nothing is copied but into batches, and
-/// the index takes a few numbers a stretch. The series must live, and stay as they are, as long as the source.
+/// Series of float32, {steps, columns} or {steps}, each contiguous, all with the same columns. A sample is "input"
+/// {length, columns} and "target" {horizon, columns or targets}. Gaps split a series into segments; the windows of a
+/// segment start at its first step, every `stride` steps. Windows are views: only batches are copied, and the index
+/// takes a few numbers per segment. The series must stay alive and unchanged as long as the source.
 ///
-/// Throws kUsage for series and options that make no sense, kInput when not one window fits. Thread-safe.
+/// Throws kUsage for invalid series and options, kInput when no window fits. Thread-safe.
 class WindowSource final : public Source {
  public:
   WindowSource(std::span<const ArrayView> series, const WindowOptions& options);
@@ -35,7 +35,7 @@ class WindowSource final : public Source {
   std::uint64_t read(const ItemRequest& request, std::span<const Places> samples) const override;
   std::uint64_t gather(std::span<const ItemRequest> requests, std::span<const Rows> fields) const override;
 
-  /// Where an item's window begins.
+  /// The start of an item's window.
   struct Place {
     std::size_t series;
     std::int64_t step;
@@ -44,7 +44,7 @@ class WindowSource final : public Source {
 
  private:
   struct Stretch {
-    std::int64_t end;  // items of this and all earlier stretches
+    std::int64_t end;  // number of items up to this segment's end
     std::size_t series;
     std::int64_t first_step;
   };
