@@ -1,4 +1,4 @@
-// Settings that leave a choice to the device.
+// Resolves settings whose value depends on the device.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -7,10 +7,10 @@
 
 namespace unidle::train {
 
-/// `config` with what its open settings come to on `device`:
-/// precision.amp: auto is bf16 on a GPU that has units for it, else off: on a CPU the workloads' own operations compute
-/// in fp32. compile.mode: auto is graph on a GPU, else off. train.samples: on a GPU train.samples_on_gpu, where that is
-/// set and the command line says nothing of the length.
+/// Returns `config` with its open settings resolved for `device`. precision.amp: auto becomes bf16 on a GPU with bf16
+/// units, otherwise off: on a CPU the workloads' own kernels compute in fp32. compile.mode: auto becomes graph on a
+/// GPU, otherwise off. train.samples: on a GPU it becomes train.samples_on_gpu, when that is set and the command line
+/// sets no length.
 Config chosen_on(at::Device device, const Config& config);
 
 }  // namespace unidle::train

@@ -27,7 +27,7 @@ std::string subject_of(const Config& config, std::string_view key) {
   throw Error(ErrorCode::kInput, subject_of(config, key), std::move(message), std::move(hint));
 }
 
-/// Without units each product is computed by conversions, tens of times as slow as in fp32 (`unidle check --speed`).
+/// Without bf16 units each product is computed by conversions, tens of times slower than fp32 (`unidle check --speed`).
 void warn_of_slow_bf16(const Config& config, at::Device device) {
   if (config.text("precision.amp") == "bf16" && device.is_cpu() && !telemetry::read_host_facts().cpu_bf16()) {
     spdlog::warn("{}: this CPU has no units for bf16, so that it is slower than fp32; use off here",
@@ -35,7 +35,7 @@ void warn_of_slow_bf16(const Config& config, at::Device device) {
   }
 }
 
-/// Whether a workload decides what becomes of the setting, and not the engine.
+/// Whether the workload, not the engine, reads the setting.
 bool is_read_by_workload(std::string_view key) {
   constexpr std::array<std::string_view, 8> kKeys = {
       "data.crops_per_decode", "data.group",         "input.size",     "model.width",
@@ -43,12 +43,12 @@ bool is_read_by_workload(std::string_view key) {
   return key.starts_with("script.") || std::ranges::find(kKeys, key) != kKeys.end();
 }
 
-/// `script.*` is one group: the workload that has one has all.
+/// `script.*` is one group: a workload that reads one key reads all.
 bool reads(const Effective& effective, const std::string& key) {
   return effective.contains(key) || (key.starts_with("script.") && effective.contains("script.loss"));
 }
 
-/// A learning rate that never gets to its value trains, and seldom as it was meant to.
+/// Training works with a learning rate that never leaves its warm-up, but this is seldom intended.
 void warn_of_endless_warmup(const Config& config, int processes) {
   const std::int64_t step = batch_within_run(config, processes) * config.integer("batch.accumulation") * processes;
   const std::int64_t steps = config.integer("train.samples") / step;
@@ -133,7 +133,7 @@ std::string told_of(const data::Source& source) {
   for (const data::Field& field : source.fields()) {
     told += fmt::format("; {} {} [{}]", field.name, data::name_of(field.dtype), fmt::join(field.shape, ", "));
   }
-  // Of a table also its statistics, which tell other rows.
+  // For a table also its columns with their statistics, which reveal different rows.
   const nlohmann::json facts = parse_json(source.describe());
   return facts.contains("columns") ? told + "; columns " + json_text(facts["columns"], -1) : told;
 }

@@ -17,7 +17,7 @@ namespace {
 
 constexpr double kNoMaximum = std::numeric_limits<double>::max();
 
-/// The text as the getters read it, or nothing when it is not of the setting's type.
+/// The text in the form that the getters read, or nothing when it is not of the setting's type.
 std::optional<std::string> canonical(const Setting& setting, const std::string& raw) {
   switch (setting.type) {
     case SettingType::kText: return raw;
@@ -46,17 +46,17 @@ std::optional<std::string> canonical(const Setting& setting, const std::string& 
   return std::nullopt;
 }
 
-/// The setting that another framework has by that name: learning_rate, num_workers.
+/// The setting that another framework calls by that name: learning_rate, num_workers.
 const Setting* setting_elsewhere(const std::string& key, const std::string& raw) {
   try {
     const auto found = knobs::recognize(knobs::ConfigFile::from_text(key + ": " + raw + "\n", "key.yaml"));
     return found.knobs.empty() ? nullptr : find_setting(found.knobs.front().knob);
-  } catch (const Error&) {  // no YAML
+  } catch (const Error&) {  // not valid YAML
     return nullptr;
   }
 }
 
-/// The key that was meant, else those of its section.
+/// Suggests the key that was probably meant, otherwise the keys of its section.
 std::string hint_for_unknown(const std::string& key, const std::string& raw) {
   if (const std::string_view closest = closest_setting(key); !closest.empty()) {
     return fmt::format("did you mean {}?", closest);

@@ -1,4 +1,4 @@
-// A training run's configuration: one YAML file whose key paths are the knob names, plus KEY=VALUE overrides.
+// A training run's configuration: one YAML file whose key paths are knob names, plus KEY=VALUE overrides.
 #pragma once
 
 #include <cstdint>
@@ -25,19 +25,19 @@ struct Setting {
   double maximum = std::numeric_limits<double>::max();  // of kInt, inclusive
 };
 
-/// Every key a configuration may have, in the order in which the manual lists them.
+/// Every key that a configuration may have, in the manual's order.
 const std::vector<Setting>& all_settings();
-/// Adds keys, of a workload that was loaded. Before the first configuration is read, from one thread. Throws kInput for
-/// a key that is there already, and for a default that is not of its type.
+/// Adds the keys of a loaded workload. Call before the first configuration is read, from one thread. Throws kInput for
+/// a duplicate key and for a default that is not of its type.
 void add_settings(const std::vector<Setting>& more);
 /// nullptr when there is no such key.
 const Setting* find_setting(std::string_view name);
-/// The accepted key that is spelled most like `name`; empty when none comes near.
+/// The accepted key whose spelling is closest to `name`; empty when none is close.
 std::string_view closest_setting(std::string_view name);
 /// "a whole number, 0 or more", "true or false", "off, fp16 or bf16"
 std::string describe_expected(const Setting& setting);
 
-/// Complete and checked: every setting has a value of its type. Thread-safe but for choose().
+/// Complete and validated: every setting has a value of its type. Thread-safe except for choose().
 class Config {
  public:
   /// Throws kInput with subject "file:line: key" (or "KEY=VALUE") for an unknown key and for a value that is not of the
@@ -51,23 +51,23 @@ class Config {
   std::int64_t integer(std::string_view name) const;
   double real(std::string_view name) const;
 
-  /// Where the value was given: "file:line", kCommandLine, or "" for the default.
+  /// Where the value was set: "file:line", kCommandLine, or "" for the default.
   const std::string& location(std::string_view name) const;
   static constexpr std::string_view kCommandLine = "command line";
-  /// Gives an open setting the value that is in force; what was written, and where, is still known.
+  /// Sets the value in force of an open setting; the written value and its place are kept.
   void choose(std::string_view name, std::string value);
-  /// The value that was given, or the default.
+  /// The value as written, or the default.
   const std::string& written(std::string_view name) const;
-  /// The file's name as it was given.
+  /// The file's name as given.
   const std::string& name() const { return name_; }
-  /// The command that prepares the data of this configuration, with the settings that were given beside the file.
+  /// The command that prepares this configuration's data, including the overrides.
   std::string prepare_command() const;
 
  private:
   struct Value {
     std::string text;
     std::string location;
-    std::string written = {};  // where something else is in force; else empty
+    std::string written = {};  // when another value is in force; otherwise empty
   };
   const Value& at(std::string_view name) const;
   void assign(const std::string& key, const std::string& raw, const std::string& subject, const std::string& location);

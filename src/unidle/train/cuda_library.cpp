@@ -13,7 +13,7 @@ namespace {
 
 constexpr const char* kLibrary = "libunidle_cuda.so";
 
-/// Beside the program, or in ../lib, where it is installed.
+/// Beside the program, or in ../lib when installed.
 std::filesystem::path library_path() {
   const std::filesystem::path folder = program_folder();
   for (const std::filesystem::path& path : {folder / kLibrary, folder.parent_path() / "lib" / kLibrary}) {
@@ -27,7 +27,7 @@ std::filesystem::path library_path() {
 }  // namespace
 
 void* cuda_library_function(const char* name) {
-  void* library = dlopen(library_path().c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: objects of it live on
+  void* library = dlopen(library_path().c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed: its objects live on
   void* function = library != nullptr ? dlsym(library, name) : nullptr;
   if (function == nullptr) {
     const char* said = dlerror();

@@ -1,10 +1,10 @@
-// The engine's part that needs libtorch_cuda's own classes: libunidle_cuda.so, loaded where there is a CUDA device.
+// The part of the engine that needs libtorch_cuda's classes: libunidle_cuda.so, loaded when there is a CUDA device.
 #pragma once
 
 namespace unidle::train {
 
-/// The function of that name in it, loaded for good. nullptr, with a warning, where it cannot be. After choose_device()
-/// gave a CUDA device. One thread.
+/// The library's function of that name; the library is never unloaded. Returns nullptr, with a warning, when it is not
+/// available. Call after choose_device() returned a CUDA device, from one thread.
 void* cuda_library_function(const char* name);
 
 }  // namespace unidle::train

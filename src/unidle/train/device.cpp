@@ -24,26 +24,26 @@ namespace {
 
 bool device_present() {
   return std::getenv("UNIDLE_FORCE_CUDA") != nullptr || std::filesystem::exists("/dev/nvidiactl") ||
-         std::filesystem::exists("/dev/dxg");  // as WSL shows it
+         std::filesystem::exists("/dev/dxg");  // the device file under WSL
 }
 
-/// Whether what started this process shows each process of a run its own device, so that all of them are number 0.
+/// Whether the launcher shows each process only its own device, so that it is number 0 in all of them.
 bool shown_one_alone(int devices) {
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   return devices == 1 && (std::getenv("SLURM_PROCID") != nullptr || (visible != nullptr && *visible != '\0'));
 }
 
-/// As torch.use_deterministic_algorithms(True) and what its documentation asks for beside it.
+/// Does what torch.use_deterministic_algorithms(True) does, and what its documentation asks for in addition.
 void use_deterministic(at::Context& context, bool wanted) {
   context.setDeterministicAlgorithms(wanted, /*warn_only=*/false);
   context.setDeterministicCuDNN(wanted);
-  context.setDeterministicFillUninitializedMemory(false);  // it only costs: no memory is read before it is written
+  context.setDeterministicFillUninitializedMemory(false);  // only a cost: no memory is read before it is written
   if (wanted) {
-    ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);  // cuBLAS reads it when it is first used
+    ::setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);  // cuBLAS reads it at its first use
   }
 }
 
-/// Loads libtorch_cuda from the folder libtorch_cpu came from; empty when it worked, otherwise why not.
+/// Loads libtorch_cuda from the folder of libtorch_cpu. Returns an empty text on success, otherwise the reason.
 std::string load_cuda() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<void*>(&at::globalContext), &info) == 0) {
@@ -106,7 +106,7 @@ int usable_cpus(int processes, int sharers) {
 }
 
 void configure_torch(const Config& config, int processes, int sharers) {
-  constexpr std::int64_t kMostThreads = 1024;  // thousands that spin for a few CPUs never end a step
+  constexpr std::int64_t kMostThreads = 1024;  // thousands of threads that spin on a few CPUs never finish a step
   const std::int64_t wanted = config.integer("cpu.threads");
   if (wanted > kMostThreads) {
     throw Error(ErrorCode::kInput, config.location("cpu.threads") + ": cpu.threads",

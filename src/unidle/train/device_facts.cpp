@@ -20,7 +20,7 @@ std::string spelt(const unsigned char (&uuid)[16]) {
   return text;
 }
 
-/// In MIG mode a process has one slice: the first that it is shown. Empty without.
+/// The MIG slice of this process: the first one that is visible. Empty without MIG.
 std::string slice_shown() {
   const char* shown = std::getenv("CUDA_VISIBLE_DEVICES");
   const std::string_view all = shown != nullptr ? shown : "";

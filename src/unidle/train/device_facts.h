@@ -1,4 +1,4 @@
-// What a CUDA device says of itself.
+// Properties of a CUDA device.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -11,17 +11,17 @@ namespace unidle::train {
 
 struct DeviceFacts {
   std::string name;
-  std::string uuid;  // as NVML spells it, "GPU-xxxxxxxx-...", or that of the MIG slice that this process is shown
+  std::string uuid;  // as NVML spells it, "GPU-xxxxxxxx-...", or that of the MIG slice visible to this process
   std::string pci;   // as sysfs spells it, "0000:1b:00.0"
   int major = 0;     // compute capability
   int minor = 0;
   std::uint64_t memory_bytes = 0;
 };
 
-/// Nothing for other devices; also where libunidle_cuda.so cannot be loaded, with a warning.
+/// Nothing for other devices; nothing, with a warning, when libunidle_cuda.so cannot be loaded.
 std::optional<DeviceFacts> device_facts(at::Device device);
 
-/// What libunidle_cuda.so tells under the name unidle_cuda_facts.
+/// The result of unidle_cuda_facts in libunidle_cuda.so.
 struct CudaFacts {
   char name[256];
   unsigned char uuid[16];

@@ -1,4 +1,4 @@
-// The knobs as they are in force.
+// Reads the knobs in force back from the live objects.
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
@@ -11,7 +11,7 @@ namespace {
 
 const char* text_of(bool value) { return value ? "true" : "false"; }
 
-/// Whether the convolution weights lie channels-last; weights that are both (one channel) say nothing.
+/// Whether the convolution weights are channels-last; weights in both layouts at once (one channel) do not count.
 bool lies_channels_last(const torch::nn::Module& model) {
   for (const at::Tensor& parameter : model.parameters()) {
     if (parameter.dim() == 4 && !parameter.is_contiguous()) {

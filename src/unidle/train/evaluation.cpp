@@ -7,7 +7,7 @@ namespace unidle::train {
 
 namespace {
 
-/// Puts the model into evaluation mode and back.
+/// Sets the model to evaluation mode, and back at the end of the scope.
 class EvaluationMode {
  public:
   explicit EvaluationMode(torch::nn::Module& model) : model_(model) { model_.eval(); }
@@ -84,7 +84,7 @@ std::unique_ptr<Input> Evaluation::make_input(const data::Source& held_out) cons
   options.loader.batch = std::min(wanted > 0 ? wanted : config_.integer("batch.size"), samples);
   options.loader.shuffle = false;
   options.loader.epoch_end = data::EpochEnd::kShort;
-  // No more workers than batches: they would only make the next epoch's, which nobody takes.
+  // No more workers than batches: the extra ones would prepare the next epoch, which is never read.
   const std::int64_t batches = (samples + options.loader.batch - 1) / options.loader.batch;
   options.loader.workers = static_cast<int>(std::min<std::int64_t>(options.loader.workers, batches));
   return std::make_unique<Input>(held_out, workload_.field_uses(), device_, options);

@@ -1,4 +1,4 @@
-// Metrics over all held-out data.
+// Computes metrics over all held-out data.
 #pragma once
 
 #include <cstdint>
@@ -15,25 +15,24 @@
 
 namespace unidle::train {
 
-/// Takes the model of a workload once through what the workload holds out, as often as it is asked. The sums of the
-/// metrics stay on the device and are read once, at the end. Several processes have a share each, and add up their
-/// sums. One thread.
+/// Each run passes all of the workload's held-out data through its model once. The sums of the metrics stay on the
+/// device and are read once, at the end. With several processes each has a share, and their sums are added. One thread.
 class Evaluation {
  public:
-  /// `workload` and `config` must outlive this, and `ranks`, if there are several.
+  /// `workload`, `config` and, when given, `ranks` must outlive this.
   Evaluation(Workload& workload, const Config& config, at::Device device, Ranks* ranks = nullptr);
 
-  /// Metrics of all held-out data, the same in all processes. The model is in evaluation mode meanwhile. Throws what
-  /// the source throws.
+  /// Metrics of all held-out data, the same in all processes. The model is in evaluation mode during the call. Throws
+  /// what the source throws.
   std::map<std::string, double> run(const Precision& precision);
-  /// Samples that one run looks at in this process.
+  /// Samples that one run evaluates in this process.
   std::int64_t samples() const;
 
  private:
-  /// Of all processes: items of the held-out source, or samples of a workload without one.
+  /// Over all processes: items of the held-out source, or samples of a workload without one.
   std::int64_t items() const;
-  /// Those that are this process's. Never none: where there are fewer than processes, it is another's, for the shape of
-  /// the sums, and does not count.
+  /// The items of this process. Never empty: when there are fewer items than processes, it has another's item, to give
+  /// the sums their shape, and does not count it.
   std::vector<std::int64_t> share() const;
   bool share_counts() const { return ranks_ == nullptr || ranks_->rank() < items(); }
   at::Tensor sums_of_batches(const Precision& precision, const data::Source& held_out);
@@ -44,8 +43,8 @@ class Evaluation {
   const Config& config_;
   at::Device device_;
   Ranks* ranks_;
-  std::unique_ptr<data::Subset> share_;  // of several ranks
-  std::unique_ptr<Input> kept_;          // with data.on_device: read once for all runs
+  std::unique_ptr<data::Subset> share_;  // with several ranks
+  std::unique_ptr<Input> kept_;          // with data.on_device: read once, used by all runs
 };
 
 }  // namespace unidle::train

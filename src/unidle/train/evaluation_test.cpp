@@ -44,14 +44,14 @@ TEST(Evaluation, SeesEachHeldOutSampleOnceWhateverTheBatches) {
   EXPECT_TRUE(workload.model().is_training());
 }
 
-/// A type that torch cannot gather as it is, in rows of some numbers.
+/// A type that torch cannot gather directly, in rows of a few numbers.
 class WideRows final : public data::Source {
  public:
   const std::vector<data::Field>& fields() const override { return fields_; }
   std::int64_t items() const override { return 1000; }
   bool same_every_epoch() const override { return true; }
   std::uint64_t read(const data::ItemRequest& request, std::span<const data::Places> samples) const override {
-    const auto item = static_cast<std::uint16_t>(request.item + 65000 - 500);  // wraps for some
+    const auto item = static_cast<std::uint16_t>(request.item + 65000 - 500);  // some values wrap around
     const std::array<std::uint16_t, 3> row = {item, 65535, static_cast<std::uint16_t>(item / 2)};
     std::memcpy(samples[0][0].data(), row.data(), sizeof(row));
     return sizeof(row);
@@ -97,7 +97,7 @@ TEST(DeviceRows, RefuseSamplesThatChange) {
   }
 }
 
-/// More than any machine has; nobody reads it.
+/// Larger than any machine's memory; never read.
 class HugeRows final : public data::Source {
  public:
   const std::vector<data::Field>& fields() const override { return fields_; }

@@ -14,7 +14,7 @@ namespace unidle::train {
 
 namespace {
 
-/// CLOCK_MONOTONIC time at which this process started; field 22 of /proc/self/stat, in clock ticks. Now when unknown.
+/// CLOCK_MONOTONIC time of this process's start, from field 22 of /proc/self/stat in clock ticks. Now when unknown.
 std::uint64_t process_start_ns() {
   const std::uint64_t now = unidle_probe_now_ns();
   const auto stat = try_read_file("/proc/self/stat");
@@ -33,7 +33,7 @@ std::uint64_t process_start_ns() {
   return start < now ? start : now;
 }
 
-/// Names of files may be no UTF-8; the notes are.
+/// File names may not be UTF-8; notes must be.
 void send(unidle_probe* probe, const nlohmann::json& note) { unidle_probe_note(probe, json_text(note, -1).c_str()); }
 
 }  // namespace

@@ -34,7 +34,7 @@ class EventsTest : public ::testing::Test {
 
 TEST_F(EventsTest, AStepIsToldWholeOnceItIsOver) {
   Events events;
-  events.part(UNIDLE_STEP_SYNC, Events::now_ns());  // outside of steps: of none
+  events.part(UNIDLE_STEP_SYNC, Events::now_ns());  // outside of steps: ignored
   events.begin_step(5);
   const std::uint64_t start = Events::now_ns() - 1000;
   for (int micro = 0; micro < 2; ++micro) {
@@ -45,7 +45,7 @@ TEST_F(EventsTest, AStepIsToldWholeOnceItIsOver) {
   events.part(UNIDLE_STEP_SYNC, start);
   events.flush(start);
   EXPECT_THAT(told(), SizeIs(0));
-  events.loss(4, 128, 0.5);  // of a step that is over
+  events.loss(4, 128, 0.5);  // a step that is over
   events.loss(5, 160, 0.25);
   events.end_step(32, 2);
   events.begin_step(6);

@@ -18,7 +18,7 @@ bool is_out_of_memory(const std::exception& failure) {
   if (const auto* error = dynamic_cast<const Error*>(&failure)) {
     return error->code() == ErrorCode::kOutOfMemory;
   }
-  // Torch's host allocator, cuDNN and cuBLAS throw errors of their common kind.
+  // Torch's host allocator, cuDNN and cuBLAS throw generic errors, so the text decides.
   const std::string_view text = failure.what();
   return text.find("out of memory") != std::string_view::npos ||
          text.find("not enough memory") != std::string_view::npos ||

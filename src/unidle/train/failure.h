@@ -1,4 +1,4 @@
-// What torch throws, told apart and in words.
+// Classifies and shortens exceptions of torch.
 #pragma once
 
 #include <exception>
@@ -6,11 +6,11 @@
 
 namespace unidle::train {
 
-/// Whether `failure` says that the device's or the host's memory ran out, as torch's allocators and C++ say it.
+/// Whether the device or the host ran out of memory, according to torch's allocators or C++.
 bool is_out_of_memory(const std::exception& failure);
 
-/// The last line of what a module of torch raised, which is what the module itself says: torch puts where it happened
-/// in front.
+/// The last line of an exception in a torch module, which is the module's own message: torch puts the source location
+/// before it.
 std::string last_words(const std::exception& failure);
 
 }  // namespace unidle::train

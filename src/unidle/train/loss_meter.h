@@ -1,4 +1,4 @@
-// Losses that stay on the device until they are wanted.
+// Losses that stay on the device until they are read.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -9,7 +9,7 @@
 
 namespace unidle::train {
 
-/// Collects one loss a step and reads them back together: between two reads the host never waits. Not thread-safe.
+/// Collects one loss per step and reads them back together: the host does not wait between two reads. Not thread-safe.
 class LossMeter {
  public:
   explicit LossMeter(std::int64_t interval) : interval_(interval) {}
@@ -17,8 +17,8 @@ class LossMeter {
   /// `loss`: the step's mean loss, detached, on the device.
   void add(const at::Tensor& loss) { pending_.push_back(loss); }
   bool due() const { return static_cast<std::int64_t>(pending_.size()) >= interval_; }
-  /// All losses since the last read; waits for the device. Empty when there are none. `combine` gets them first, as
-  /// one vector on the host, and may change them.
+  /// All losses since the last read; waits for the device. Empty when there are none. `combine` first gets them, as one
+  /// vector on the host, and may change them.
   std::vector<double> read(const std::function<void(at::Tensor&)>& combine) {
     std::vector<double> values;
     if (!pending_.empty()) {

@@ -24,14 +24,14 @@ using nlohmann::json;
 namespace {
 
 constexpr int kLaunches = 1000;
-constexpr std::int64_t kSmaller = 4;  // the side of a first product
+constexpr std::int64_t kSmaller = 4;  // side of a preliminary product
 
-/// Mean seconds of one call: warmed up once, repeated for `limit_s`, the device waited for before and after.
+/// Mean seconds of one call: one warm-up, then repeats for `limit_s`, synchronizing before and after.
 double time_of(at::Device device, double limit_s, const std::function<void()>& work) {
   work();
   synchronize(device);
   Clock& clock = system_clock();
-  // Waiting after every call would measure the waiting: doubling batches, until one takes long enough.
+  // Synchronizing after every call would dominate: double the calls per measurement until one takes long enough.
   for (std::int64_t calls = 1;; calls *= 2) {
     const std::int64_t start = clock.now_ns();
     for (std::int64_t i = 0; i < calls; ++i) {
@@ -45,7 +45,7 @@ double time_of(at::Device device, double limit_s, const std::function<void()>& w
   }
 }
 
-/// 2 n^3 operations a product.
+/// One product has 2 n^3 operations.
 double product_tflops(at::Device device, at::ScalarType dtype, std::int64_t size, double limit_s) {
   const at::NoGradGuard no_grad;
   const at::Tensor a = at::randn({size, size}, at::TensorOptions().device(device)).to(dtype);
@@ -56,7 +56,7 @@ double product_tflops(at::Device device, at::ScalarType dtype, std::int64_t size
   return 2 * n * n * n / call_s * 1e-12;
 }
 
-/// A CPU that emulates a format takes seconds for one product of full size; a small one tells as much of it.
+/// A CPU that emulates a format takes seconds for one full-size product; a small one shows that as well.
 json matmul_tflops(at::Device device, at::ScalarType dtype, std::int64_t size, double limit_s) {
   try {
     const std::int64_t small = std::max<std::int64_t>(size / kSmaller, 1);
@@ -65,7 +65,7 @@ json matmul_tflops(at::Device device, at::ScalarType dtype, std::int64_t size, d
     const bool slow = 2 * n * n * n / (rate * 1e12) > limit_s;
     return slow ? rate : product_tflops(device, dtype, size, limit_s);
   } catch (const std::exception&) {
-    return nullptr;  // this device or this build of torch has no such product
+    return nullptr;  // this device or build of torch does not support this product
   }
 }
 
@@ -81,7 +81,7 @@ json copy_rate(at::Device device, bool pinned, std::int64_t bytes, double limit_
   }
 }
 
-/// What a call costs that computes next to nothing: on a GPU the launch of a kernel, on a CPU torch's own dispatch.
+/// The cost of a call with almost no work: on a GPU a kernel launch, on a CPU torch's own dispatch.
 double launch_s(at::Device device) {
   const at::NoGradGuard no_grad;
   at::Tensor value = at::zeros({1}, at::TensorOptions().device(device));

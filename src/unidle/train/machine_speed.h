@@ -1,4 +1,4 @@
-// What torch reaches on this machine: arithmetic by precision, copies to the device, the cost of a launch.
+// Measures what torch reaches on this machine: arithmetic by precision, copies to the device, launch cost.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ struct MachineSpeedOptions {
 };
 
 /// {"torch", "devices": [{"device", "threads", "matmul_tflops": {"fp32", "tf32", "bf16", "fp16"},
-/// "copy_pinned_bytes_s", "copy_pageable_bytes_s", "launch_s"}]}: the CPU, and the first GPU where there is one. What a
-/// device does not do is null. tf32 and the copies are of GPUs only.
+/// "copy_pinned_bytes_s", "copy_pageable_bytes_s", "launch_s"}]}: the CPU, and the first GPU if there is one.
+/// Unsupported values are null. tf32 and the copies are for GPUs only.
 nlohmann::json measure_machine(const MachineSpeedOptions& options = {});
 
-/// The arguments after "speed" on the command line; the exit code.
+/// Takes the arguments after "speed" on the command line; returns the exit code.
 int speed_main(int argc, char** argv);
 
 }  // namespace unidle::train

@@ -1,11 +1,11 @@
-// Memory that torch keeps.
+// Memory that torch caches.
 #pragma once
 
 #include <ATen/ATen.h>
 
 namespace unidle::train {
 
-/// Gives back what torch keeps for later steps: to the device's driver, or on the CPU to the system.
+/// Releases the memory that torch caches: to the device's driver, or on a CPU to the system.
 void flush_memory(at::Device device);
 
 }  // namespace unidle::train

@@ -30,7 +30,7 @@ std::vector<int> allowed_cpus() {
   return cpus;
 }
 
-/// 0, or what went wrong as errno.
+/// Binds this thread; returns 0 or errno.
 int keep_to(const std::vector<int>& cpus) {
   cpu_set_t mask;
   CPU_ZERO(&mask);
@@ -40,7 +40,7 @@ int keep_to(const std::vector<int>& cpus) {
   return sched_setaffinity(0, sizeof(mask), &mask) == 0 ? 0 : errno;
 }
 
-/// The node that the GPU is next to, when it is one of `nodes`; otherwise nothing, and a warning.
+/// The NUMA node of the GPU when it is one of `nodes`; otherwise nothing, and a warning.
 std::optional<int> node_of(at::Device device, const std::vector<NumaNode>& nodes, const std::filesystem::path& root) {
   telemetry::GpuFacts facts;
   const std::optional<DeviceFacts> told = device_facts(device);
@@ -69,7 +69,7 @@ std::optional<Placement> choose_placement(const std::vector<NumaNode>& nodes, st
     return std::nullopt;
   }
   Placement chosen;
-  // GPUs, and their processes with them, are taken to be spread evenly.
+  // Assumes that GPUs, and the processes with them, are spread evenly over the nodes.
   chosen.sharers = (place.world + count - 1) / count;
   if (gpu_node) {
     const auto found =

@@ -1,4 +1,4 @@
-// cpu.numa: which CPUs a process of the run keeps to, where some memory is nearer to some CPUs.
+// cpu.numa: binds the processes of a run to CPUs on machines with NUMA nodes.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -13,7 +13,7 @@
 
 namespace unidle::train {
 
-/// A process among those of the run on this machine.
+/// The place of a process among those of the run on this machine.
 struct LocalPlace {
   int rank = 0;
   int world = 1;
@@ -21,25 +21,24 @@ struct LocalPlace {
 
 struct Placement {
   std::vector<int> cpus;
-  int sharers = 1;  // processes of the run that keep to the same
+  int sharers = 1;  // processes of the run bound to the same CPUs
 };
 
-/// Beside a GPU: the CPUs of the node that it is next to. On CPUs: the nodes are shared out among the processes, whole
-/// nodes where there are more of them. Nothing where that makes no difference: fewer than two nodes, or one process on
-/// CPUs, which takes them all. `nodes` have only CPUs that the process may use. `gpu_node`: its number. REQUIRES: it is
-/// one of `nodes`.
+/// With a GPU: the CPUs of the GPU's NUMA node. On CPUs: nodes are divided among the processes, whole nodes when there
+/// are enough. Nothing when it makes no difference: fewer than two nodes, or a single process on CPUs, which uses all.
+/// `nodes` contain only CPUs that the process may use. `gpu_node`: the GPU's node. REQUIRES: it is one of `nodes`.
 std::optional<Placement> choose_placement(const std::vector<telemetry::NumaNode>& nodes, std::optional<int> gpu_node,
                                           const LocalPlace& place);
 
-/// What became of cpu.numa.
+/// The outcome of cpu.numa.
 struct Placed {
-  std::optional<std::string> in_force;  // "auto" or "off"; nothing where it makes no difference
-  int sharers = 1;                      // processes of the run that share the CPUs of this one
+  std::optional<std::string> in_force;  // "auto" or "off"; nothing when it makes no difference
+  int sharers = 1;                      // processes of the run that share this process's CPUs
 };
 
-/// Keeps this thread, and all that it starts from now on, to the chosen CPUs when cpu.numa is auto. Memory follows: the
-/// kernel takes a page from the node of the thread that writes to it first. To be called before threads are started and
-/// before memory is taken. Where it cannot be done one warning says why, and nothing has changed.
+/// When cpu.numa is auto, binds this thread and all threads it starts later to the chosen CPUs. Memory follows: the
+/// kernel takes a page from the node of the thread that first writes to it. Call before starting threads and allocating
+/// memory. On failure one warning gives the reason, and nothing has changed.
 Placed place_process(const Config& config, at::Device device, const LocalPlace& place,
                      const std::filesystem::path& root = host_root());
 

@@ -39,7 +39,7 @@ TEST(Placement, WhereItMakesNoDifferenceNothingIsChosen) {
   EXPECT_FALSE(choose_placement({}, {}, {.rank = 1, .world = 2}));
 }
 
-/// This machine's own CPUs in a tree of two nodes; what the test changes is undone.
+/// This machine's CPUs presented as two nodes; the affinity that the test changes is restored.
 class PlaceProcess : public unidle::testing::MachineFiles {
  protected:
   PlaceProcess() {
@@ -88,7 +88,7 @@ TEST_F(PlaceProcess, KeepsToItsNode) {
   EXPECT_EQ(placed.sharers, 1);
   EXPECT_EQ(cpus_now(), static_cast<int>(cpus_.size() / 2));
   EXPECT_LE(usable_cpus(2, placed.sharers), static_cast<int>(cpus_.size() / 2));
-  // Once more, there is one node left.
+  // The second call finds only one node left.
   EXPECT_FALSE(place_process(with("auto"), at::kCPU, {.rank = 1, .world = 2}, root()).in_force);
 }
 

@@ -45,7 +45,7 @@ std::vector<std::string> plugin_flags() {
   if (!std::filesystem::exists(of_torch / "ATen/ATen.h")) {
     throw Error(ErrorCode::kMissing, of_torch.string(), "has no ATen/ATen.h", "torch's wheel brings it");
   }
-  // Torch's own fmt is found, which is headers alone.
+  // Use torch's bundled fmt, header-only.
   return {
       "-std=c++20",        "-O2",      "-shared",         "-fPIC",    "-DFMT_HEADER_ONLY",
       "-I" + own.string(), "-isystem", of_torch.string(), "-isystem", (of_torch / "torch/csrc/api/include").string()};
@@ -56,8 +56,7 @@ const WorkloadKind& load_plugin(const std::filesystem::path& library) {
   if (const auto reason = why_no_file(library); reason || !std::filesystem::exists(library)) {
     throw Error(ErrorCode::kInput, path, reason.value_or("is not there"), kHowToBuild);
   }
-  // With a slash, so that it is not looked for where libraries of the system lie. Never unloaded: its code may be in
-  // use until the very end.
+  // A path with a slash is not searched for in system folders. Never unloaded: its code may be in use until the end.
   void* handle = dlopen(std::filesystem::absolute(library).c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     throw Error(ErrorCode::kInput, path, "cannot be loaded: " + loader_error(), kHowToBuild);

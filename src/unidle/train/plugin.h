@@ -1,4 +1,4 @@
-// Workloads that come as shared libraries.
+// Workloads in shared libraries.
 #pragma once
 
 #include <torch/version.h>
@@ -9,22 +9,22 @@
 
 #include "unidle/train/workload.h"
 
-/// What a library and the program must agree on: the engine's seam, counted by hand, and torch.
+/// What a library and the program must agree on: the version of this interface, maintained by hand, and torch's.
 #define UNIDLE_PLUGIN_ABI "unidle-workload 2, torch " TORCH_VERSION
 
-/// Once in a library: offers `kind`, a function that returns a `const unidle::train::WorkloadKind&`.
+/// Use once in a library: exports `kind`, a function that returns a `const unidle::train::WorkloadKind&`.
 #define UNIDLE_WORKLOAD_PLUGIN(kind)                                       \
   extern "C" const char* unidle_plugin_abi() { return UNIDLE_PLUGIN_ABI; } \
   extern "C" const unidle::train::WorkloadKind* unidle_plugin_workload() { return &(kind)(); }
 
 namespace unidle::train {
 
-/// Loads the library, which stays loaded, and adds the workload's own settings to those that a configuration may have.
-/// Throws kInput naming it when it is no such library, or one for another version.
+/// Loads the library, which stays loaded, and adds the workload's settings to the accepted ones. Throws kInput naming
+/// the library when it is of another kind or version.
 const WorkloadKind& load_plugin(const std::filesystem::path& library);
 
-/// What a compiler needs to be told to make such a library for this program: its headers, which lie in include/ beside
-/// the program's folder, and those of the torch that it runs with. Throws kMissing naming headers that are not there.
+/// Compiler flags for building such a library for this program: its headers, in include/ beside the program's folder,
+/// and those of its torch. Throws kMissing naming the headers that are missing.
 std::vector<std::string> plugin_flags();
 
 }  // namespace unidle::train

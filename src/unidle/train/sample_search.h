@@ -1,4 +1,4 @@
-// Which samples of a step are at fault.
+// Finds the samples of a step that are not finite.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,11 @@
 
 namespace unidle::train {
 
-/// The first value that is NaN or an infinity in each of the samples that have one, by the names that the source gives
-/// them, among the `count` samples that a loader with these options delivers from its start. Reads them once more, in
-/// this thread.
+/// For each sample with a NaN or an infinity, the first such value with the sample's name in the source; searches the
+/// `count` samples that a loader with these options delivers first. Reads them again, in this thread.
 std::vector<std::string> find_not_finite(const data::Source& source, data::LoaderOptions options, std::int64_t count);
 
-/// "items 3, 17 and 4 more", of all that are delivered.
+/// "items 3, 17 and 4 more", of all delivered items.
 std::string name_items(const data::Source& source, data::LoaderOptions options, std::int64_t count);
 
 }  // namespace unidle::train

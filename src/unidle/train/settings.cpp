@@ -13,11 +13,11 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::lowest();
 using enum SettingType;
 
-constexpr double kInt32 = std::numeric_limits<int>::max();  // what counts in an int further on
-// No network comes near these, and the products of larger numbers overflow.
+constexpr double kInt32 = std::numeric_limits<int>::max();  // for values stored in an int
+// No network is this wide, and products of larger numbers overflow.
 constexpr double kWidest = 1 << 16;
 constexpr double kDeepest = 1 << 12;
-constexpr double kMostThreads = 4096;  // of the loader, and batches ahead of each: what the loader takes
+constexpr double kMostThreads = 4096;  // limit of the loader, for threads and batches ahead per thread
 
 std::vector<Setting>& known_settings() {
   static std::vector<Setting> settings = {
@@ -234,8 +234,8 @@ namespace {
 
 std::string_view section_of(std::string_view name) { return name.substr(0, name.size() - last_part(name).size()); }
 
-/// More than half of the last part's letters being others is no slip any more. Of a short one that lies in another
-/// section one letter may be: "nope" is not "mode".
+/// Not a typing error when more than half of the last part's letters differ. A short one in another section may differ
+/// in one letter: "nope" is not "mode".
 bool are_alike(std::string_view asked, std::string_view known) {
   const std::size_t distance = edit_distance(last_part(asked), last_part(known));
   const std::size_t length = last_part(known).size();
@@ -256,7 +256,7 @@ std::string_view closest_setting(std::string_view name) {
   };
   for (const Setting& setting : all_settings()) {
     if (!are_alike(name, setting.name)) {
-      // A section alone: its first key.
+      // A section without key: suggest its first key.
       if (setting.name.starts_with(name) && setting.name.substr(name.size()).starts_with('.')) {
         offer(setting.name, 1);
       }

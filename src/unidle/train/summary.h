@@ -1,4 +1,4 @@
-// What a training run answers with.
+// The result of a training run.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +16,27 @@ struct Summary {
   std::string workload;
   std::string device;
   std::string config;  // file name
-  /// Training samples per second of the loop: waiting for data included; start-up, warm-up samples, validation and
-  /// checkpoints left out.
+  /// Training samples per second of the loop: includes waiting for data, excludes start-up, warm-up samples, validation
+  /// and checkpoints.
   double samples_per_s = 0;
-  /// The same with validation and checkpoints, the last validation too.
+  /// The same, including validation and checkpoints, the last validation too.
   double end_to_end_samples_per_s = 0;
   std::int64_t steps = 0;            // of this process
   std::int64_t samples = 0;          // of this process
-  std::int64_t skipped_steps = 0;    // of them, left out because gradients were not finite
+  std::int64_t skipped_steps = 0;    // skipped because gradients were not finite
   double seconds = 0;                // loop, validation and checkpoints, warm-up included
-  std::optional<double> loss_first;  // nothing where nothing was left to train
+  std::optional<double> loss_first;  // nothing when there was nothing left to train
   std::optional<double> loss_last;
   std::map<std::string, double> metric;
   Effective effective;
   bool stopped = false;  // on request, before the end
 };
 
-/// `text` as the JSON type of the setting.
+/// `text` as the setting's JSON type.
 nlohmann::json typed_value(const Setting& setting, const std::string& text);
-/// The fixed document; one line.
+/// The documented JSON on one line.
 std::string to_json(const Summary& summary);
-/// For a person; several lines, newline at the end.
+/// Several lines for people, ending with a newline.
 std::string to_text(const Summary& summary);
 
 }  // namespace unidle::train

@@ -18,7 +18,7 @@ namespace unidle::train {
 
 namespace {
 
-// Numbers of fields as in TensorBoard's event.proto and summary.proto.
+// Field numbers as in TensorBoard's event.proto and summary.proto.
 enum class EventField : protozero::pbf_tag_type {
   kWallTime = 1,
   kStep = 2,
@@ -35,7 +35,7 @@ using EventBuilder = protozero::pbf_builder<EventField>;
 
 constexpr std::size_t kMostWaiting = 1 << 16;  // bytes
 
-/// As the name of the file begins: TensorBoard reads the files of a folder in the order of their names.
+/// The name starts as TensorBoard's own do: it reads the files of a folder in the order of their names.
 std::filesystem::path event_file_path(const std::filesystem::path& folder) {
   static std::atomic<int> count{0};
   std::array<char, HOST_NAME_MAX + 1> host{};
@@ -46,7 +46,7 @@ std::filesystem::path event_file_path(const std::filesystem::path& folder) {
                               host.data(), ::getpid(), count++);
 }
 
-/// TFRecord's: a checksum of bytes that hold checksums themselves says little.
+/// TFRecord masks checksums, because a checksum over data with embedded checksums is weak.
 std::uint32_t masked_checksum(std::string_view bytes) {
   const std::uint32_t sum = crc32c(std::as_bytes(std::span(bytes)));
   return ((sum >> 15) | (sum << 17)) + 0xa282ead8U;
@@ -62,7 +62,7 @@ std::string little_endian(Number number) {
   return bytes;
 }
 
-/// What all events begin with.
+/// The fields that all events begin with.
 EventBuilder event_of(std::string& event, std::uint64_t steps) {
   EventBuilder builder(event);
   builder.add_double(EventField::kWallTime, seconds(system_clock().wall_ns()));

@@ -1,4 +1,4 @@
-// Files are read here by the framing that TFRecord documents; tests/tensorboard_test.sh lets TensorBoard read them.
+// Reads files by the framing that TFRecord documents; tests/tensorboard_test.sh reads them with TensorBoard.
 #include "unidle/train/tensorboard.h"
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ Number number_at(std::string_view bytes, std::size_t at) {
   return number;
 }
 
-/// The events' bytes; every checksum is looked at.
+/// The events' bytes; verifies every checksum.
 std::vector<std::string> events_of(const std::string& bytes) {
   const auto masked = [](std::string_view part) {
     const std::uint32_t sum = crc32c(std::as_bytes(std::span(part)));

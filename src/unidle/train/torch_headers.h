@@ -1,4 +1,4 @@
-// What of torch the engine and the workloads use; precompiled.
+// The torch headers that the engine and the workloads use; precompiled.
 #pragma once
 
 #include <ATen/ATen.h>

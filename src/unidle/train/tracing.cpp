@@ -23,8 +23,8 @@ namespace profiler = torch::autograd::profiler;
 namespace impl = torch::profiler::impl;
 using Mark = std::unique_ptr<at::RecordFunction>;
 
-constexpr std::int64_t kFirstStep = 10;                  // the steps before allocate and tune
-constexpr std::int64_t kLongest_ns = 60 * kNsPerSecond;  // slow steps end the window early: the trace must be readable
+constexpr std::int64_t kFirstStep = 10;                  // earlier steps allocate and tune
+constexpr std::int64_t kLongest_ns = 60 * kNsPerSecond;  // slow steps end the window early, to keep the trace small
 
 std::int64_t wanted_steps() {
   const char* text = std::getenv("UNIDLE_TRACE_STEPS");
@@ -48,7 +48,7 @@ void mark_clock() {
 
 }  // namespace
 
-/// Beside the marks of steps it holds what the profiler was prepared with.
+/// Owns the marks of steps and the profiler's configuration.
 struct Tracing::Window {
   impl::ProfilerConfig config{impl::ProfilerState::KINETO};
   std::set<impl::ActivityType> activities;
@@ -63,7 +63,7 @@ struct Tracing::Window {
 
 Tracing::Tracing(Events& events, bool cuda, std::int64_t from, std::int64_t to)
     : events_(events), cuda_(cuda), wanted_(events.observed() ? wanted_steps() : 0) {
-  // CUPTI stays attached to a process and slows it, so that on a GPU the window is the last that a run does.
+  // CUPTI stays attached to a process and slows it down, so that on a GPU the window comes last in the run.
   const std::int64_t latest = std::max<std::int64_t>(1, to - from - wanted_ - 2);
   first_ = from + (cuda ? latest : std::min(latest, kFirstStep));
 }
@@ -100,7 +100,7 @@ void Tracing::step_over(std::int64_t steps) {
   }
 }
 
-/// The first time prepares, which takes a while; one step later the window begins.
+/// The first call prepares the profiler, which takes a while; the window begins one step later.
 void Tracing::open(std::int64_t steps) {
   if (!window_) {
     window_ = std::make_unique<Window>();

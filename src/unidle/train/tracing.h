@@ -1,4 +1,4 @@
-// A window of a few steps under the torch profiler, as `unidle run --trace N` asks for it.
+// Records a few steps with the torch profiler, for `unidle run --trace N`.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,18 @@
 
 namespace unidle::train {
 
-/// Does nothing unless UNIDLE_TRACE_STEPS names a number of steps and a probe folder is there. The trace goes beside
-/// the record, its whereabouts into a `trace` note, as the Python shim does it. Never throws: trouble ends the window,
-/// and the note says why. One thread, the one that trains.
+/// Does nothing unless UNIDLE_TRACE_STEPS is a number of steps and a probe folder exists. Writes the trace beside the
+/// record and its path into a `trace` note, as the Python shim does. Never throws: an error ends the window, and the
+/// note has the reason. Used from the training thread.
 class Tracing {
  public:
-  /// The run goes from step `from` to `to`, so that the window fits in; `events` must outlive this.
+  /// The run goes from step `from` to `to`, which places the window; `events` must outlive this.
   Tracing(Events& events, bool cuda, std::int64_t from, std::int64_t to);
   ~Tracing();
   Tracing(const Tracing&) = delete;
   Tracing& operator=(const Tracing&) = delete;
 
-  /// After each step; `steps` were made so far.
+  /// Call after each step; `steps` is the number done so far.
   void step_over(std::int64_t steps);
 
  private:
@@ -30,8 +30,8 @@ class Tracing {
 
   Events& events_;
   bool cuda_;
-  std::int64_t wanted_ = 0;  // 0: there is no window, or no more
-  std::int64_t first_ = 0;   // the step after which the profiler is prepared; the window begins a step later
+  std::int64_t wanted_ = 0;  // 0: no window, or it is over
+  std::int64_t first_ = 0;   // the profiler is prepared after this step; the window begins a step later
   std::unique_ptr<Window> window_;
 };
 

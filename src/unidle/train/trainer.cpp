@@ -20,15 +20,15 @@ namespace unidle::train {
 
 namespace {
 
-/// fp16's scaler leaves out steps until it has found its scale, and their losses may be infinite. As many of them as
-/// take the first scale, 2^16, below 1 are no search any more.
+/// fp16's scaler skips steps until it has found its scale, and their losses may be infinite. After this many, which
+/// reduce the first scale, 2^16, below 1, it is not searching any more.
 constexpr int kNotFiniteWhileScaling = 20;
 
 double elapsed_s(std::uint64_t from_ns, std::uint64_t to_ns) {
   return seconds(static_cast<std::int64_t>(to_ns - from_ns));
 }
 
-/// Above 1. REQUIRES: `number` > 1.
+/// A divisor above 1. REQUIRES: `number` > 1.
 std::int64_t smallest_divisor(std::int64_t number) {
   std::int64_t divisor = 2;
   while (number % divisor != 0) {
@@ -37,12 +37,12 @@ std::int64_t smallest_divisor(std::int64_t number) {
   return divisor;
 }
 
-/// What a model is made of, as far as its weights show it.
+/// The kinds of layers in a model, as far as its weights show them.
 ModelFacts facts_of(const torch::nn::Module& model) {
   ModelFacts facts;
   for (const at::Tensor& parameter : model.parameters()) {
     facts.parameters += parameter.numel();
-    // [out, in, h, w]; one input channel for many outputs is a convolution with a group a channel.
+    // [out, in, h, w]; one input channel for many outputs is a depthwise convolution.
     const bool kernel = parameter.dim() == 4;
     facts.convolutions |= kernel;
     facts.depthwise |= kernel && parameter.size(1) == 1 && parameter.size(0) > 1 && parameter.size(2) > 1;
@@ -50,7 +50,7 @@ ModelFacts facts_of(const torch::nn::Module& model) {
   return facts;
 }
 
-/// `config` itself, when it can be and all processes have it, and the same data.
+/// Returns `config` when it is valid and all processes have the same one, and the same data.
 const Config& checked(const Config& config, const Workload& workload, at::Device device, Ranks* ranks) {
   checked_combinations(config, device, ranks != nullptr ? ranks->world() : 1);
   if (ranks != nullptr) {
@@ -109,7 +109,7 @@ data::LoaderOptions Trainer::loader_options(std::int64_t samples) const {
   options.batch = batch_;
   options.rank = rank();
   options.world = world();
-  // Where the items do not divide, an epoch of each process is as long as the longest; see EpochEnd.
+  // When the items do not divide evenly, an epoch of each process is as long as the longest; see EpochEnd.
   const std::int64_t per_item = workload_.source().samples_per_item();
   const std::int64_t items = workload_.source().items();
   if (items == 0) {
@@ -137,7 +137,7 @@ void Trainer::open_input() {
   InputOptions options = input_options(config_);
   options.loader = loader_options(position_.samples);
   options.batches_of_step = step_.graphs().on() ? accumulation_ : 0;
-  input_.reset();  // its memory first
+  input_.reset();  // frees its memory first
   try {
     input_ = std::make_unique<Input>(workload_.source(), workload_.field_uses(), device_, options);
   } catch (const Error& error) {
@@ -149,11 +149,11 @@ void Trainer::note_settings() {
   Effective noted = effective();
   noted.insert(unread_.begin(), unread_.end());
   if (device_.is_cpu()) {
-    // There is no transfer on a CPU: that these two are off there is no setting ignored.
+    // There is no transfer on a CPU: these two are off, but not ignored.
     noted.erase("loader.pin_memory");
     noted.erase("transfer.non_blocking");
   }
-  // The length that runs is the configured one in whole steps: rounding is no setting ignored.
+  // The run's length is the configured one in whole steps: rounding does not mean that the setting is ignored.
   noted["train.samples"] = config_.text("train.samples");
   events_.settings(config_, noted);
 }
@@ -243,12 +243,12 @@ at::Tensor Trainer::run_step() {
     try {
       return step_.run(*input_, accumulation_, position_.steps);
     } catch (const std::exception& failure) {
-      // What the update had begun cannot be begun again.
+      // An update that has begun cannot be repeated.
       const bool graphs_hold_memory = step_.graphs().hold_memory();
       if (!is_out_of_memory(failure) || step_.updating() || (batch_ == 1 && !graphs_hold_memory)) {
         throw;
       }
-      if (graphs_hold_memory) {  // before the batch: what fits without them is not to be given up for them
+      if (graphs_hold_memory) {  // before shrinking the batch: it may fit without graphs
         step_.drop_gradients();
         step_.give_up_graphs();
         open_input();
@@ -392,7 +392,7 @@ std::map<std::string, double> Trainer::evaluate() {
       throw;
     }
   }
-  step_.drop_graphs();  // they are made anew when training goes on
+  step_.drop_graphs();  // captured again when training continues
   return evaluation_.run(step_.precision());
 }
 
@@ -440,7 +440,7 @@ Summary Trainer::summarise(bool stopped) const {
   summary.steps = summary.samples / samples_per_step();
   summary.skipped_steps = step_.precision().skipped();
   summary.seconds = elapsed_s(start_ns_, end_ns_);
-  // A run shorter than its warm-up has only its whole to go by.
+  // For a run shorter than its warm-up only the whole run can be measured.
   const bool warm = summary.samples > warm_samples_;
   const auto counted = static_cast<double>(summary.samples - (warm ? warm_samples_ : 0));
   const std::uint64_t from = warm ? warm_ns_ : start_ns_;

@@ -106,7 +106,7 @@ TEST(Trainer, FusedAndUnfusedUpdatesAgree) {
 }
 
 TEST(Trainer, AccumulationOfHalvesEqualsTheWhole) {
-  // Noise is drawn once a micro-batch: take runs without difference in draws by comparing after one step.
+  // Noise is drawn once per micro-batch: compare after one step, before draws differ.
   const Outcome whole = train_line({"train.samples=4", "batch.size=4"});
   const Outcome halves = train_line({"train.samples=4", "batch.size=2", "batch.accumulation=2"});
   EXPECT_EQ(halves.summary.steps, 1);
@@ -128,7 +128,7 @@ TEST(Trainer, GradientsWithoutAGraphTrainTheSame) {
   }
 }
 
-/// Everything that has a state of its own.
+/// All settings with state of their own.
 const std::vector<std::vector<std::string>> kStatefulRuns = {
     {"optimizer.fused=true", "optimizer.warmup_steps=3", "grad.clip_norm=0.5", "loader.workers=2"},
     {"optimizer.fused=false", "optimizer.schedule=cosine", "ema.decay=0.9", "train.on_nan=skip"},
@@ -164,7 +164,7 @@ TEST(Trainer, ADeterministicRunRefusesOperationsThatAreNot) {
   EXPECT_EQ(train_line({"train.samples=8", "train.deterministic=true"}).summary.effective.at("train.deterministic"),
             "true");
   EXPECT_THROW(at::zeros({4}).put_(at::zeros({1}, at::kLong), at::ones({1})), c10::Error);
-  train_line({"train.samples=8"});  // the next run in this process is as it asks for
+  train_line({"train.samples=8"});  // the next run in this process resets it
   EXPECT_FALSE(at::globalContext().deterministicAlgorithms());
 }
 
@@ -221,7 +221,7 @@ TEST(Checkpoint, AFailedWriteNamesTheFileAndKeepsTheOldOne) {
   train_line(overrides);
   const std::string before = read_file(folder.path() / "checkpoint.pt");
 
-  // A limit on the size of files stands for the full disk.
+  // A limit on file size simulates a full disk.
   rlimit old{};
   getrlimit(RLIMIT_FSIZE, &old);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
@@ -361,7 +361,7 @@ TEST(NotFinite, SkippedStepsChangeNoWeight) {
     const Change damage = [](LineWorkload& workload) { workload.points().not_finite = 7; };
     const Outcome skipped =
         train_line({"train.samples=48", "train.on_nan=skip", "metrics.interval=4", fused}, {}, true, damage);
-    EXPECT_EQ(skipped.summary.skipped_steps, 4);  // once an epoch
+    EXPECT_EQ(skipped.summary.skipped_steps, 4);  // once per epoch
     EXPECT_TRUE(at::isfinite(skipped.parameters[0]).all().item<bool>());
     const Outcome poisoned = train_line({"train.samples=48", "train.on_nan=go-on", fused}, {}, true, damage);
     EXPECT_FALSE(at::isfinite(poisoned.parameters[0]).all().item<bool>());

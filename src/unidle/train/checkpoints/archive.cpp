@@ -15,10 +15,11 @@ namespace unidle::train {
 
 namespace {
 
-/// By where they lie.
+/// Sizes of records by address.
 using RecordSizes = std::map<const void*, std::size_t>;
 
-/// Torch's unpickler takes a tensor's place and extents from the text, without a look at the bytes that are there.
+/// Checks bounds: torch's unpickler takes a tensor's offset and sizes from the pickle without comparing them with the
+/// bytes of the record.
 void check_lies_within(const at::Tensor& tensor, const RecordSizes& records) {
   const auto refuse = [] { throw std::runtime_error("a tensor reaches beyond its bytes"); };
   if (!tensor.defined()) {
@@ -47,9 +48,9 @@ void check_lies_within(const at::Tensor& tensor, const RecordSizes& records) {
   }
 }
 
-/// torch.save(model.state_dict()) pickles an OrderedDict with an attribute, and libtorch's unpickler has neither. The
-/// text of the pickle is changed so that it builds a plain dict, behind what names the class (later tensors refer to
-/// that), and ends before the attribute with a tuple of both. Whether it was such a one.
+/// torch.save(model.state_dict()) pickles an OrderedDict with an attribute; libtorch's unpickler supports neither.
+/// Edits the pickle so that it builds a plain dict, after the name of the class (later tensors refer to it), and ends
+/// before the attribute with a tuple of both. Returns whether the pickle was of that kind.
 bool make_plain_dict(std::string& pickled) {
   using namespace std::string_view_literals;
   constexpr std::string_view kMade = "ccollections\nOrderedDict\nq\0)R"sv;  // GLOBAL, BINPUT, EMPTY_TUPLE, REDUCE
@@ -60,7 +61,7 @@ bool make_plain_dict(std::string& pickled) {
   pickled.replace(kHeader + kMade.size() - 2, 2, "}");  // EMPTY_DICT
   pickled.pop_back();                                   // STOP
   const std::size_t name = pickled.rfind("X\x09\0\0\0_metadata"sv);
-  // The dict of attributes begins with EMPTY_DICT and its place in the memo, of one byte or four.
+  // The dict of attributes begins with EMPTY_DICT and its memo index, of one byte or four.
   for (const auto& [put, length] : {std::pair{'q', std::size_t{2}}, std::pair{'r', std::size_t{5}}}) {
     if (name != std::string::npos && name > length && pickled[name - length] == put &&
         pickled[name - length - 1] == '}') {
@@ -101,7 +102,7 @@ c10::impl::GenericDict read_archive(const std::string& file) {
     if (part.isTensor()) {
       check_lies_within(part.toTensor(), records);
     }
-    return false;  // go on
+    return false;  // continue
   });
   return changed ? value.toTupleRef().elements()[1].toGenericDict() : value.toGenericDict();
 }

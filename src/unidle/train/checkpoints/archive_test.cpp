@@ -13,7 +13,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::string_view kLength = "K\x4d"sv;  // 77 as the pickle has it, of the bytes and of the tensor
+constexpr std::string_view kLength = "K\x4d"sv;  // 77 in the pickle: the byte count and the tensor's size
 
 std::string saved(const at::Tensor& tensor) {
   c10::impl::GenericDict dict(c10::StringType::get(), c10::TensorType::get());
@@ -22,7 +22,7 @@ std::string saved(const at::Tensor& tensor) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// The same archive with another text.
+/// The same archive with an edited pickle.
 std::string rewritten(const std::string& file, const std::function<void(std::string&)>& change) {
   std::istringstream stream(file);
   caffe2::serialize::PyTorchStreamReader reader(&stream);
@@ -55,7 +55,7 @@ TEST(Archive, OfATensorThatReachesBeyondItsBytesIsRefused) {
     EXPECT_GE(changed, 2);
   };
   EXPECT_THROW(read_archive(rewritten(file, longer)), std::exception);
-  const auto larger = [](std::string& text) { text[text.rfind(kLength) + 1] = '\x7d'; };  // the tensor's alone
+  const auto larger = [](std::string& text) { text[text.rfind(kLength) + 1] = '\x7d'; };  // of the tensor only
   EXPECT_THROW(read_archive(rewritten(file, larger)), std::exception);
   EXPECT_TRUE(read_archive(saved(at::zeros({0, 3}))).at("w").toTensor().sizes() == at::IntArrayRef({0, 3}));
   EXPECT_TRUE(at::equal(read_archive(saved(at::arange(6).view({2, 3}).t())).at("w").toTensor(),

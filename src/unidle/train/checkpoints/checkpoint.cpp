@@ -24,7 +24,7 @@ using Dict = c10::impl::GenericDict;
 
 Dict new_dict() { return Dict(c10::StringType::get(), c10::AnyType::get()); }
 
-/// The value on the host, in memory that `slot` has already if it fits.
+/// Copies the value to the host, reusing the memory of `slot` if it fits.
 void keep(at::Tensor& slot, const at::Tensor& value) {
   if (slot.defined() && slot.sizes() == value.sizes() && slot.scalar_type() == value.scalar_type() &&
       slot.strides() == value.strides()) {
@@ -56,7 +56,7 @@ at::Generator generator_of(at::Device device) {
   return device.is_cpu() ? at::detail::getDefaultCPUGenerator() : at::globalContext().defaultGenerator(device);
 }
 
-/// Over all that a snapshot says; torch's archives have no check of their own that is looked at.
+/// A checksum of everything in a snapshot; torch does not verify the checksums of its archives.
 class Checksum {
  public:
   void add(std::string_view bytes) { value_ = crc32(value_, std::as_bytes(std::span(bytes))); }
@@ -286,7 +286,7 @@ Snapshot from_bytes(const std::string& bytes, const std::string& path) {
     }
   } catch (const Error&) {
     throw;
-  } catch (const std::exception&) {  // what torch throws for it has many kinds
+  } catch (const std::exception&) {  // torch throws various types for it
   }
   throw Error(ErrorCode::kCorrupt, path, "is not a checkpoint, or a damaged one");
 }

@@ -1,4 +1,4 @@
-// The whole state of a run as one file that torch.load() reads too.
+// The whole state of a run as one file, which torch.load() can read.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -21,7 +21,7 @@ struct Position {
   std::int64_t steps = 0;    // the schedule's whole state
 };
 
-/// What a run's future depends on, where it lives while the run goes on.
+/// References to the state that determines the rest of a run.
 struct LiveState {
   std::string workload;
   std::int64_t seed;  // of the order of samples
@@ -32,16 +32,16 @@ struct LiveState {
   at::Device device;
 };
 
-/// The generators that training draws from, a row each rank: u8 [ranks, bytes].
+/// States of the generators that training draws from, one row per rank: u8 [ranks, bytes].
 struct RandomStates {
   at::Tensor host;
   at::Tensor device;  // undefined on a CPU
 };
 
-/// Of this process alone: one row.
+/// Those of this process only: one row.
 RandomStates own_random_states(at::Device device);
 
-/// A copy of it on the host: nothing in it is shared with the run.
+/// A copy of the state on the host; shares nothing with the run.
 struct Snapshot {
   using Named = std::vector<std::pair<std::string, at::Tensor>>;
 
@@ -51,7 +51,7 @@ struct Snapshot {
   Position position;
   Named parameters;
   Named buffers;
-  std::vector<at::Tensor> averages;  // one a parameter, or none
+  std::vector<at::Tensor> averages;  // one per parameter, or empty
   std::vector<at::Tensor> optimizer;
   std::vector<at::Tensor> scaler;
   RandomStates random;
@@ -59,23 +59,23 @@ struct Snapshot {
   std::int64_t ranks() const { return random.host.size(0); }
 };
 
-/// Of the generator that training draws from on `device`: u8 [bytes].
+/// State of the generator that training draws from on `device`: u8 [bytes].
 at::Tensor random_state(at::Device device);
 void set_random_state(at::Device device, const at::Tensor& state);
 
-/// Copies the state into `snapshot`, whose memory is used again. Waits for the device.
+/// Copies the state into `snapshot`, reusing its memory. Waits for the device.
 void take(Snapshot& snapshot, const LiveState& state, const Position& position);
 
-/// Gives the run the state of `snapshot`, the random generators of rank `rank` too; training goes on bit for bit as if
-/// it had not stopped (on a CPU). `path` is for messages. Throws kInput when it is of another workload, seed, model,
-/// update rule or number of ranks; then nothing has changed.
+/// Restores the state of `snapshot`, including the random generators of rank `rank`; on a CPU, training then continues
+/// bit for bit as if it had not stopped. `path` is for messages. Throws kInput when the snapshot is of another
+/// workload, seed, model, update rule or number of ranks; nothing has changed then.
 void restore(const Snapshot& snapshot, const LiveState& state, int rank, int ranks, const std::string& path);
 
-/// The file's bytes. Any thread.
+/// Serializes the snapshot. Callable from any thread.
 std::vector<char> to_bytes(const Snapshot& snapshot);
-/// Throws kCorrupt naming `path` for what is damaged or no checkpoint, kInput for one of another version.
+/// Throws kCorrupt naming `path` when the bytes are damaged or not a checkpoint, kInput for another version.
 Snapshot from_bytes(const std::string& bytes, const std::string& path);
-/// The same of a file. Throws kInput when it cannot be read.
+/// The same for a file. Throws kInput when it is not readable.
 Snapshot read_checkpoint(const std::filesystem::path& path);
 
 }  // namespace unidle::train

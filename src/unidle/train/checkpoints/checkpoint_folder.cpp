@@ -25,7 +25,7 @@ constexpr std::string_view kPrefix = "checkpoint-";
 
 std::string name_of(std::int64_t samples) { return fmt::format("{}{:012}.pt", kPrefix, samples); }
 
-/// The samples in the name of a checkpoint, or -1 when it is none: any other way to write the number is not ours.
+/// The number of samples in a checkpoint's file name; -1 for any name that we would not write.
 std::int64_t samples_in_name(const std::filesystem::path& path) {
   const std::string name = path.stem().string();
   if (!name.starts_with(kPrefix)) {
@@ -35,7 +35,7 @@ std::int64_t samples_in_name(const std::filesystem::path& path) {
   return samples >= 0 && path.filename() == name_of(samples) ? samples : -1;
 }
 
-/// What a process that was killed as it wrote a checkpoint left: no write takes so long.
+/// Removes files left by a process that was killed while writing: no write takes this long.
 void remove_unfinished(const std::filesystem::path& folder) {
   const auto oldest = std::filesystem::file_time_type::clock::now() - std::chrono::hours(1);
   std::error_code ignored;
@@ -49,15 +49,15 @@ void remove_unfinished(const std::filesystem::path& folder) {
   }
 }
 
-/// When a checkpoint was written beside the others: the larger, the later.
+/// Orders checkpoints by when they were written: the larger, the later.
 struct Written {
-  bool linked;  // what checkpoint.pt names was the last, whatever the clock says
+  bool linked;  // checkpoint.pt links to it, so it was written last, whatever the clock says
   std::filesystem::file_time_type time;
   std::int64_t samples;
   auto operator<=>(const Written&) const = default;
 };
 
-/// A damaged file that was named itself is wrong input.
+/// For a file named by the user, damage is an input error.
 Snapshot read_one(const std::filesystem::path& path) {
   try {
     return read_checkpoint(path);
@@ -66,13 +66,13 @@ Snapshot read_one(const std::filesystem::path& path) {
   }
 }
 
-/// FAT, some mounts over a network and those of object stores have no links. checkpoints_in() does without.
+/// FAT, some network mounts and object stores have no links. checkpoints_in() works without.
 bool knows_no_links(const std::error_code& failure) {
   return failure == std::errc::operation_not_permitted || failure == std::errc::operation_not_supported ||
          failure == std::errc::function_not_supported;
 }
 
-/// The link appears in one move, too.
+/// Replaces the link atomically.
 void point_to(const std::filesystem::path& link, const std::filesystem::path& name) {
   const std::filesystem::path next = link.string() + ".next";
   std::error_code failure;
@@ -98,7 +98,7 @@ CheckpointFolder::CheckpointFolder(std::filesystem::path folder, std::int64_t ke
 
 CheckpointFolder::~CheckpointFolder() {
   if (writing_.valid()) {
-    writing_.wait();  // whoever wants to know how it went calls finish()
+    writing_.wait();  // errors are reported by finish()
   }
 }
 
@@ -127,7 +127,7 @@ void CheckpointFolder::write() const {
   const std::vector<std::filesystem::path> all = checkpoints_in(folder_);
   for (std::size_t i = static_cast<std::size_t>(keep_); i < all.size(); ++i) {
     std::error_code ignored;
-    if (!std::filesystem::is_symlink(all[i], ignored)) {  // a link is somebody else's
+    if (!std::filesystem::is_symlink(all[i], ignored)) {  // a link was made by somebody else
       std::filesystem::remove(all[i], ignored);
     }
   }

@@ -1,4 +1,4 @@
-// The checkpoints of a run: the newest few, written beside training.
+// The checkpoints of a run: the newest few, written while training continues.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace unidle::train {
 
-/// FOLDER/checkpoint-SAMPLES.pt, the `keep` written last, whichever run they are of, and the link checkpoint.pt to the
-/// newest. Each appears in one move: after a crash or on a full disk those before are whole. One thread; writing has
-/// one of its own.
+/// Writes FOLDER/checkpoint-SAMPLES.pt and keeps the `keep` newest, of whatever run, and a link checkpoint.pt to the
+/// newest. Each appears atomically: after a crash or on a full disk the earlier ones are intact. Used from one thread;
+/// writing has its own thread.
 class CheckpointFolder {
  public:
   CheckpointFolder(std::filesystem::path folder, std::int64_t keep);
@@ -21,10 +21,10 @@ class CheckpointFolder {
   CheckpointFolder(const CheckpointFolder&) = delete;
   CheckpointFolder& operator=(const CheckpointFolder&) = delete;
 
-  /// Copies the state and returns; the copy is written meanwhile. Waits for the write before, and throws kIo, naming
-  /// the file, when that failed. `of_all`: the generators of all ranks, where there are several.
+  /// Copies the state and returns; the copy is written in the background. Waits for the previous write and throws kIo,
+  /// naming the file, when that failed. `of_all`: generator states of all ranks, when there are several.
   void save(const LiveState& state, const Position& position, const std::optional<RandomStates>& of_all = {});
-  /// Waits for the last write and throws as save() does.
+  /// Waits for the last write; throws as save() does.
   void finish();
 
  private:
@@ -36,12 +36,12 @@ class CheckpointFolder {
   std::future<void> writing_;
 };
 
-/// The checkpoints of a folder, the one written last first: what checkpoint.pt links to, then by the files' times,
-/// then by samples. An earlier run in the same folder may have gone further.
+/// The checkpoints of a folder, newest first: the target of checkpoint.pt, then by file time, then by samples. An
+/// earlier run in the same folder may have trained longer.
 std::vector<std::filesystem::path> checkpoints_in(const std::filesystem::path& folder);
 
-/// The checkpoint at `path`, or the newest whole one where `path` is a folder: a damaged one is passed over with a
-/// warning. Throws kInput when there is none, kCorrupt when none is whole. `found`: the file that it was.
+/// Reads the checkpoint at `path` or, when `path` is a folder, the newest intact one; damaged ones are skipped with a
+/// warning. Throws kInput when there is none, kCorrupt when all are damaged. `found` is set to the file that was read.
 Snapshot read_newest(const std::filesystem::path& path, std::filesystem::path& found);
 
 }  // namespace unidle::train

@@ -1,4 +1,4 @@
-// Checkpoints that are damaged at any place are refused, or what they say is whole.
+// A damaged checkpoint is rejected, or its values are unharmed, whichever byte is damaged.
 #include "unidle/train/checkpoints/checkpoint.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-/// All that a checkpoint is made of, with some history.
+/// Everything that a checkpoint consists of, after some steps.
 struct SavedRun {
   explicit SavedRun(double ema_decay = 0.5) : averaged(workload.model(), ema_decay) {}
   LiveState live(std::string name = "line") {
@@ -38,7 +38,7 @@ std::string bytes_of(SavedRun& run, const Position& position) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// What was taken. Anything but an Error about the file is a failure of the test.
+/// The snapshot that was read. Any exception other than an Error about the file fails the test.
 std::optional<Snapshot> taken(const std::string& bytes) {
   try {
     Snapshot snapshot = from_bytes(bytes, "some.pt");
@@ -61,7 +61,7 @@ TEST(Checkpoint, IsRefusedWhereverItIsCutOff) {
   }
 }
 
-/// All that a flipped bit may leave as it is, is the archive's own padding and times.
+/// A flipped bit may go unnoticed only in the archive's own padding and times.
 TEST(Checkpoint, NeverBringsOtherValuesWhicheverBitFlips) {
   SavedRun run;
   const std::string whole = bytes_of(run, {40, 5});

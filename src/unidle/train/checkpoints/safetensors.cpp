@@ -17,14 +17,14 @@ using Json = nlohmann::ordered_json;
 static_assert(std::endian::native == std::endian::little, "the format is little-endian");
 
 constexpr std::size_t kLengthBytes = 8;
-constexpr std::uint64_t kMostHeaderBytes = 100'000'000;  // as the format's own reader has it
+constexpr std::uint64_t kMostHeaderBytes = 100'000'000;  // the limit of the format's own reader
 constexpr std::size_t kAlignment = 8;                    // of the data
 
 [[noreturn]] void damaged_tensors(const std::string& path, const std::string& what) {
   throw Error(ErrorCode::kInput, path, "is not a safetensors file, or is damaged: " + what);
 }
 
-/// A whole number that is not negative.
+/// A non-negative integer.
 std::uint64_t number(const Json& value, const std::string& path) {
   if (!value.is_number_unsigned()) {
     damaged_tensors(path, "a size or offset is not a number");
@@ -32,7 +32,7 @@ std::uint64_t number(const Json& value, const std::string& path) {
   return value.get<std::uint64_t>();
 }
 
-/// Bytes of a tensor; damage when they are more than there can be.
+/// Bytes of a tensor; more than `limit` is damage.
 std::uint64_t bytes_of(SafeTensor& tensor, const Json& shape, std::uint64_t limit, const std::string& path) {
   std::uint64_t bytes = safetensors_item_bytes(tensor.dtype);
   if (bytes == 0) {

@@ -1,4 +1,4 @@
-// The file format safetensors: a JSON header with names, types, shapes and places, then the bytes.
+// The safetensors file format: a JSON header with names, types, shapes and offsets, then the bytes.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace unidle::train {
 
-/// One tensor of a file; `bytes` lie in the file's own.
+/// One tensor of a file; `bytes` points into the file's bytes.
 struct SafeTensor {
   std::string name;
   std::string dtype;  // "F32", "BF16", "I64", ...
@@ -18,14 +18,14 @@ struct SafeTensor {
   std::string_view bytes;  // row-major, little-endian
 };
 
-/// What a file holds, in the order of its header. Throws kInput naming `path` for what is no such file, or a damaged
-/// one; every place and size is checked.
+/// The tensors of a file, in the order of its header. Throws kInput naming `path` when the file is damaged or of
+/// another format; every offset and size is checked.
 std::vector<SafeTensor> read_safetensors(std::string_view file, const std::string& path);
 
-/// The file of these tensors.
+/// Serializes the tensors as a file.
 std::string write_safetensors(std::span<const SafeTensor> tensors);
 
-/// Bytes of one element; 0 for a type that there is not.
+/// Bytes of one element; 0 for an unknown type.
 std::size_t safetensors_item_bytes(std::string_view dtype);
 
 }  // namespace unidle::train

@@ -50,7 +50,7 @@ Weights from_safetensors(std::string_view file, const std::string& path) {
 }
 
 std::string to_safetensors(const Weights& weights, const std::string& path) {
-  std::vector<at::Tensor> plain;  // keeps the bytes
+  std::vector<at::Tensor> plain;  // owns the bytes
   std::vector<SafeTensor> tensors;
   for (const auto& [name, value] : weights) {
     plain.push_back(value.to(at::kCPU).contiguous());
@@ -65,7 +65,7 @@ std::string to_safetensors(const Weights& weights, const std::string& path) {
   return write_safetensors(tensors);
 }
 
-/// As torch.save writes a dict. pickle_save would name types of TorchScript, which weights_only=True does not trust.
+/// Writes a dict as torch.save does. pickle_save would name TorchScript types, which weights_only=True rejects.
 std::string to_torch(const Weights& weights) {
   c10::impl::GenericDict dict(c10::StringType::get(), c10::TensorType::get());
   for (const auto& [name, value] : weights) {
@@ -104,13 +104,13 @@ Weights from_torch(const std::string& file, const std::string& path) {
     return weights;
   } catch (const Error&) {
     throw;
-  } catch (const std::exception&) {  // torch throws several kinds
+  } catch (const std::exception&) {  // torch throws various types
     throw Error(ErrorCode::kInput, path, "holds no weights: expected names and tensors",
                 "write it with torch.save(model.state_dict(), path), or as safetensors");
   }
 }
 
-/// The model's own tensors by name, parameters and buffers.
+/// The model's own parameters and buffers by name.
 Weights tensors_of(const torch::nn::Module& model) {
   Weights all;
   for (const auto& item : model.named_parameters()) {

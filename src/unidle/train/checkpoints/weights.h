@@ -13,19 +13,18 @@ namespace unidle::train {
 /// Names as in Python's state_dict.
 using Weights = Snapshot::Named;
 
-/// The parameters and buffers of a checkpoint; the averaged parameters when `averaged` and there are any.
+/// The parameters and buffers of a checkpoint; with `averaged`, the averaged parameters when it has any.
 Weights weights_of(const Snapshot& snapshot, bool averaged);
 
-/// As `path` ends: .safetensors, or anything else for a file that torch.load(path, weights_only=True) reads. Throws
+/// The extension chooses the format: .safetensors, or otherwise a file for torch.load(path, weights_only=True). Throws
 /// kIo.
 void write_weights(const std::filesystem::path& path, const Weights& weights);
 
-/// A file of either kind, or a checkpoint, whatever its name, or a folder of checkpoints. Throws kInput when it is
-/// none.
+/// Reads a file of either kind, a checkpoint of any name, or a folder of checkpoints. Throws kInput for anything else.
 Weights read_weights(const std::filesystem::path& path);
 
-/// Gives the model these weights. Throws kInput naming `path` when a name or shape does not fit; then nothing has
-/// changed.
+/// Copies the weights into the model. Throws kInput naming `path` when a name or shape does not match; nothing has
+/// changed then.
 void load_weights(torch::nn::Module& model, const Weights& weights, const std::string& path);
 
 }  // namespace unidle::train

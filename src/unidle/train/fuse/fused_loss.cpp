@@ -25,16 +25,16 @@ namespace unidle::train {
 
 namespace {
 
-/// Each takes minutes to compile, the first time.
+/// Each takes minutes to compile the first time.
 constexpr std::size_t kMostPackages = 4;
-/// A shape that comes once is not worth it.
+/// A shape that occurs once is not worth compiling.
 constexpr int kTimesBefore = 1;
-/// Compiled kernels take their inputs to begin at such addresses, as all that torch allocates does.
+/// Compiled kernels assume that their inputs have this alignment, as all memory that torch allocates does.
 constexpr std::uintptr_t kInputAlignment = 64;
-/// Of the norm of all gradients, and of what the step changes in the buffers. In 16 bits a package rounds less often
-/// than the operations that it stands for.
+/// Relative to the norm of all gradients, and to the step's change of the buffers. In 16 bits a package rounds less
+/// often than the operations that it replaces.
 constexpr double kMostGradientDifference = 0.05;
-constexpr double kBufferRounding = 1e-5;  // of values that hardly change
+constexpr double kBufferRounding = 1e-5;  // for values that hardly change
 constexpr double kMostFusedLossDifference = 0.01;
 
 std::vector<at::Tensor> clones_of(const std::vector<at::Tensor>& tensors) {
@@ -45,7 +45,7 @@ std::vector<at::Tensor> clones_of(const std::vector<at::Tensor>& tensors) {
   return copies;
 }
 
-/// The 2-norm of a - b over all of them; of a alone without b.
+/// The 2-norm of a - b over all tensors; of a when b is empty.
 double norm_over(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b = {}) {
   std::vector<at::Tensor> norms;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -57,10 +57,10 @@ double norm_over(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>
   return norms.empty() ? 0 : at::linalg_vector_norm(at::stack(norms)).item<double>();
 }
 
-/// Packages are linked with it; whoever links its parts alone has not loaded it.
+/// Packages are linked with libtorch; a program linked with its parts only has not loaded it.
 void load_libtorch() {
   const std::string library = (libtorch_folder() / "libtorch.so").string();
-  static_cast<void>(dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL));  // where it fails, loading the package tells
+  static_cast<void>(dlopen(library.c_str(), RTLD_NOW | RTLD_GLOBAL));  // on failure, loading the package reports it
 }
 
 at::Tensor aligned(const at::Tensor& tensor) {
@@ -70,7 +70,7 @@ at::Tensor aligned(const at::Tensor& tensor) {
 
 }  // namespace
 
-/// Of one shape of micro-batches.
+/// The package for one shape of micro-batches.
 struct FusedLoss::Package {
   struct Field {
     std::vector<std::int64_t> sizes;
@@ -92,8 +92,8 @@ struct FusedLoss::Package {
   std::vector<Field> fields;
   int times_before = 0;
   std::unique_ptr<torch::inductor::AOTIModelPackageLoader> loaded;
-  std::vector<std::size_t> learning;  // the parameters that its gradients are of
-  bool trusted = false;               // it was compared, with other data than it was traced with
+  std::vector<std::size_t> learning;  // the parameters that have gradients
+  bool trusted = false;               // it was compared on data other than those of the trace
 };
 
 FusedLoss::FusedLoss(Workload& workload, const Precision& precision, at::Device device, std::string against,
@@ -162,7 +162,7 @@ bool FusedLoss::prepare(Package& package, const std::vector<at::Tensor>& fields)
     if (package.loaded == nullptr) {
       load(package, fields);
       put_back(before);
-      return false;  // numbers that the trace has frozen show with other data only
+      return false;  // constants frozen by the trace show only with other data
     }
     std::string fault = compare(package, fields, before);
     put_back(before);
@@ -216,7 +216,7 @@ std::string FusedLoss::compare(const Package& package, const std::vector<at::Ten
   const auto loss = fused.loss.item<double>();
   const auto plain_loss = plain.loss.item<double>();
   const bool both_not_finite = !std::isfinite(loss) && !std::isfinite(plain_loss);
-  // Written so that what is no number is a fault.
+  // Written so that NaN counts as a difference.
   if (!both_not_finite && !(std::abs(loss - plain_loss) <= kMostFusedLossDifference * std::abs(plain_loss))) {
     return fmt::format("its loss is {:.6g}, that of the workload {:.6g}", loss, plain_loss);
   }
@@ -260,7 +260,7 @@ FusedLoss::Learned FusedLoss::run(const Package& package, const std::vector<at::
   std::set<const void*> taken;
   for (std::size_t i = 0; i < package.learning.size(); ++i) {
     at::Tensor& gradient = outputs[i + 1];
-    // Where two parameters have the same gradient (the biases of a recurrent layer) they would share its memory.
+    // Parameters with the same gradient (the biases of a recurrent layer) would share its memory.
     const bool own = taken.insert(gradient.const_data_ptr()).second;
     learned.gradients[package.learning[i]] = own ? std::move(gradient) : gradient.clone();
   }
@@ -319,7 +319,7 @@ void FusedLoss::put_back(const State& state) const {
 
 void FusedLoss::give_up(std::string reason) {
   reason_ = std::move(reason);
-  // Packages stay: captured graphs may read their constants.
+  // Packages stay loaded: captured graphs may read their constants.
   spdlog::warn("compile.mode: fused is off from here on: {}", reason_);
 }
 

@@ -1,4 +1,4 @@
-// The loss and its gradients as one compiled package, trusted once it gives what the workload's own loss gives.
+// Compiles the loss and its gradients into one package, which is trusted once it matches the workload's own loss.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -18,41 +18,41 @@ class AOTIModelPackageLoader;
 
 namespace unidle::train {
 
-/// Has a package for each of the first few shapes of micro-batches. Once anything is wrong with one, none is used any
-/// more. One thread.
+/// Has a package for each of the first few shapes of micro-batches. After any fault in one of them, none is used again.
+/// One thread.
 class FusedLoss {
  public:
-  /// `workload` and `precision` must outlive this. `against`: why no package is to be used; empty unless none is to.
+  /// `workload` and `precision` must outlive this. `against`: the reason for using no packages; empty to use them.
   FusedLoss(Workload& workload, const Precision& precision, at::Device device, std::string against,
             const std::atomic<bool>* stop);
   ~FusedLoss();
   FusedLoss(const FusedLoss&) = delete;
   FusedLoss& operator=(const FusedLoss&) = delete;
 
-  /// Adds `share` times the gradients, scaled where fp16 is, to those of the parameters and returns `share` times the
-  /// loss, without a graph. Undefined, with nothing done, where these fields have no package that is trusted: at
-  /// the first two times of their shape, beyond the few shapes, and for good once anything went wrong. At the second
-  /// time of a shape it compiles, which may take minutes. At the third it compares, which waits for the device. Throws
-  /// when memory runs out.
+  /// Adds `share` times the gradients (scaled with fp16) to those of the parameters and returns `share` times the loss,
+  /// without a graph. Returns an undefined tensor and does nothing when these fields have no trusted package: at the
+  /// first two occurrences of a shape, for shapes beyond the limit, and always after a fault. Compiles at the second
+  /// occurrence of a shape, which may take minutes, and compares at the third, which waits for the device. Throws when
+  /// memory runs out.
   at::Tensor learn(const std::vector<at::Tensor>& fields, double share);
 
-  /// Whether packages are used, or still may be.
+  /// Whether packages are used or may be later.
   bool on() const { return reason_.empty(); }
-  /// Why not.
+  /// The reason when not.
   const std::string& reason() const { return reason_; }
-  /// Micro-batches that went through a package.
+  /// Micro-batches computed by a package.
   std::int64_t runs() const { return runs_; }
-  /// Shapes that were compiled for, or tried to be.
+  /// Shapes for which compilation was attempted.
   std::int64_t prepared() const { return prepared_; }
 
  private:
   struct Package;
-  /// Loss and gradients, of the parameters in order; undefined for those that have none.
+  /// Loss and gradients, in the order of the parameters; undefined for parameters without gradient.
   struct Learned {
     at::Tensor loss;
     std::vector<at::Tensor> gradients;
   };
-  /// What computing the loss changes.
+  /// The state that computing the loss changes.
   struct State {
     std::vector<at::Tensor> others;
     at::Tensor random;
@@ -62,7 +62,7 @@ class FusedLoss {
   void tell_of_many_shapes();
   bool prepare(Package& package, const std::vector<at::Tensor>& fields);
   void load(Package& package, const std::vector<at::Tensor>& fields);
-  /// What is wrong with the package; empty when nothing is.
+  /// Describes the fault of the package; empty when there is none.
   std::string compare(const Package& package, const std::vector<at::Tensor>& fields, const State& before);
   Learned run(const Package& package, const std::vector<at::Tensor>& fields, const at::Tensor& factor) const;
   Learned run_plain(const std::vector<at::Tensor>& fields);
@@ -77,7 +77,7 @@ class FusedLoss {
   at::Device device_;
   std::string reason_;
   PackageMaker maker_;
-  std::vector<at::Tensor> parameters_;  // that learn
+  std::vector<at::Tensor> parameters_;  // those that require gradients
   std::vector<at::Tensor> others_;
   std::vector<std::unique_ptr<Package>> packages_;
   double share_ = 0;

@@ -22,7 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-/// A convolution with batch statistics, noise from torch's generator, and a parameter that the loss does not read.
+/// A convolution with batch statistics, noise from torch's generator, and a parameter that the loss does not use.
 class SmallNet : public Workload {
  public:
   SmallNet() {
@@ -55,7 +55,7 @@ std::vector<at::Tensor> some_fields(std::int64_t samples = 4) {
   return {at::rand({samples, 3, 8, 8}), at::rand({samples, 2})};
 }
 
-/// A home folder of its own, and the Python that is named in it.
+/// A separate home folder, and the Python that it names.
 class FusedLossTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -73,7 +73,7 @@ class FusedLossTest : public ::testing::Test {
     fs::permissions(path, fs::perms::owner_all);
     ::setenv("UNIDLE_PYTHON", path.c_str(), 1);
   }
-  /// `compile` is done in place of the compiler, with its folder as $2.
+  /// Runs `compile` in place of the compiler, with its folder as $2.
   void use_compiler(const std::string& compile) {
     use_python("if [ \"$1\" = -c ]; then echo " TORCH_VERSION "+cpu; exit; fi\n" + compile + "\n");
   }
@@ -113,7 +113,7 @@ bool can_compile() {
   }
 }
 
-/// Some micro-batches of two models that begin alike, fused and not: loss, gradients and buffers agree.
+/// Trains two identical models on some micro-batches, one fused and one not: loss, gradients and buffers agree.
 void expect_alike(const std::string& amp, double tolerance) {
   SmallNet plain;
   SmallNet other;
@@ -141,12 +141,12 @@ void expect_alike(const std::string& amp, double tolerance) {
     EXPECT_NEAR(loss.item<double>(), expected.item<double>(), tolerance * expected.item<double>());
     const auto of_plain = plain.model().named_parameters();
     const auto of_other = other.model().named_parameters();
-    // Of all together: that of a bias before batch statistics is rounding alone.
+    // The norm over all gradients: that of a bias before batch statistics is only rounding.
     double all = 0;
     for (const auto& item : of_plain) {
       all += item.value().grad().defined() ? item.value().grad().norm().item<double>() : 0;
     }
-    for (const auto& item : of_plain) {  // they add up over the micro-batches
+    for (const auto& item : of_plain) {  // they accumulate over the micro-batches
       const at::Tensor gradient = item.value().grad();
       const at::Tensor* found = &of_other[item.key()].grad();
       ASSERT_EQ(gradient.defined(), found->defined()) << item.key();
@@ -174,7 +174,7 @@ TEST_F(FusedLossTest, GivesTheLossAndTheGradientsOfTheWorkload) {
   use_compiler("exit 1");
   expect_alike("off", 1e-4);
 
-  // What is damaged is made anew.
+  // A damaged package is rebuilt.
   const fs::path whole = home_.path() / "whole.pt2";
   fs::copy_file(kept, whole);
   std::ofstream(kept, std::ios::trunc) << "damaged";
@@ -182,11 +182,11 @@ TEST_F(FusedLossTest, GivesTheLossAndTheGradientsOfTheWorkload) {
   expect_alike("off", 1e-4);
   EXPECT_EQ(read_file(kept), read_file(whole));
 
-  // One that is whole, of another loss: it runs, and is found out.
+  // An intact package of another loss runs, and is detected.
   fs::remove(kept);
   SmallNet net;
   for (at::Tensor& parameter : net.model().parameters()) {
-    parameter.requires_grad_(parameter.numel() != 3);  // one parameter fewer, in the front of the others
+    parameter.requires_grad_(parameter.numel() != 3);  // one parameter fewer, at the beginning
   }
   const Precision precision("off", at::kCPU);
   FusedLoss fused(net, precision, at::kCPU, "", nullptr);
@@ -197,7 +197,7 @@ TEST_F(FusedLossTest, GivesTheLossAndTheGradientsOfTheWorkload) {
   EXPECT_FALSE(fused.on());
 }
 
-/// A number of the data that the host reads is a constant of the trace.
+/// A number that the host reads from the data becomes a constant of the trace.
 class ReadsItsData : public SmallNet {
  public:
   at::Tensor loss(const std::vector<at::Tensor>& fields) override {

@@ -25,12 +25,12 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::chrono::minutes kLongestCompilation(20);  // that of the five workloads takes one to three
+constexpr std::chrono::minutes kLongestCompilation(20);  // the five workloads take one to three minutes
 constexpr std::chrono::milliseconds kBetweenPolls(50);
 
 fs::path compiler_script() { return program_folder().parent_path() / "share/unidle/python/engine/fuse.py"; }
 
-/// Where a Python's own torch lies, its program does too: PREFIX/lib/python3.X/site-packages/torch/lib.
+/// The program of the Python whose torch we use: it lies in PREFIX/lib/python3.X/site-packages/torch/lib.
 fs::path python_of_libtorch() {
   fs::path folder = libtorch_folder();
   for (int up = 0; up < 5; ++up) {
@@ -51,7 +51,7 @@ std::vector<std::string> candidates() {
   return found;
 }
 
-/// A program of ours is none of the run that is observed.
+/// Our helper programs are not part of the observed run.
 Command unobserved(std::vector<std::string> argv) {
   Command command;
   command.argv = std::move(argv);
@@ -60,7 +60,7 @@ Command unobserved(std::vector<std::string> argv) {
   return command;
 }
 
-/// Empty where it has none, or is no Python. Torch is not imported: that takes seconds.
+/// Empty when it has no torch or is not Python. Does not import torch, which takes seconds.
 std::string torch_version_of(const std::string& python) {
   constexpr const char* kAsk =
       "import importlib.util as u\n"
@@ -77,7 +77,7 @@ std::string torch_version_of(const std::string& python) {
   }
 }
 
-/// Of the processor that a package's code is for, and of the device.
+/// Identifies the processor and device that a package's code is for.
 std::string machine_kind(at::Device device) {
   std::string kind;
   if (const auto cpu = try_read_file("/proc/cpuinfo")) {
@@ -90,7 +90,7 @@ std::string machine_kind(at::Device device) {
   return kind;
 }
 
-/// 64 bits of all of them.
+/// A 64-bit hash of all texts.
 std::string digest(const std::vector<std::string>& texts) {
   std::string all;
   for (const std::string& text : texts) {
@@ -100,7 +100,7 @@ std::string digest(const std::vector<std::string>& texts) {
   return fmt::format("{:08x}{:08x}", crc32(0, bytes), crc32c(bytes));
 }
 
-/// Waits for the compiler. Throws kCancelled and kChild when it does not come to its end.
+/// Waits for the compiler. Throws kCancelled and kChild when it does not finish.
 ExitStatus end_of(ChildProcess& child, const std::atomic<bool>* stop) {
   const auto limit = std::chrono::steady_clock::now() + kLongestCompilation;
   while (true) {
@@ -174,7 +174,7 @@ void PackageMaker::make(const TracedLoss& loss, const fs::path& place) const {
   const auto start = std::chrono::steady_clock::now();
   Command command = unobserved({python, script.string(), folder.path().string()});
   command.out = command.err = Command::Stream::kNull;
-  command.own_group = true;  // it has compilers as children
+  command.own_group = true;  // it starts compilers as children
   command.die_with_parent = true;
   ChildProcess child(command);
   const ExitStatus status = end_of(child, stop_);

@@ -1,4 +1,4 @@
-// Packages of compiled losses, made by a Python that has the torch of this engine, and kept for later runs.
+// Builds packages of compiled losses with a Python that has this engine's torch, and keeps them for later runs.
 #pragma once
 
 #include <atomic>
@@ -9,16 +9,16 @@
 
 namespace unidle::train {
 
-/// Keeps packages in the folder `fused` of unidle's home folder, under what they were made of. One thread.
+/// Keeps packages in the folder `fused` of unidle's home folder, keyed by their inputs. One thread.
 class PackageMaker {
  public:
-  /// `stop`: looked at while a compiler runs; null where nothing stops it.
+  /// `stop` is polled while a compiler runs; null when nothing stops it.
   PackageMaker(at::Device device, const std::atomic<bool>* stop) : device_(device), stop_(stop) {}
 
-  /// The package of this loss: one that is kept, or made now, which takes a minute or more and is said on stderr.
-  /// Throws kMissing where there is no such Python, kChild where it fails, and kCancelled.
+  /// The package of this loss: an existing one, or one built now, which takes a minute or more and is announced on
+  /// stderr. Throws kMissing when there is no such Python, kChild when it fails, and kCancelled.
   std::filesystem::path package_of(const TracedLoss& loss);
-  /// The same, made in any case: the one that is kept cannot be read.
+  /// The same, but always built: the existing one is unreadable.
   std::filesystem::path make_anew(const TracedLoss& loss);
 
  private:
@@ -29,11 +29,11 @@ class PackageMaker {
   const std::atomic<bool>* stop_;
 };
 
-/// The folder of the LibTorch that this process runs with.
+/// The folder of the LibTorch that this process uses.
 std::filesystem::path libtorch_folder();
 
-/// A Python whose torch is this engine's: $UNIDLE_PYTHON where that is set, else the one beside our LibTorch, else
-/// python3. Throws kMissing, with what each of them has.
+/// A Python with the same torch as this engine: $UNIDLE_PYTHON when set, otherwise the one beside our LibTorch,
+/// otherwise python3. Throws kMissing, with the version that each has.
 std::string matching_python();
 
 }  // namespace unidle::train

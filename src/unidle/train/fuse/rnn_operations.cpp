@@ -15,7 +15,7 @@ namespace {
 using at::Tensor;
 using MaybeTensor = std::optional<Tensor>;
 
-// Arguments are torch's own, in its order.
+// Arguments are torch's, in its order.
 // NOLINTBEGIN(readability-function-size)
 std::tuple<Tensor, Tensor, Tensor, Tensor> mkldnn_forward(const Tensor& input, const Tensor& weight0,
                                                           const Tensor& weight1, const Tensor& weight2,

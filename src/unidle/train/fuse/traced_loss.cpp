@@ -20,7 +20,7 @@ namespace {
 
 std::vector<at::Tensor> parameters_that(const torch::nn::Module& model, bool learn) {
   std::vector<at::Tensor> found;
-  std::set<const at::TensorImpl*> known;  // one that has two names comes twice
+  std::set<const at::TensorImpl*> known;  // a parameter with two names occurs twice
   for (const at::Tensor& parameter : model.parameters()) {
     if (parameter.requires_grad() == learn && known.insert(parameter.unsafeGetTensorImpl()).second) {
       found.push_back(parameter);
@@ -31,12 +31,12 @@ std::vector<at::Tensor> parameters_that(const torch::nn::Module& model, bool lea
 
 std::string traced_script(Workload& workload, const std::vector<at::Tensor>& inputs, std::size_t first_field,
                           const Precision& precision) {
-  // A workload's own TorchScript is to be done operation by operation.
+  // A workload's own TorchScript must run operation by operation.
   const torch::jit::GraphOptimizerEnabledGuard plain(false);
   const AutocastGuard autocast = precision.autocast();
   torch::jit::Module script("__torch__.Loss");
   const auto loss = [&](const torch::jit::Stack& given) -> torch::jit::Stack {
-    const torch::jit::tracer::NoWarn quiet;  // that sizes are constants is what is wanted
+    const torch::jit::tracer::NoWarn quiet;  // sizes as constants are intended
     std::vector<at::Tensor> fields;
     for (std::size_t i = first_field; i < given.size(); ++i) {
       fields.push_back(given[i].toTensor());

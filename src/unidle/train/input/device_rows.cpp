@@ -17,7 +17,7 @@ namespace unidle::train {
 
 namespace {
 
-constexpr std::uint64_t kBytesAtOnce = 16U << 20;  // of the slots that the rows come through
+constexpr std::uint64_t kBytesAtOnce = 16U << 20;  // of the slots that the rows are read into
 constexpr std::int64_t kNumbersAtOnce = 4096;
 constexpr double kShareOfMemory = 0.8;  // the rest is for the model
 
@@ -47,7 +47,7 @@ std::uint64_t row_bytes(const data::Source& source) {
   return std::max<std::uint64_t>(bytes, 1);
 }
 
-/// Of the host; 0 when the system does not tell.
+/// Free memory of the host; 0 when unknown.
 std::uint64_t available_bytes() {
   std::istringstream lines(try_read_file(host_root() / "proc/meminfo").value_or(""));
   std::string word;
@@ -60,7 +60,7 @@ std::uint64_t available_bytes() {
   return 0;
 }
 
-/// The host gives more memory than it has, and ends the program later: so it is asked first.
+/// Checks first, because the host overcommits memory and kills the program later.
 void check_fits_host(std::uint64_t bytes) {
   const std::uint64_t available = available_bytes();
   if (available > 0 && static_cast<double>(bytes) > kShareOfMemory * static_cast<double>(available)) {
@@ -70,7 +70,7 @@ void check_fits_host(std::uint64_t bytes) {
   }
 }
 
-/// Torch gathers signed integers only; the bits are the same.
+/// The signed type of the same size: torch gathers signed integers only, and the bits are the same.
 at::ScalarType gathered_type(at::ScalarType type) {
   switch (type) {
     case at::kUInt16: return at::kShort;

@@ -1,4 +1,4 @@
-// A whole data set in the device's memory.
+// A whole data set in device memory.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -12,8 +12,8 @@
 
 namespace unidle::train {
 
-/// The numbers of another source's items instead of their data: a loader over it tells the order of that source, with
-/// all that a loader does (shuffling, ranks, resuming). Thread-safe.
+/// Provides the item numbers of another source instead of its data: a loader over it gives the order of that source,
+/// with shuffling, ranks and resuming. Thread-safe.
 class ItemNumbers final : public data::Source {
  public:
   explicit ItemNumbers(const data::Source& source);
@@ -34,17 +34,17 @@ class ItemNumbers final : public data::Source {
 /// All items of a source, read once. One thread.
 class DeviceRows {
  public:
-  /// Reads everything with `workers` threads. Throws kInput when the items are no plain rows (they differ from epoch to
-  /// epoch, vary in length or are several samples each), kOutOfMemory when they do not fit, and what the source throws.
+  /// Reads everything with `workers` threads. Throws kInput when the items are not fixed rows (they differ per epoch,
+  /// vary in length or are several samples each), kOutOfMemory when they do not fit, and what the source throws.
   DeviceRows(const data::Source& source, at::Device device, int workers);
 
-  /// Those items of every field, in that order: [n, shape...]. `items`: int64 [n], on the device.
+  /// These items of every field, in that order: [n, shape...]. `items`: int64 [n], on the device.
   std::vector<at::Tensor> select(const at::Tensor& items) const;
   std::uint64_t bytes() const;
 
  private:
-  std::vector<at::Tensor> rows_;           // a field: [items, shape...]
-  std::vector<at::ScalarType> row_types_;  // as the source has them
+  std::vector<at::Tensor> rows_;           // one per field: [items, shape...]
+  std::vector<at::ScalarType> row_types_;  // the types of the source
 };
 
 }  // namespace unidle::train

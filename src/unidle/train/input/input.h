@@ -1,4 +1,4 @@
-// Batches of a source as tensors on the device, however they get there.
+// Provides batches of a source as tensors on the device.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -17,19 +17,18 @@
 namespace unidle::train {
 
 struct InputOptions {
-  data::LoaderOptions loader;  // its allocator is chosen here
-  bool pin_memory = false;     // of no effect on a CPU
-  bool non_blocking = false;   // of no effect on a CPU
+  data::LoaderOptions loader;  // its allocator is set here
+  bool pin_memory = false;     // no effect on a CPU
+  bool non_blocking = false;   // no effect on a CPU
   bool channels_last = false;
-  bool on_device = false;  // the source is read once, and only item numbers cross the bus
-  /// Batches lie in memory that stays where it is: in twice so many places, used in turns. 0: on a CPU, wherever they
-  /// are.
+  bool on_device = false;  // the source is read once, and only item numbers are transferred
+  /// Batches are in fixed memory: a ring of twice this many buffers. 0, on a CPU: in any memory.
   std::int64_t batches_of_step = 0;
 };
-/// The options that the configuration asks for; the loader's batch and start are the caller's.
+/// The options of the configuration; the caller sets the loader's batch and start.
 InputOptions input_options(const Config& config);
 
-/// The same batches in the same order with any options but the loader's. One thread.
+/// Yields the same batches in the same order whatever the options other than the loader's. One thread.
 class Input {
  public:
   /// `source` must outlive this. Throws what Loader and DeviceRows throw.
@@ -38,14 +37,13 @@ class Input {
   Input& operator=(const Input&) = delete;
 
   data::Batch fetch() { return loader_->next(); }
-  /// The fetched batch on the device, as it crosses the bus; valid until the next call, or for as many as
-  /// batches_of_step says.
+  /// The fetched batch on the device, in its transferred form; valid until the next call, or for batches_of_step calls.
   const std::vector<at::Tensor>& move(data::Batch batch) { return transfer_->move(std::move(batch)); }
-  /// The fields of a batch that was moved. Work of the device alone.
+  /// The fields of a moved batch. Runs on the device only.
   std::vector<at::Tensor> fields(const std::vector<at::Tensor>& moved) const;
-  /// All that reads the batches moved so far is queued.
+  /// Call when all work that reads the batches moved so far is queued.
   void consumed() { transfer_->consumed(); }
-  /// After move(): waits until at most one batch is still being copied. Whether it had to.
+  /// After move(): waits until at most one batch is still being copied. Returns whether it had to wait.
   bool settle() { return transfer_->settle(); }
 
   const data::Loader& loader() const { return *loader_; }

@@ -29,7 +29,7 @@ at::ScalarType scalar_type(data::DType dtype) {
   return at::kByte;
 }
 
-/// Loaders give at least two slots: with one batch in flight and one being filled nothing waits for itself.
+/// Loaders have at least two slots: with one batch in flight and one being filled there is no deadlock.
 constexpr std::size_t kInFlightAtMost = 1;
 
 }  // namespace
@@ -47,7 +47,8 @@ Transfer::Transfer(const data::Source& source, const data::Loader& loader, const
     : fields_(source.fields()), options_(options) {
   if (options_.overlapped) {
     const c10::impl::VirtualGuardImpl guard(options_.device.type());
-    side_ = guard.getStreamFromGlobalPool(options_.device, /*isHighPriority=*/true);  // no work is queued on those
+    side_ = guard.getStreamFromGlobalPool(
+        options_.device, /*isHighPriority=*/true);  // other work is not queued on high-priority streams
   }
   places_.reserve(options_.places);
   for (std::size_t i = 0; i < options_.places; ++i) {
@@ -56,7 +57,7 @@ Transfer::Transfer(const data::Source& source, const data::Loader& loader, const
       place.memory.push_back(at::empty({static_cast<std::int64_t>(loader.field_bytes(field))},
                                        at::TensorOptions(at::kByte).device(options_.device)));
     }
-    free(place);  // what had the memory before may still be at it
+    free(place);  // earlier users of this memory may still be running
   }
 }
 

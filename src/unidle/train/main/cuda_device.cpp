@@ -1,4 +1,4 @@
-// What a CUDA device says of itself, for device_facts.cpp; in libunidle_cuda.so, as cuda_graphs.cpp is.
+// Properties of a CUDA device, for device_facts.cpp; part of libunidle_cuda.so, like cuda_graphs.cpp.
 #include <ATen/cuda/CUDAContextLight.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
-// Graphs of a CUDA device, in libunidle_cuda.so: that library has all of the engine that needs libtorch_cuda's own
-// classes. It is loaded where there is a device, after libtorch_cuda, which is not linked.
+// CUDA graphs, in libunidle_cuda.so: that library has all parts of the engine that need libtorch_cuda's classes. It is
+// loaded when there is a device, after libtorch_cuda; neither is linked.
 #include <ATen/core/CachingHostAllocator.h>
 #include <ATen/cuda/CUDAGeneratorImpl.h>
 #include <ATen/cuda/CUDAGraph.h>
@@ -17,28 +17,29 @@ namespace unidle::train {
 
 namespace {
 
-/// Torch's, with what capture_end() and reset() leave out when the capture is broken.
+/// Torch's graph, plus the clean-up that capture_end() and reset() omit when the capture failed.
 class TorchGraph final : public at::cuda::CUDAGraph {
  public:
-  /// After the capture was broken: the stream records no longer, and the graph's pool belongs to nobody.
+  /// After a failed capture: the stream no longer records, and the graph releases its pool.
   void abandon() {
     try {
       capture_end();
     } catch (const std::exception&) {
-      static_cast<void>(cudaGetLastError());  // that it was broken is known
+      static_cast<void>(cudaGetLastError());  // the failure is already known
     }
     for (const auto& [state, increment] : captured_generator_states_) {
-      state->capturing_ = false;  // it would go on to count its numbers for the graph, and refuse all others
+      state->capturing_ =
+          false;  // otherwise it keeps counting random numbers for the graph, and refuses all other captures
     }
     if (!capture_ended_) {
-      // Each capture holds the pool once; reset() lets go of it where the capture is said to have ended.
+      // Each capture holds the pool once; reset() releases it only if the capture counts as ended.
       capture_ended_ = ended_allocating();
     }
     reset();
   }
 
  private:
-  /// Whether the pool was in use.
+  /// Returns whether the pool was in use.
   bool ended_allocating() {
     try {
       c10::cuda::CUDACachingAllocator::endAllocateToPool(capture_dev_, mempool_id_);
@@ -54,7 +55,7 @@ class CudaGraph final : public CapturedGraph {
  public:
   CudaGraph(std::shared_ptr<const c10::MempoolId_t> pool, const std::function<void()>& work) : pool_(std::move(pool)) {
     try {
-      // Other threads (the loader's, which pin memory) go on meanwhile.
+      // Other threads (the loader's, which pin memory) continue meanwhile.
       graph_.capture_begin(*pool_, cudaStreamCaptureModeThreadLocal);
       work();
       graph_.capture_end();
@@ -72,7 +73,7 @@ class CudaGraph final : public CapturedGraph {
 
 class CudaGraphCapture final : public GraphCapture {
  public:
-  /// The default stream cannot be recorded.
+  /// The default stream cannot be captured, so this uses another one.
   explicit CudaGraphCapture(c10::DeviceIndex device)
       : stream_(c10::cuda::getStreamFromPool(/*isHighPriority=*/false, device)) {}
 
@@ -82,8 +83,8 @@ class CudaGraphCapture final : public GraphCapture {
   }
 
  private:
-  /// One for all graphs that live: one of them runs at a time. The allocator does not take a pool again that its last
-  /// graph has left, as long as some memory of it is in use.
+  /// One pool for all live graphs: only one of them runs at a time. The allocator does not reuse a pool after its last
+  /// graph is gone while some of its memory is in use.
   std::shared_ptr<const c10::MempoolId_t> pool() {
     auto pool = pool_.lock();
     if (pool == nullptr) {
@@ -93,7 +94,7 @@ class CudaGraphCapture final : public GraphCapture {
     return pool;
   }
 
-  /// As torch.cuda.graph does: memory that is kept for later steps is of no use to the graph's pool.
+  /// As torch.cuda.graph does: the graph's pool cannot use cached memory.
   void free_cached_memory() {
     c10::cuda::device_synchronize();
     c10::cuda::CUDACachingAllocator::emptyCache();

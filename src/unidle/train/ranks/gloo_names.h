@@ -1,5 +1,5 @@
-// The names of Gloo's types that c10d's header for it mentions. Torch brings Gloo inside libtorch_cpu and that header,
-// but not Gloo's own. Nothing here is called or made by us: pointers pass through.
+// Declares the Gloo types that c10d's header mentions. Torch ships Gloo inside libtorch_cpu and that header, but not
+// Gloo's own headers. We call and create none of these: pointers are only passed through.
 #pragma once
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// Collective calls between GPUs over NCCL, which is part of libtorch_cuda.
+// Collective operations between GPUs over NCCL, which is part of libtorch_cuda.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -9,12 +9,12 @@
 
 namespace unidle::train {
 
-/// Connects when the first call is made. Where a peer is lost or a call takes longer than `timeout`, calls throw.
-/// nullptr, with a warning, where it cannot be had. Throws what torch throws.
+/// Connects on the first call. Calls throw when a peer is lost or a call exceeds `timeout`. Returns nullptr, with a
+/// warning, when NCCL is not available. Throws what torch throws.
 c10::intrusive_ptr<c10d::Backend> nccl_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int world,
                                                std::chrono::milliseconds timeout);
 
-/// What libunidle_cuda.so has under the name unidle_nccl_backend. The caller owns what it returns.
+/// Type of unidle_nccl_backend in libunidle_cuda.so. The caller owns the result.
 using MakeNcclBackend = c10d::Backend* (*)(c10d::Store* store, int rank, int world, std::int64_t timeout_ms);
 
 }  // namespace unidle::train

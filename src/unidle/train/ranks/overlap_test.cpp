@@ -1,4 +1,4 @@
-// That gradients travel while the backward pass goes on, by the order of events.
+// Checks, by the order of events, that gradients are reduced while the backward pass continues.
 #include <ATen/record_function.h>
 #include <gmock/gmock.h>
 #include <torch/csrc/autograd/autograd.h>
@@ -17,7 +17,7 @@ namespace {
 constexpr int kWorld = 2;
 constexpr std::chrono::seconds kLongestWait{60};
 
-/// Counts the reductions that ended in this process, which has all ranks.
+/// Counts the reductions that ended in this process, which runs all ranks.
 class Reductions {
  public:
   Reductions() {
@@ -53,7 +53,7 @@ class Reductions {
   int ended_ = 0;
 };
 
-/// Its backward pass does not go on before each rank has reduced something.
+/// Its backward pass waits until each rank has reduced something.
 class WaitsForAReduction : public torch::autograd::Function<WaitsForAReduction> {
  public:
   static at::Tensor forward(torch::autograd::AutogradContext*, const at::Tensor& x) { return x.clone(); }
@@ -66,8 +66,8 @@ class WaitsForAReduction : public torch::autograd::Function<WaitsForAReduction> 
 };
 thread_local bool WaitsForAReduction::went_on = false;
 
-/// The gradients that one rank has after a pass through three layers, of which each fills a bucket. The first layer's
-/// backward pass, which is the last one, waits for what the others' gradients do meanwhile.
+/// The gradients of one rank after a pass through three layers, each of which fills a bucket. The backward pass of the
+/// first layer, which comes last, waits until the other gradients are reduced.
 std::vector<at::Tensor> gradients_of_rank(int rank, std::uint16_t port) {
   constexpr std::int64_t kWidth = 600;
   Ranks ranks({.rank = rank,

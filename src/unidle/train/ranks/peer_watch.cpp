@@ -22,7 +22,7 @@ PeerWatch::PeerWatch(c10::intrusive_ptr<c10d::Backend> gloo, std::function<void(
 }
 
 PeerWatch::~PeerWatch() {
-  coming_->abort();  // ends wait(), also one that begins later
+  coming_->abort();  // ends wait(), even one that begins later
   thread_.join();
 }
 
@@ -33,7 +33,7 @@ void PeerWatch::watch(const std::function<void()>& on_loss) {
     spdlog::debug("another process is gone: {}", failure.what());
     try {
       on_loss();
-    } catch (const std::exception& more) {  // a thread that throws ends the process
+    } catch (const std::exception& more) {  // an exception in this thread would end the process
       spdlog::debug("the connection was not ended: {}", more.what());
     }
   }

@@ -1,4 +1,4 @@
-// Notices that another process is gone, where the calls that wait for it would not.
+// Detects that another process is gone when calls that wait for it do not.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -10,21 +10,20 @@
 
 namespace unidle::train {
 
-/// NCCL on one machine waits for a killed peer until its time-out; a connection of Gloo fails at once. So each rank
-/// waits, in a thread of its own, for a word of the rank before it that comes at the end. A rank that loses its
-/// neighbour ends as well, so that the loss goes round.
+/// On one machine NCCL waits for a killed peer until its time-out; a Gloo connection fails at once. So each rank waits,
+/// in a thread of its own, for a final message of the previous rank. A rank that loses its neighbour ends as well, so
+/// that the loss propagates around the ring.
 class PeerWatch {
  public:
-  /// `on_loss` is called at most once, by that thread, when the rank before this one closed its connection without
-  /// done(), and not after the destructor. `gloo` has at least two ranks; nothing else is sent over it from one rank to
-  /// another.
+  /// Calls `on_loss` at most once, on that thread and never after the destructor, when the previous rank closed its
+  /// connection without done(). `gloo` has at least two ranks and carries no other point-to-point messages.
   PeerWatch(c10::intrusive_ptr<c10d::Backend> gloo, std::function<void()> on_loss);
   PeerWatch(const PeerWatch&) = delete;
   PeerWatch& operator=(const PeerWatch&) = delete;
-  /// Watches no longer. Does not wait for others.
+  /// Stops watching. Does not wait for other ranks.
   ~PeerWatch();
 
-  /// This rank needs the others no more: its end is no loss. Does nothing where they are gone already.
+  /// This rank no longer needs the others: its end is not a loss. Does nothing when they are already gone.
   void done();
 
  private:

@@ -16,7 +16,7 @@ using Gloo = c10d::ProcessGroupGloo;
 
 constexpr std::chrono::seconds kPatience{60};
 
-/// Three ranks of one process, each with its connections and a watch.
+/// Three ranks in one process, each with its connections and a watch.
 class PeerWatchTest : public ::testing::Test {
  protected:
   struct Rank {
@@ -56,7 +56,7 @@ class PeerWatchTest : public ::testing::Test {
 TEST_F(PeerWatchTest, ARankThatGoesWithoutAWordIsMissedByTheNext) {
   leave(1);
   EXPECT_TRUE(lost(ranks_[2], kPatience));
-  leave(2);  // as one does that lost another
+  leave(2);  // as a rank does that lost another one
   EXPECT_TRUE(lost(ranks_[0], kPatience));
 }
 

@@ -1,4 +1,4 @@
-// Where a process stands among others, as its starter says.
+// Reads a process's rank from the environment that its launcher sets.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -43,7 +43,7 @@ RankPlace from_torchrun() {
     throw Error(ErrorCode::kUsage, "MASTER_ADDR", "expected the address of the first process, found nothing",
                 "torchrun sets it");
   }
-  // As torch.distributed.rendezvous has it.
+  // The same test as in torch.distributed.rendezvous.
   place.store_is_there = variable("TORCHELASTIC_USE_AGENT_STORE") == "True";
   place.prefix = place.store_is_there
                      ? fmt::format("/worker/attempt_{}", variable("TORCHELASTIC_RESTART_COUNT").value_or("0"))
@@ -58,7 +58,7 @@ RankPlace from_slurm() {
   place.world = number_of("SLURM_STEP_NUM_TASKS", 1, kMostRanks);
   place.rank = number_of("SLURM_PROCID", 0, place.world - 1);
   place.local_rank = variable("SLURM_LOCALID") ? number_of("SLURM_LOCALID", 0, place.world - 1) : 0;
-  // "2(x3),1": tasks on each node; what this node has is not told apart, so the largest counts.
+  // "2(x3),1": tasks per node; which entry is this node's is unknown, so the largest counts.
   const auto per_node =
       parse_number<int>(variable("SLURM_STEP_TASKS_PER_NODE")
                             .value_or("1")

@@ -38,22 +38,22 @@ using namespace std::chrono_literals;
 constexpr const char* kFailed = "failed";
 constexpr const char* kHeard = "heard";
 constexpr const char* kSettings = "settings";
-constexpr milliseconds kForAWord{2000};          // it is left before a connection closes
+constexpr milliseconds kForAWord{2000};          // to write the reason, before a connection closes
 constexpr milliseconds kForOthersToHear{10000};  // machines may be busy
 constexpr milliseconds kBetweenLooks{20};
-constexpr std::size_t kBroadcastBytes = std::size_t{250} << 20;  // as DistributedDataParallel has it
+constexpr std::size_t kBroadcastBytes = std::size_t{250} << 20;  // as in DistributedDataParallel
 
 Bytes to_bytes(std::string_view text) { return {text.begin(), text.end()}; }
 std::string to_text(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
 std::string joined_key(int rank) { return fmt::format("joined/{}", rank); }
 std::string gpu_key(int rank) { return fmt::format("gpu/{}", rank); }
 
-/// Another process has left word that it ends.
+/// Another process reported that it ends.
 struct AnotherFailed final : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// Whether the failure tells of another process: by its word, or because its connection closed.
+/// Whether another process caused the failure: it reported so, or its connection closed.
 bool is_of_another(const std::exception& failure) {
   constexpr std::array<std::string_view, 7> kWords = {
       "gloo", "Gloo", "NCCL", "onnection closed", "onnection reset", "ocket", "Broken pipe"};
@@ -64,7 +64,7 @@ bool is_of_another(const std::exception& failure) {
          (of_connection && dynamic_cast<const Error*>(&failure) == nullptr);
 }
 
-/// The first line of what went wrong, and what NCCL adds to it further down.
+/// The first line of a failure, and NCCL's details from further down.
 std::string short_of(std::string_view text) {
   constexpr std::string_view kLast = "Last error:";
   std::string message(first_line(text));
@@ -77,7 +77,8 @@ std::string short_of(std::string_view text) {
   return message;
 }
 
-/// Torch warns when a gradient's strides are not the parameter's, which sizes of one make happen; the values are right.
+/// Drops torch's warning that a gradient's strides differ from the parameter's: sizes of one cause it, the values are
+/// right.
 class WithoutStrides final : public c10::WarningHandler {
  public:
   void process(const c10::Warning& warning) override {
@@ -87,8 +88,8 @@ class WithoutStrides final : public c10::WarningHandler {
   }
 };
 
-/// Torch sorts its buckets anew after the first pass, by when gradients come. A resumed run would then add three and
-/// more processes' numbers in another order, in its first step, than one that was not cut. Here they stay as they are.
+/// Torch reorders its buckets after the first pass, by when gradients arrive. The first step of a resumed run would
+/// then add the numbers of three or more processes in another order than an uninterrupted run. Here the order is fixed.
 class SteadyReducer final : public c10d::Reducer {
  public:
   template <typename... Arguments>
@@ -109,13 +110,13 @@ struct Ranks::Impl {
   WithoutStrides warnings;
   c10::WarningUtils::WarningHandlerGuard guard{&warnings};
 
-  /// The store, and each process's name in it.
+  /// The store, and each process's key in it.
   void join(const RankPlace& place, milliseconds timeout);
   void connect(const RankPlace& place, milliseconds timeout);
   std::string missing(const RankPlace& place) const;
-  /// What a process has written, once it is there.
+  /// The value that a process has written; waits for it.
   std::string value_of(const std::string& key, milliseconds timeout) const;
-  /// Other processes' calls fail from now on.
+  /// Makes other processes' calls fail from now on.
   void disconnect();
 };
 
@@ -131,7 +132,7 @@ Ranks::~Ranks() {
     impl_->watch.reset();
     try {
       impl_->nccl->shutdown();
-    } catch (const std::exception& failure) {  // what was trained is written; nothing may leave a destructor
+    } catch (const std::exception& failure) {  // training results are written already; nothing may leave a destructor
       spdlog::warn("the connection of the processes did not end well: {}", first_line(failure.what()));
     }
   }
@@ -182,7 +183,7 @@ std::string Ranks::Impl::missing(const RankPlace& place) const {
 std::string Ranks::Impl::value_of(const std::string& key, milliseconds timeout) const {
   const auto until = std::chrono::steady_clock::now() + timeout;
   for (;;) {
-    const bool failed = store->check({kFailed});  // before the key: it may write that and end between two looks
+    const bool failed = store->check({kFailed});  // checked before the key: it may write that and end between two polls
     if (store->check({key})) {
       return to_text(store->get(key));
     }
@@ -303,7 +304,7 @@ at::Tensor Ranks::gather(const at::Tensor& row) {
 }
 
 void Ranks::join_gradients(const std::vector<at::Tensor>& parameters) {
-  // In the order in which a backward pass comes to them. The first bucket is small, so that it leaves early.
+  // In the order in which a backward pass reaches them. The first bucket is small, so that it is sent early.
   const std::vector<at::Tensor> backwards(parameters.rbegin(), parameters.rend());
   std::vector<std::int64_t> places(parameters.size());
   std::iota(places.rbegin(), places.rend(), 0);
@@ -318,7 +319,7 @@ void Ranks::join_gradients(const std::vector<at::Tensor>& parameters) {
 
 void Ranks::before_backward(const at::Tensor& loss) { impl_->reducer->prepare_for_backward({loss}); }
 
-/// The first process may hold the store that the others read.
+/// The first process may own the store that the others read.
 void Ranks::wait_until_heard() {
   const auto until = std::chrono::steady_clock::now() + kForOthersToHear;
   while (impl_->store->add(kHeard, 0) < world() && std::chrono::steady_clock::now() < until) {
@@ -340,7 +341,8 @@ void Ranks::end_all() {
     if (!of_another) {
       impl_->store->set(kFailed, to_bytes(fmt::format("rank {}: {}", rank(), message)));
     }
-    // The others' calls fail when this connection closes; then they read why, in the store that may be this one's.
+    // The others' calls fail when this connection closes; then they read the reason in the store, which this process
+    // may own.
     impl_->disconnect();
     if (of_another) {
       impl_->store->wait({kFailed}, kForAWord);
@@ -350,7 +352,7 @@ void Ranks::end_all() {
     if (first()) {
       wait_until_heard();
     }
-  } catch (const std::exception&) {  // nobody left a word, or nobody is there to hear it
+  } catch (const std::exception&) {  // nobody left a reason, or nobody is there to read it
   }
   if (!of_another) {
     std::rethrow_exception(current);

@@ -1,4 +1,4 @@
-// Several processes: this test starts itself again, once a rank.
+// Tests with several processes: this test starts itself again, once per rank.
 #include "unidle/train/ranks/ranks.h"
 
 #include <fmt/format.h>
@@ -31,10 +31,10 @@ TEST(RankPlace, FirstHostOfASlurmList) {
   EXPECT_EQ(first_host("node1"), "node1");
 }
 
-/// What one rank is told, and what it answers: files in a folder.
+/// The order of one rank; orders and answers are files in a folder.
 nlohmann::json told() { return nlohmann::json::parse(read_file(std::getenv("RANK_TEST_ORDER"))); }
 
-/// One rank's whole life; run by the tests below in a process of its own.
+/// One whole rank; the tests below run it in a process of its own.
 TEST(RankProcess, DISABLED_Trains) {
   const nlohmann::json order = told();
   const RankPlace place = *RankPlace::from_environment();
@@ -96,7 +96,7 @@ TEST(RankProcess, DISABLED_Trains) {
 
 class RanksTest : public ::testing::Test {
  protected:
-  /// The answers of all ranks; null of one that did not answer. `absent`: that one is never started.
+  /// The answers of all ranks; null for a rank without one. `absent`: a rank that is never started.
   std::vector<nlohmann::json> train(int world, nlohmann::json order, int absent = -1) {
     order.emplace("timeout_s", 60);
     order.emplace("fails", -1);
@@ -107,7 +107,7 @@ class RanksTest : public ::testing::Test {
     order.emplace("one_by_one", 0);
     const std::filesystem::path file = folder_.path() / "order";
     write_file_atomic(file, order.dump());
-    // Below the ports that connections take for themselves.
+    // Below the range of ephemeral ports.
     const int port = 21000 + static_cast<int>(std::random_device{}() % 11000);
     std::vector<pid_t> started;
     for (int rank = 0; rank < world; ++rank) {
@@ -192,7 +192,7 @@ TEST_F(RanksTest, TwoTrainAsOneDoesWithTheSameGlobalBatch) {
   EXPECT_NEAR(accumulated[1]["loss_last"], summary.loss_last.value(), 1e-5);
 }
 
-/// Mean squared error over the first points, in a process of its own that learns nothing.
+/// Mean squared error over the first points, in a separate process without learning.
 double error_alone(std::vector<std::string> overrides, std::int64_t points) {
   overrides.insert(overrides.end(), {"cpu.threads=1", "device=cpu"});
   const Config config = Config::from_text("workload: line\n", "line.yaml", overrides);
@@ -206,7 +206,7 @@ double error_alone(std::vector<std::string> overrides, std::int64_t points) {
 }
 
 TEST_F(RanksTest, EachValidatesItsShareAloneAndAllHaveTheMetricOfOneProcess) {
-  // Nothing is learned, so that all have the same weights whatever the batches.
+  // Nothing is learned, so that all have the same weights whatever their batches.
   const std::vector<std::string> overrides = {"train.samples=12", "batch.size=2", "optimizer.lr=0"};
   const auto two = train(2, {{"overrides", overrides}, {"one_by_one", 12}});
   EXPECT_EQ(two[0]["validated"], nlohmann::json({0, 2, 4, 6, 8, 10}));
@@ -215,7 +215,7 @@ TEST_F(RanksTest, EachValidatesItsShareAloneAndAllHaveTheMetricOfOneProcess) {
     EXPECT_NEAR(answer["metric"]["mse"], error_alone(overrides, 12), 1e-9);
     EXPECT_EQ(answer["metric"]["samples"], 12);
   }
-  // The third has nothing of its own, and what it does instead does not count.
+  // The third has no items; the item that it evaluates instead does not count.
   for (const nlohmann::json& answer : train(3, {{"overrides", overrides}, {"one_by_one", 2}})) {
     ASSERT_TRUE(answer.contains("metric")) << answer;
     EXPECT_EQ(answer["validated"].size(), 1U);
@@ -226,7 +226,7 @@ TEST_F(RanksTest, EachValidatesItsShareAloneAndAllHaveTheMetricOfOneProcess) {
 
 TEST_F(RanksTest, OneThatFailsEndsAllWithItsMessage) {
   const auto answers = train(2, {{"overrides", {"train.samples=96", "metrics.interval=1"}}, {"fails", 1}});
-  // Both see that the mean is no number; whoever reads the sample names it.
+  // Both see that the mean is not finite; the one that reads the sample names it.
   EXPECT_THAT(answers[1]["error"].get<std::string>(), HasSubstr("item 7 of the training data"));
   EXPECT_TRUE(answers[0].contains("error"));
 }

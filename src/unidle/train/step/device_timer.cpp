@@ -8,7 +8,7 @@ namespace unidle::train {
 
 namespace {
 
-/// The host is seldom further ahead. Steps that find none free are not timed.
+/// The host is seldom further ahead. Steps without a free span are not timed.
 constexpr std::size_t kSpans = 64;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A smoothed copy of a model's weights.
+// An exponential moving average of a model's weights.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -8,18 +8,18 @@
 
 namespace unidle::train {
 
-/// The exponential moving average of the parameters: after each step, average += (1 - decay) (parameter - average).
-/// Buffers (running statistics) are not averaged. Not thread-safe.
+/// After each step, average += (1 - decay) (parameter - average). Buffers (running statistics) are not averaged. Not
+/// thread-safe.
 class AveragedWeights {
  public:
-  /// Starts as a copy. 0 <= decay < 1; with decay 0 nothing is kept and every call does nothing.
+  /// Starts as a copy. 0 <= decay < 1; with decay 0 nothing is stored and every call does nothing.
   AveragedWeights(const torch::nn::Module& model, double decay);
 
   bool on() const { return decay_ > 0; }
   double decay() const { return decay_; }
   void update();
 
-  /// While it lives the model has the averaged weights.
+  /// The model has the averaged weights while this lives.
   class InUse {
    public:
     explicit InUse(AveragedWeights& weights);
@@ -32,12 +32,12 @@ class AveragedWeights {
     std::vector<at::Tensor> own_;
   };
 
-  /// One a parameter, in the order of the model; empty when off.
+  /// One per parameter, in the order of the model; empty when off.
   const std::vector<at::Tensor>& averages() const { return averages_; }
 
  private:
   double decay_;
-  std::vector<at::Tensor> parameters_;  // of the model: shared
+  std::vector<at::Tensor> parameters_;  // shared with the model
   std::vector<at::Tensor> averages_;
 };
 

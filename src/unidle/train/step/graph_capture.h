@@ -1,4 +1,4 @@
-// Work of a device, recorded once and launched again as one: CUDA graphs.
+// Captures device work once and launches it as a unit: CUDA graphs.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -8,29 +8,29 @@
 
 namespace unidle::train {
 
-/// Recorded work. It reads and writes the memory that it had when it was recorded. May die while it still runs.
+/// Captured work. Reads and writes the memory that it used when captured. May be destroyed while it still runs.
 class CapturedGraph {
  public:
   virtual ~CapturedGraph() = default;
-  /// Queues all of it. Does not wait. Throws what the launch throws.
+  /// Queues all of it without waiting. Throws what the launch throws.
   virtual void replay() = 0;
 };
 
-/// Records what one device is given to do. While it lives, the thread that made it queues its work on a stream that
-/// can be recorded. One thread.
+/// Captures work of one device. While it lives, the thread that created it queues its work on a stream that can be
+/// captured. One thread.
 class GraphCapture {
  public:
   virtual ~GraphCapture() = default;
-  /// Calls `work` once and records what it queues, which is not done then. Throws when `work` throws, or does what
-  /// cannot be recorded, such as waiting for the device; what it queued is dropped. Waits for the device, and gives
-  /// back the memory that is kept for later work.
+  /// Calls `work` once and captures what it queues, without executing it. Throws when `work` throws or does something
+  /// that cannot be captured, such as waiting for the device; the queued work is then dropped. Waits for the device,
+  /// and releases cached memory.
   virtual std::unique_ptr<CapturedGraph> capture(const std::function<void()>& work) = 0;
 };
 
-/// The one of a CUDA device. nullptr for other devices; also where its library cannot be loaded, with a warning.
+/// For a CUDA device. nullptr for other devices; nullptr, with a warning, when the library cannot be loaded.
 std::unique_ptr<GraphCapture> graph_capture_of(at::Device device);
 
-/// What libunidle_cuda.so has under the name unidle_graph_capture. Throws what torch throws.
+/// Type of unidle_graph_capture in libunidle_cuda.so. Throws what torch throws.
 using MakeGraphCapture = GraphCapture* (*)(int device);
 
 }  // namespace unidle::train

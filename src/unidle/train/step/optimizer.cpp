@@ -22,9 +22,9 @@ namespace {
 constexpr double kBeta1 = 0.9;
 constexpr double kBeta2 = 0.999;
 constexpr double kEpsilon = 1e-8;
-constexpr double kClipEpsilon = 1e-6;  // as torch.nn.utils.clip_grad_norm_
+constexpr double kClipEpsilon = 1e-6;  // as in torch.nn.utils.clip_grad_norm_
 
-/// One that has two names comes once, as it learns once.
+/// The parameters that require gradients; one with two names occurs once.
 std::vector<at::Tensor> learning(std::vector<at::Tensor> parameters) {
   std::unordered_set<const at::TensorImpl*> known;
   std::erase_if(parameters, [&](const at::Tensor& parameter) {
@@ -95,7 +95,7 @@ void Optimizer::step(const at::Tensor& found_inf) {
   } else if (!found_inf.defined() || found_inf.item<float>() == 0.0F) {
     step_each(part_);
   }
-  part_.clear();  // so that gradients that are let go are gone
+  part_.clear();  // releases gradients that were dropped
 }
 
 void Optimizer::load_state(const std::vector<at::Tensor>& state) {
@@ -164,7 +164,7 @@ Sgd::Sgd(std::vector<at::Tensor> parameters, const Settings& settings)
 
 void Sgd::step_fused(const Part& part, const at::Tensor& found_inf) {
   const auto update = [&](const auto& rate) {
-    // Velocities start at zero, so that the first step is none of its own.
+    // Velocities start at zero, so that the first step needs no special case.
     at::_fused_sgd_(
         part.parameters, part.gradients, part.of(velocities_, chosen_velocities_), weight_decay(), momentum_, rate,
         /*dampening=*/0, /*nesterov=*/false, /*maximize=*/false, /*is_first_step=*/false, {}, if_defined(found_inf));

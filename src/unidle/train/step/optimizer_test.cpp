@@ -1,4 +1,4 @@
-// Update rules, schedules, averages and precision; the expected numbers are those of torch 2.11 in Python.
+// Tests update rules, schedules, averages and precision; expected numbers are those of torch 2.11 in Python.
 #include "unidle/train/step/optimizer.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Mixed precision: autocast around forward, and loss scaling where fp16 needs it.
+// Mixed precision: autocast around forward, and loss scaling for fp16.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -8,7 +8,7 @@
 
 namespace unidle::train {
 
-/// While it lives, forward runs in the lower precision.
+/// Forward runs in the lower precision while this lives.
 class AutocastGuard {
  public:
   /// kFloat: does nothing.
@@ -24,9 +24,9 @@ class AutocastGuard {
   at::ScalarType was_dtype_ = at::kFloat;
 };
 
-/// "off", "bf16" or "fp16"; with `check_gradients` steps whose gradients are not finite are left out in any mode. With
-/// fp16 the loss is scaled; the scale lives on the device and grows and shrinks there, as in torch.amp.GradScaler
-/// (growth 2 after 2000 good steps, backoff 0.5, start 65536).
+/// Mode "off", "bf16" or "fp16"; with `check_gradients` steps with non-finite gradients are skipped in any mode. With
+/// fp16 the loss is scaled; the scale lives on the device and changes there, as in torch.amp.GradScaler (growth 2 after
+/// 2000 good steps, backoff 0.5, start 65536).
 class Precision {
  public:
   Precision(const std::string& mode, at::Device device, bool check_gradients = false);
@@ -36,18 +36,18 @@ class Precision {
   /// Whether unscale() must be called before each update.
   bool checks() const { return found_inf_.defined(); }
   at::Tensor scale(const at::Tensor& loss) const { return scaling() ? loss * scale_ : loss; }
-  /// Divides the gradients by the scale, if there is one, and notes whether any is not finite: found_inf() is then 1.
+  /// Divides the gradients by the scale, if any, and sets found_inf() to 1 when any of them is not finite.
   void unscale(const std::vector<at::Tensor>& gradients);
   const at::Tensor& found_inf() const { return found_inf_; }
-  /// After the optimiser step.
+  /// Call after the optimiser step.
   void update();
-  /// Steps that were left out since the start. Waits for the device.
+  /// Steps skipped since the start. Waits for the device.
   std::int64_t skipped() const;
 
-  /// The mode that forward ran in, asked of torch inside the guard.
+  /// The mode in which forward ran, read from torch inside the guard.
   std::string effective() const;
 
-  /// All that steps change in it, in place.
+  /// All tensors in it that steps change in place.
   std::vector<at::Tensor> changing() const;
   std::vector<at::Tensor> state() const;  // scale, growth tracker; empty without scaling
   void load_state(const std::vector<at::Tensor>& state);
@@ -58,8 +58,8 @@ class Precision {
   at::Tensor scale_;
   at::Tensor growth_tracker_;
   at::Tensor found_inf_;
-  at::Tensor one_;      // what there is to unscale by without scaling
-  at::Tensor skipped_;  // a count, as double
+  at::Tensor one_;      // the divisor when there is no scaling
+  at::Tensor skipped_;  // a count, stored as double
 };
 
 }  // namespace unidle::train

@@ -19,7 +19,7 @@ using torch::autograd::Variable;
 using torch::autograd::variable_list;
 using Body = std::function<at::Tensor(const variable_list&)>;
 
-/// The random generators that a body may draw from: the host's and the device's.
+/// The random generators that a body may use: the host's and the device's.
 std::vector<at::Generator> generators_of(at::Device device) {
   std::vector<at::Generator> all = {at::detail::getDefaultCPUGenerator()};
   if (!device.is_cpu()) {
@@ -36,7 +36,7 @@ std::vector<at::Tensor> random_states(at::Device device) {
   return states;
 }
 
-/// The generators go back to `states` while it lives.
+/// Restores the generators to `states` while this lives.
 class RandomAsItWas {
  public:
   RandomAsItWas(at::Device device, const std::vector<at::Tensor>& states)
@@ -59,7 +59,7 @@ class RandomAsItWas {
   std::vector<at::Tensor> now_;
 };
 
-/// Lets a std::function travel in the context.
+/// Carries a std::function in the autograd context.
 struct BodyHolder : torch::CustomClassHolder {
   explicit BodyHolder(Body given) : body(std::move(given)) {}
   Body body;
@@ -67,7 +67,7 @@ struct BodyHolder : torch::CustomClassHolder {
 
 class Recompute : public torch::autograd::Function<Recompute> {
  public:
-  // Variables that the node is to have edges to are arguments of their own kind: a list of them.
+  // Variables that the node needs edges to must be arguments of their own type: a list of them.
   static Variable forward(AutogradContext* context, const Body& body, at::TensorList inputs) {
     const at::Device device = inputs.front().device();
     context->save_for_backward(inputs.vec());
@@ -94,7 +94,7 @@ class Recompute : public torch::autograd::Function<Recompute> {
       output = static_cast<BodyHolder&>(*holder).body(inputs);
     }
     torch::autograd::backward({output}, {gradients[0]});
-    variable_list of_inputs = {Variable()};  // the body has none
+    variable_list of_inputs = {Variable()};  // no gradient for the body
     for (const at::Tensor& input : inputs) {
       of_inputs.push_back(input.grad());
     }

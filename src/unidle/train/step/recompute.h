@@ -8,10 +8,9 @@
 
 namespace unidle::train {
 
-/// function(inputs) without keeping what lies between: the backward pass runs `function` again, in the same autocast
-/// mode and from the same random numbers. `function` must give the same result then, and be called from one backward
-/// pass only. All tensors with a graph that it takes are among `inputs`, the first of which needs a gradient; of its
-/// parameters there may be any.
+/// Computes function(inputs) without keeping intermediate results: the backward pass runs `function` again, in the same
+/// autocast mode and with the same random numbers. `function` must be deterministic and used in one backward pass only.
+/// All tensors with a graph that it reads must be in `inputs`, except for parameters; the first input needs a gradient.
 at::Tensor recompute(const std::function<at::Tensor(const std::vector<at::Tensor>&)>& function,
                      const std::vector<at::Tensor>& inputs);
 

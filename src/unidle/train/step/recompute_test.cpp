@@ -9,7 +9,7 @@
 namespace unidle::train {
 namespace {
 
-/// Blocks with dropout, of which each may be computed anew in the backward pass.
+/// Blocks with dropout, each of which may be recomputed in the backward pass.
 class Blocks {
  public:
   Blocks() {
@@ -20,7 +20,7 @@ class Blocks {
     input_ = at::randn({kRows, kWidth}).requires_grad_(true);
   }
 
-  /// What one pass leaves: the loss, all gradients, and the random number that would be drawn next.
+  /// The results of one pass: the loss, all gradients, and the next random number.
   std::vector<at::Tensor> learn(bool recomputed, at::ScalarType dtype) {
     at::manual_seed(7);
     at::Tensor loss;
@@ -33,7 +33,7 @@ class Blocks {
           dtypes.push_back(at::linear(x[0], weight).scalar_type());
           return x[0] + at::dropout(at::linear(x[0] * x[1], weight).relu(), 0.5, true).to(at::kFloat);
         };
-        const std::vector<at::Tensor> inputs = {hidden, input_ + 1};  // each with a graph
+        const std::vector<at::Tensor> inputs = {hidden, input_ + 1};  // each has a graph
         hidden = recomputed ? recompute(block, inputs) : block(inputs);
       }
       loss = hidden.square().mean();
@@ -53,7 +53,7 @@ class Blocks {
   static constexpr int kWidth = 16;
   static constexpr int kRows = 8;
   int calls = 0;
-  std::vector<at::ScalarType> dtypes;  // that matrix products of each call had
+  std::vector<at::ScalarType> dtypes;  // of the matrix products in each call
 
  private:
   std::vector<at::Tensor> weights_;
@@ -72,7 +72,7 @@ TEST(Recompute, GivesTheSameGradientsToTheBitWithDropout) {
       EXPECT_TRUE(at::equal(plain[i], again[i])) << "tensor " << i << ", " << dtype;
     }
     for (const at::ScalarType used : blocks.dtypes) {
-      EXPECT_EQ(used, dtype);  // in the backward pass too, which begins outside of autocast
+      EXPECT_EQ(used, dtype);  // in the backward pass too, which starts outside of autocast
     }
   }
 }
@@ -91,8 +91,8 @@ TEST(Recompute, DrawsTheSameRandomNumbersAgain) {
   const at::Tensor drawn_between = at::rand({3});
   out.sum().backward();
   EXPECT_EQ(calls, 2);
-  EXPECT_TRUE(at::equal(weight.grad(), first));  // what was dropped has no gradient
-  // What comes after is as without the second pass.
+  EXPECT_TRUE(at::equal(weight.grad(), first));  // dropped elements have no gradient
+  // Later random numbers are the same as without the second pass.
   const at::Tensor after = at::rand({3});
   at::manual_seed(3);
   at::dropout(weight, 0.5, true);

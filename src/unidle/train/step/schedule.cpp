@@ -16,7 +16,7 @@ Schedule::Kind kind_of(const std::string& name) {
   return name == "cosine" ? kCosine : name == "step" ? kStep : name == "one-cycle" ? kOneCycle : kConstant;
 }
 
-/// From `from` to `to` along half a cosine, `share` of the way.
+/// Interpolates from `from` to `to` along half a cosine, at the fraction `share`.
 double anneal(double from, double to, double share) {
   return to + (from - to) / 2 * (1 + std::cos(std::numbers::pi * share));
 }
@@ -52,7 +52,7 @@ double Schedule::rate(std::int64_t step) const {
 double Schedule::one_cycle(double step) const {
   constexpr double kRising = 0.3;
   constexpr double kFirstDivisor = 25;
-  constexpr double kLastDivisor = 1e4;  // of the first rate
+  constexpr double kLastDivisor = 1e4;  // relative to the first rate
   const double first = options_.rate / kFirstDivisor;
   const auto total = static_cast<double>(options_.total_steps);
   const double top = kRising * total - 1;

@@ -1,4 +1,4 @@
-// Learning rates over a run.
+// Learning rate schedules.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@ namespace unidle::train {
 
 class Config;
 
-/// The learning rate of each step: a function of the step alone, so that resuming needs nothing kept. Formulas as in
+/// The learning rate as a function of the step alone, so that resuming needs no state. Formulas as in
 /// torch.optim.lr_scheduler. Immutable.
 class Schedule {
  public:
@@ -20,16 +20,16 @@ class Schedule {
   struct Options {
     Kind kind = Kind::kConstant;
     double rate = 0;
-    std::int64_t warmup_steps = 0;  // the rate rises linearly over so many steps first
+    std::int64_t warmup_steps = 0;  // the rate first rises linearly over this many steps
     std::int64_t total_steps = 1;
     std::int64_t decay_steps = 1;
     double decay_factor = 1;
   };
   explicit Schedule(const Options& options) : options_(options) {}
-  /// What optimizer.* asks for, in a run of `total_steps`.
+  /// The configured schedule for a run of `total_steps`.
   Schedule(const Config& config, std::int64_t total_steps);
 
-  /// `step` from 0.
+  /// `step` counts from 0.
   double rate(std::int64_t step) const;
   const Options& options() const { return options_; }
 

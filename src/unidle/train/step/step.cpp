@@ -11,13 +11,13 @@ namespace unidle::train {
 
 namespace {
 
-/// Under the name that a profiler window has it by.
+/// Fetches a batch, under the name that profiler windows show.
 data::Batch fetch(Input& input) {
   RECORD_USER_SCOPE("enumerate(DataLoader)#unidle");
   return input.fetch();
 }
 
-/// Why steps of this configuration cannot be captured; empty when they can.
+/// The reason why steps of this configuration cannot be captured; empty when they can.
 std::string against_graphs(const Config& config, const Ranks* ranks, const GraphCapture* capture) {
   if (const std::string& mode = config.text("compile.mode"); mode != "graph" && mode != "fused") {
     return "the configuration does not ask for it";
@@ -34,7 +34,7 @@ std::string against_graphs(const Config& config, const Ranks* ranks, const Graph
   return "";
 }
 
-/// Why a step of this configuration is not to be fused; empty when it is.
+/// The reason why steps of this configuration are not fused; empty when they are.
 std::string against_fusing(const Config& config, const Ranks* ranks) {
   if (config.text("compile.mode") != "fused") {
     return "the configuration does not ask for it";
@@ -136,7 +136,7 @@ at::Tensor Step::run_captured(Input& input, std::int64_t count) {
     timer_.drop();
   }
   if (graphs_.replays() > replays) {
-    events_.part(UNIDLE_STEP_FORWARD, start);  // and all that follows it, which the host queued as one
+    events_.part(UNIDLE_STEP_FORWARD, start);  // includes all later parts, which the host queued with it
   }
   return loss;
 }
@@ -184,7 +184,7 @@ at::Tensor Step::learn_without_graph(const std::vector<at::Tensor>& fields, std:
       return loss;
     }
   }
-  if (ranks_ != nullptr || precision_.scaling()) {  // they follow the graph's pass, or change where it begins
+  if (ranks_ != nullptr || precision_.scaling()) {  // these follow the graph's pass, or change where it begins
     return {};
   }
   const AutocastGuard autocast = precision_.autocast();
@@ -196,7 +196,7 @@ at::Tensor Step::learn_from(const std::vector<at::Tensor>& fields, std::int64_t 
   std::uint64_t start = Events::now_ns();
   at::Tensor loss = learn_without_graph(fields, count);
   if (loss.defined()) {
-    events_.part(UNIDLE_STEP_FORWARD, start);  // and backward, in one
+    events_.part(UNIDLE_STEP_FORWARD, start);  // forward and backward together
     return loss;
   }
   {
@@ -224,7 +224,7 @@ at::Tensor Step::learn_from(const std::vector<at::Tensor>& fields, std::int64_t 
   return loss.detach();
 }
 
-/// Once: what a workload does wrong it does in its first step.
+/// Runs once: a workload's error shows in its first step.
 void Step::require_loss(const at::Tensor& loss) {
   const auto refuse = [](const std::string& what) {
     throw Error(ErrorCode::kInput, "the workload's loss",
@@ -242,7 +242,7 @@ void Step::require_loss(const at::Tensor& loss) {
   loss_is_checked_ = true;
 }
 
-/// Between processes the next pass would wait for a gradient that does not come.
+/// With several processes the next pass would wait forever for a missing gradient.
 void Step::require_gradients() {
   for (const auto& item : workload_.model().named_parameters()) {
     if (item.value().requires_grad() && !item.value().grad().defined()) {
@@ -257,7 +257,7 @@ void Step::require_gradients() {
 void Step::update() {
   RECORD_USER_SCOPE("Optimizer.step#unidle");
   const std::uint64_t start = Events::now_ns();
-  if (!graphs_.on()) {  // nothing may be asked while it is captured
+  if (!graphs_.on()) {  // the device may not be queried during a capture
     timer_.before_update();
   }
   if (precision_.checks()) {

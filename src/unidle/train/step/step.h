@@ -23,25 +23,25 @@
 
 namespace unidle::train {
 
-/// What a step changes, and what it remembers from one to the next. The host waits for the device nowhere in it, but
-/// for the unfused update where gradients are checked. One thread.
+/// Owns what a step changes and the state between steps. The host never waits for the device in a step, except in the
+/// unfused update when gradients are checked. One thread.
 class Step {
  public:
-  /// All references must outlive this, and `ranks`, which is null for a process of its own, `capture`: null where the
-  /// device has none, and `stop`: what ends a compilation, null where nothing does.
+  /// All references must outlive this, and so must `ranks` (null for a single process), `capture` (null when the device
+  /// has none) and `stop`, which ends a compilation (null when nothing does).
   Step(Workload& workload, const Config& config, at::Device device, Events& events, std::int64_t total_steps,
        Ranks* ranks, GraphCapture* capture, const std::atomic<bool>* stop = nullptr);
 
-  /// Takes `accumulation` batches of `input` and updates the weights. Returns the mean loss of this process, detached,
-  /// on the device. When it throws before the update, drop_gradients() and the step can be made again.
+  /// Reads `accumulation` batches from `input` and updates the weights. Returns this process's mean loss, detached, on
+  /// the device. When it throws before the update, call drop_gradients() to be able to repeat the step.
   at::Tensor run(Input& input, std::int64_t accumulation, std::int64_t number);
   void drop_gradients();
-  /// The step gets other shapes: what was captured is of no use.
+  /// Call when the shapes of steps change: existing graphs are useless.
   void drop_graphs() {
     graphs_.drop_graphs();
-    moved_.clear();  // they lie in the memory of the input
+    moved_.clear();  // they refer to memory of the input
   }
-  /// There is no memory for the step beside its graphs.
+  /// Call when there is not enough memory for the step and its graphs.
   void give_up_graphs() {
     graphs_.give_up("there is no memory for it beside steps of other shapes");
     moved_.clear();
@@ -57,22 +57,22 @@ class Step {
   AveragedWeights& averaged() { return averaged_; }
   const AveragedWeights& averaged() const { return averaged_; }
   const Schedule& schedule() const { return schedule_; }
-  /// Whether the last exception came out of the update, so that some of it may have happened.
+  /// Whether the last exception came from the update, which may then be partially done.
   bool updating() const { return updating_; }
   DeviceTimer& device_timer() { return timer_; }
-  /// How long steps have waited for data, in all.
+  /// Total time that steps have waited for data.
   std::uint64_t input_wait_ns() const { return input_wait_ns_; }
 
  private:
   StepGraphs::Work graph_work();
   /// The next micro-batch, on the device.
   const std::vector<at::Tensor>& next_batch(Input& input);
-  /// A whole step, of `count` micro-batches. `fields_of(i)` is called when the one before is done.
+  /// A whole step of `count` micro-batches. Calls `fields_of(i)` after micro-batch i - 1 is done.
   template <typename FieldsOf>
   at::Tensor learn(std::int64_t count, const FieldsOf& fields_of);
   at::Tensor learn_from(const std::vector<at::Tensor>& fields, std::int64_t count, bool last);
-  /// The loss of fields whose gradients are known without a graph, by a package or by the workload; else undefined, and
-  /// nothing is done.
+  /// The loss of fields whose gradients a package or the workload computes without a graph; otherwise undefined, with
+  /// nothing done.
   at::Tensor learn_without_graph(const std::vector<at::Tensor>& fields, std::int64_t count);
   at::Tensor run_as_it_is(Input& input, std::int64_t count);
   at::Tensor run_captured(Input& input, std::int64_t count);
@@ -92,8 +92,8 @@ class Step {
   FusedLoss fused_;
   StepGraphs graphs_;
   DeviceTimer timer_;
-  const Input* input_ = nullptr;  // of the step under way
-  StepFields moved_;              // its batches, where it may be captured
+  const Input* input_ = nullptr;  // of the current step
+  StepFields moved_;              // its batches, when the step may be captured
   std::uint64_t number_ = 0;
   bool updating_ = false;
   bool all_have_gradients_ = false;

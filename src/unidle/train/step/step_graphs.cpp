@@ -14,15 +14,15 @@ namespace unidle::train {
 
 namespace {
 
-/// Libraries choose their algorithms and make their workspaces in the first steps; torch.cuda.make_graphed_callables
-/// takes three as well.
+/// Libraries choose algorithms and allocate workspaces in the first steps; torch.cuda.make_graphed_callables uses three
+/// warm-up steps as well.
 constexpr int kStepsBefore = 3;
-/// Shapes beyond so many are rare ones: capturing costs more than it gives.
+/// Shapes beyond this number are rare: capturing them costs more than it gains.
 constexpr std::size_t kMostShapes = 16;
-/// Memory that comes in turns.
+/// Double-buffered batches.
 constexpr std::size_t kMostPlaces = 2;
-/// Of what one step changes in the weights. Kernels that add in any order differ by less than a hundredth of it; a
-/// graph that has kept an old value, or leaves out a part, by about all of it.
+/// Relative to the change of the weights in one step. Kernels with nondeterministic summation differ by less than a
+/// hundredth of it; a graph that keeps an old value or omits a part, by about all of it.
 constexpr double kMostDifference = 0.05;
 /// Rounding of weights that the step hardly changes.
 constexpr double kRounding = 1e-6;
@@ -41,7 +41,7 @@ bool same_shape(const at::Tensor& a, const at::Tensor& b) {
 
 bool same_memory(const at::Tensor& a, const at::Tensor& b) { return a.const_data_ptr() == b.const_data_ptr(); }
 
-/// On the host: what a comparison holds takes nothing from the step.
+/// On the host, so that a comparison takes no device memory from the step.
 std::vector<at::Tensor> copies_of(const std::vector<at::Tensor>& tensors) {
   std::vector<at::Tensor> copies;
   copies.reserve(tensors.size());
@@ -67,7 +67,7 @@ double norm(const std::vector<at::Tensor>& tensors) {
   return std::sqrt(squares);
 }
 
-/// That of a - b.
+/// The 2-norm of a - b.
 double distance(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>& b) {
   double squares = 0;
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -77,10 +77,10 @@ double distance(const std::vector<at::Tensor>& a, const std::vector<at::Tensor>&
   return std::sqrt(squares);
 }
 
-/// A replayed step against the same step without a graph.
+/// Compares a replayed step with the same step without a graph.
 class Comparison {
  public:
-  /// `replayed` and `plain`: the weights after the step. `before`: those before it. All on the host. Waits for the
+  /// `replayed` and `plain`: the weights after the step; `before`: those before it. All on the host. Waits for the
   /// losses.
   Comparison(const at::Tensor& loss, const at::Tensor& plain_loss, const std::vector<at::Tensor>& replayed,
              const std::vector<at::Tensor>& plain, const std::vector<at::Tensor>& before)
@@ -90,9 +90,9 @@ class Comparison {
         loss_(loss.item<double>()),
         plain_loss_(plain_loss.item<double>()) {}
 
-  /// What is wrong with the replayed one; empty when nothing is.
+  /// Describes the fault of the replay; empty when there is none.
   std::string fault() const {
-    // Written so that what is no number is a fault.
+    // Written so that NaN counts as a fault.
     if (!(difference_ <= kMostDifference * change_ + kRounding * size_)) {
       return fmt::format("its weights are {:.2g} from those of the same step without it, which changes them by {:.2g}",
                          difference_, change_);
@@ -104,12 +104,12 @@ class Comparison {
     }
     return "";
   }
-  /// Whether it says anything: a step that is left out, since its gradients are not finite, changes nothing.
+  /// Whether the comparison is conclusive: a step skipped for non-finite gradients changes nothing.
   bool tells() const { return change_ > 0 && std::isfinite(plain_loss_); }
 
  private:
   double difference_;
-  double change_;  // of the weights, by the step
+  double change_;  // of the weights in the step
   double size_;    // of the weights
   double loss_;
   double plain_loss_;
@@ -176,10 +176,10 @@ std::unique_ptr<StepGraphs::Graph> StepGraphs::capture(const StepFields& fields)
 at::Tensor StepGraphs::replay(const Graph& graph) {
   graph.captured->replay();
   ++replays_;
-  return graph.loss.clone();  // the next replay writes it again
+  return graph.loss.clone();  // the next replay overwrites it
 }
 
-// The step as it is comes before the capture: its memory and the graph's are never needed at once.
+// The plain step runs before the capture: its memory and the graph's are never needed at the same time.
 at::Tensor StepGraphs::first_replay(Shape& shape, const StepFields& fields) {
   State before;
   try {
@@ -208,9 +208,9 @@ at::Tensor StepGraphs::first_replay(Shape& shape, const StepFields& fields) {
     if (fault.empty()) {
       if (found.tells()) {
         shape.graphs.push_back(std::move(graph));
-      } else {  // later, then; until then steps want the memory
+      } else {  // try later; until then steps need the memory
         shape.steps_before = 0;
-        shape.wait *= 2;  // what changes nothing now may do so for long
+        shape.wait *= 2;  // steps that change nothing may go on for long
       }
       return loss;
     }

@@ -1,4 +1,4 @@
-// Whole steps as captured graphs, trusted once they do what the same step does without.
+// Captures whole steps as graphs, which are trusted once they match the same step without a graph.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -13,72 +13,72 @@
 
 namespace unidle::train {
 
-/// What the micro-batches of a step are made from, in order. Of one shape there are two at most: the same memory comes
-/// again in turns.
+/// The inputs of a step's micro-batches, in order. Each shape has at most two sets of them: the memory is
+/// double-buffered.
 using StepFields = std::vector<std::vector<at::Tensor>>;
 
-/// Does the steps of a run: the first few of each shape as they are, then as a replay of a graph that reads its fields
-/// where they lie. Once anything is wrong with a graph, all steps are done as they are. The host waits for the device
-/// only while a graph is made. One thread.
+/// Runs the steps of a run: the first few of each shape normally, then by replaying a graph that reads its fields in
+/// place. After any fault in a graph all steps run normally. The host waits for the device only while a graph is
+/// captured. One thread.
 class StepGraphs {
  public:
   struct Work {
     /// A whole step, without waiting for the device. Returns its loss, detached.
     std::function<at::Tensor(const StepFields&)> step;
-    /// Drops what an interrupted step() left behind.
+    /// Drops the gradients that an interrupted step() left behind.
     std::function<void()> drop_gradients;
-    /// Of what a step changes: the weights, and all the rest. The same tensors in every call.
+    /// The tensors that a step changes: the weights, and all others. The same tensors in every call.
     std::function<std::vector<at::Tensor>()> weights;
     std::function<std::vector<at::Tensor>()> others;
   };
-  /// `capture` must outlive this. `against`: why every step is to be done as it is; empty unless it is to.
+  /// `capture` must outlive this. `against`: the reason to run every step normally; empty to use graphs.
   StepGraphs(GraphCapture* capture, std::string against, at::Device device, Work work);
 
-  /// One step. Throws what it throws without a graph.
+  /// One step. Throws what the step without a graph throws.
   at::Tensor run(const StepFields& fields);
-  /// Their memory too.
+  /// Releases their memory too.
   void drop_graphs() { shapes_.clear(); }
-  /// The same, and steps are done as they are from now on.
+  /// The same; all later steps run normally.
   void give_up(std::string reason);
 
-  /// Whether a graph has memory of its own.
+  /// Whether a graph owns memory.
   bool hold_memory() const;
 
-  /// Whether steps are captured, or still may be.
+  /// Whether steps are captured or may be later.
   bool on() const { return reason_.empty(); }
-  /// Why not.
+  /// The reason when not.
   const std::string& reason() const { return reason_; }
-  /// Steps that were replays.
+  /// Steps that were replayed.
   std::int64_t replays() const { return replays_; }
-  /// Steps that were also captured, or tried to be.
+  /// Steps in which a capture was attempted.
   std::int64_t captures() const { return captures_; }
 
  private:
   struct Graph {
-    StepFields fields;  // what it reads
-    at::Tensor loss;    // what it writes
+    StepFields fields;  // its inputs
+    at::Tensor loss;    // its output
     std::unique_ptr<CapturedGraph> captured;
   };
   struct Shape {
-    StepFields fields;                           // that had it first
-    int steps_before = 0;                        // since it was captured in vain
-    int wait = 0;                                // so many of them come before a capture
-    std::vector<std::unique_ptr<Graph>> graphs;  // trusted: the first one was found to do what the step does
+    StepFields fields;                           // the first that had this shape
+    int steps_before = 0;                        // since a failed capture
+    int wait = 0;                                // number of such steps required before the next capture
+    std::vector<std::unique_ptr<Graph>> graphs;  // the first one is compared with the plain step before it is trusted
   };
-  /// A copy of all that a step changes, on the host.
+  /// A copy, on the host, of everything that a step changes.
   struct State {
     std::vector<at::Tensor> weights;
     std::vector<at::Tensor> others;
-    at::Tensor random;  // of the device's generator
+    at::Tensor random;  // state of the device's generator
   };
-  /// The one of these fields, made if need be; null where there are too many.
+  /// The shape of these fields, created if needed; null when there are too many.
   Shape* shape_of(const StepFields& fields);
   void tell_of_many_shapes();
   std::unique_ptr<Graph> capture(const StepFields& fields);
-  /// The step with these fields twice: as it is, and captured and replayed. What is trusted is left behind. Throws what
-  /// the step as it is throws: trouble with the replay, or with the comparison, ends graphs.
+  /// Runs the step with these fields twice: normally, and captured and replayed. Leaves the trusted result. Throws what
+  /// the normal step throws; an error in the replay or the comparison ends the use of graphs.
   at::Tensor first_replay(Shape& shape, const StepFields& fields);
-  /// Captured and replayed, with other memory than the first.
+  /// Captures and replays with other memory than the first.
   at::Tensor further_replay(Shape& shape, const StepFields& fields);
   State state() const;
   void put_back(const State& state) const;

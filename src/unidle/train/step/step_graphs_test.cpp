@@ -21,7 +21,7 @@ using testing::FakeGraphCapture;
 using ::testing::HasSubstr;
 using testing::LineWorkload;
 
-/// A model of one weight: each step goes a tenth of the way to the batch's mean, in memory that stays where it is.
+/// A model with one weight in fixed memory: each step moves it a tenth of the way to the batch's mean.
 class OneWeight {
  public:
   StepGraphs::Work work() {
@@ -49,7 +49,7 @@ class OneWeight {
   at::Tensor count_ = at::zeros({}, at::kDouble);
 };
 
-/// Batches of each size lie in the same two places, in turns.
+/// Batches of each size alternate between the same two buffers.
 StepFields batch(std::int64_t size, double value) {
   static std::map<std::int64_t, std::vector<at::Tensor>> places;
   static std::map<std::int64_t, std::size_t> turns;
@@ -89,7 +89,7 @@ TEST(StepGraphs, LossesOutliveTheNextReplay) {
   }
 }
 
-/// What is logged while it lives.
+/// Collects what is logged while it lives.
 class Logged {
  public:
   Logged() : before_(spdlog::default_logger()) {
@@ -196,7 +196,7 @@ TEST(StepGraphs, StepsThatChangeNothingProveNothing) {
   };
   StepGraphs graphs(&capture, "", at::kCPU, model.work());
   for (int i = 0; i < 4; ++i) {
-    graphs.run(batch(4, 0));  // where the weight is already
+    graphs.run(batch(4, 0));  // the weight is there already
   }
   EXPECT_TRUE(graphs.on());
   EXPECT_EQ(capture.captures, 1);
@@ -210,7 +210,7 @@ TEST(StepGraphs, StepsThatChangeNothingProveNothing) {
   EXPECT_FALSE(graphs.on());
 }
 
-/// One with memory for one step: for one that is done as it is, or for one that is captured.
+/// Has memory for one step: a normal one, or a captured one.
 class OneStepOfMemory {
  public:
   explicit OneStepOfMemory(OneWeight& model) : work(model.work()) {
@@ -266,7 +266,7 @@ Trained train_with_graphs(std::vector<std::string> overrides, GraphCapture* capt
   const Config config = Config::from_text("workload: line\n", "line.yaml", overrides);
   configure_torch(config);
   LineWorkload workload(true);
-  workload.noise = noisy ? workload.noise : 0;  // is drawn once a micro-batch
+  workload.noise = noisy ? workload.noise : 0;  // drawn once per micro-batch
   Events events;
   TrainOptions options;
   options.capture = capture;
@@ -278,7 +278,7 @@ Trained train_with_graphs(std::vector<std::string> overrides, GraphCapture* capt
   return trained;
 }
 
-/// Everything that has a state of its own.
+/// All settings with state of their own.
 const std::vector<std::vector<std::string>> kRuns = {
     {"optimizer.warmup_steps=3", "grad.clip_norm=0.5", "loader.workers=2"},
     {"optimizer.schedule=cosine", "ema.decay=0.9", "train.on_nan=skip", "optimizer.zero_to_none=false"},
@@ -294,7 +294,7 @@ TEST(StepGraphs, ARunLearnsTheSame) {
     const Trained replayed = train_with_graphs(run, &capture);
     EXPECT_EQ(replayed.summary.effective.at("compile.mode"), "graph") << run[0];
     EXPECT_EQ(capture.captures, 2);  // one for each place that batches lie in
-    // The rate on the device has 24 bits.
+    // one per buffer of the batches
     EXPECT_NEAR(replayed.summary.loss_last.value(), plain.summary.loss_last.value(),
                 1e-5 * std::abs(plain.summary.loss_last.value()));
     for (std::size_t i = 0; i < plain.parameters.size(); ++i) {

@@ -1,4 +1,4 @@
-// Graphs without a device: a replay does the work anew.
+// Graphs without a device: a replay runs the work again.
 #pragma once
 
 #include <functional>
@@ -22,9 +22,9 @@ class FakeGraphCapture final : public GraphCapture {
   int captures = 0;
   int alive = 0;  // graphs that have memory
   bool refuses = false;
-  /// Done before each replay.
+  /// Runs before each replay.
   std::function<void()> before_replay = [] {};
-  /// Done after each replay: what a faulty graph does.
+  /// Runs after each replay: what a faulty graph does.
   std::function<void()> after_replay = [] {};
 
  private:

@@ -27,7 +27,7 @@ LineWorkload::LineWorkload(bool holds_out)
 
 at::Tensor LineWorkload::loss(const std::vector<at::Tensor>& fields) {
   TORCH_CHECK_WITH(OutOfMemoryError, most_samples == 0 || fields[0].size(0) <= most_samples, "out of memory");
-  // Noise from torch's generator: what a resumed run must restore, too.
+  // Noise from torch's generator: a resumed run must restore that too.
   const at::Tensor hidden = at::linear(fields[0], weight1_, bias1_).tanh();
   const at::Tensor drawn = at::randn({1}) * noise;
   const at::Tensor loss = at::mse_loss(at::linear(hidden, weight2_) + drawn, fields[1]);

@@ -9,7 +9,7 @@
 
 namespace unidle::train::testing {
 
-/// Points whose values are a function of the item, and of the epoch unless they are to be the same in each.
+/// Points whose values depend on the item and, unless they are to be constant, on the epoch.
 class PointSource : public data::Source {
  public:
   explicit PointSource(bool same_every_epoch = false);
@@ -18,7 +18,7 @@ class PointSource : public data::Source {
   std::int64_t items() const override { return 12; }
   std::uint64_t read(const data::ItemRequest& request, std::span<const data::Places> samples) const override;
 
-  /// The item whose x is no number; none by default.
+  /// The item whose x is NaN; none by default.
   std::int64_t not_finite = -1;
 
  private:
@@ -29,8 +29,8 @@ class PointSource : public data::Source {
 /// Two layers without batch statistics, so that accumulation is exact up to rounding.
 class LineWorkload : public Workload {
  public:
-  /// With `holds_out`, points are validated in batches, and every epoch has the same; otherwise one by one, those of
-  /// the first epoch.
+  /// With `holds_out`, points are validated in batches and are the same in every epoch; otherwise they are validated
+  /// one by one, with the values of the first epoch.
   explicit LineWorkload(bool holds_out = false);
   const data::Source& source() const override { return source_; }
   std::vector<FieldUse> field_uses() const override { return {FieldUse::kRaw, FieldUse::kRaw}; }
@@ -47,19 +47,19 @@ class LineWorkload : public Workload {
 
   PointSource& points() { return source_; }
 
-  /// Batches above so many samples find no memory; 0: any does.
+  /// Batches with more samples fail for lack of memory; 0: no limit.
   std::int64_t most_samples = 0;
   /// Size of the noise in the loss, from torch's generator.
   double noise = 1e-3;
-  /// How many points are validated one by one.
+  /// Number of points that are validated one by one.
   std::int64_t most_validated = 12;
-  /// Every sample that metric_sums_of() was asked for, in order.
+  /// The samples passed to metric_sums_of(), in order.
   std::vector<std::int64_t> validated;
-  /// Hands the engine gradients instead of a graph.
+  /// Provides gradients itself instead of a graph.
   bool without_graph = false;
-  /// Every loss that was computed, in order.
+  /// Every computed loss, in order.
   std::vector<double> losses;
-  /// Of every batch that metric_sums() saw.
+  /// Sizes of the batches passed to metric_sums().
   std::vector<std::int64_t> batch_sizes;
 
  private:
