@@ -21,7 +21,7 @@ constexpr std::array<char, 8> kMagic = {'\x89', 'U', 'N', 'I', 'D', 'L', 'E', '\
 constexpr std::size_t kMaxRank = 32;
 constexpr std::size_t kMaxTensors = 4096;
 constexpr std::size_t kMaxName = 1024;
-constexpr std::array<std::string_view, 2> kNames = {"unidle:name", "unidle:bytes name"};  // of arrays
+constexpr std::array<std::string_view, 2> kNames = {"unidle:name", "unidle:bytes name"};  // reserved array names
 
 struct Header {
   std::array<char, 8> magic;
@@ -146,7 +146,7 @@ EncodedBlob encode_blob(const Key& key, std::span<const TensorView> tensors) {
 
 namespace {
 
-/// Reads the table of a blob whose header and checksum were found good; still trusts nothing in it.
+/// Reads the table of a blob with a valid header and checksum, and still validates every value.
 class TableReader {
  public:
   TableReader(std::span<const std::byte> file, const Header& header)
@@ -216,7 +216,7 @@ ParsedBlob parse_blob(std::span<const std::byte> bytes, const Key& key) {
   }
   std::uint32_t sum = crc32(0, bytes.first(kBeforeChecksum));
   sum = crc32(sum, bytes.subspan(kAfterChecksum));
-  // The magic, the version, the checksum and its meaning stay as they are in every version.
+  // The magic, the version and the checksum are the same in every version of the format.
   if (sum != header.checksum) {
     return damaged_blob("has another checksum than its header says");
   }

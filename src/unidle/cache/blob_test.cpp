@@ -108,7 +108,7 @@ TEST(Blob, IsNotTakenForAnotherKeys) {
   EXPECT_EQ(parse_blob(blob_of(key_number(1), numbered(1)), key_number(2)).state, BlobState::kDamaged);
 }
 
-/// Puts a value into the blob and gives it the right checksum.
+/// Overwrites a value in the blob and corrects the checksum.
 template <typename T>
 std::vector<std::byte> forged(std::vector<std::byte> bytes, std::size_t at, T value) {
   std::memcpy(bytes.data() + at, &value, sizeof value);
@@ -127,7 +127,7 @@ TEST(Blob, AVersionToComeIsNotCalledDamaged) {
 TEST(Blob, ARightChecksumMakesNoWrongTableGood) {
   const Key key = key_number(1);
   const std::vector<std::byte> good = blob_of(key, numbered(1));
-  ASSERT_EQ(parse_blob(forged<std::uint16_t>(good, 64, 6), key).state, BlobState::kGood);  // as it was: "values"
+  ASSERT_EQ(parse_blob(forged<std::uint16_t>(good, 64, 6), key).state, BlobState::kGood);  // unchanged: "values"
   EXPECT_EQ(parse_blob(forged<std::uint64_t>(good, 16, 1 << 30), key).state, BlobState::kDamaged);     // file_bytes
   EXPECT_EQ(parse_blob(forged<std::uint32_t>(good, 24, 3), key).state, BlobState::kDamaged);           // tensors
   EXPECT_EQ(parse_blob(forged<std::uint32_t>(good, 24, 1), key).state, BlobState::kDamaged);           // tensors

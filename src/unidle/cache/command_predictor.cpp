@@ -34,7 +34,7 @@ Command as_command(const CommandOptions& options) {
 
 void make_nonblocking(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
 
-/// Writing to a program that has ended must not end us; SIGPIPE is blocked for this thread meanwhile, and taken back.
+/// Writing to a program that has ended must not kill us: blocks SIGPIPE for this thread and discards a pending one.
 class WithoutBrokenPipes {
  public:
   WithoutBrokenPipes() {
@@ -86,7 +86,7 @@ CommandPredictor::~CommandPredictor() {
   const std::string last = protocol::bye();
   [[maybe_unused]] const ssize_t put = ::write(child_.in(), last.data(), last.size());
   child_.close_in();
-  // It has a moment to end by itself; then the destructor of the child ends the whole group.
+  // Gives it a moment to end; then the child's destructor ends the whole group.
   const std::int64_t deadline = system_clock().now_ns() + kNsPerSecond / 2;
   while (!failed_ && !child_.poll() && system_clock().now_ns() < deadline) {
     ::poll(nullptr, 0, 2);
@@ -113,7 +113,7 @@ void CommandPredictor::read_errors() {
 }
 
 void CommandPredictor::read_output() {
-  constexpr int kMost = 64;  // one that never stops writing must not keep us here
+  constexpr int kMost = 64;  // bounds the loop when a program never stops writing
   std::array<char, 64 * 1024> buffer;
   for (int i = 0; i < kMost && !output_ended_; ++i) {
     const ssize_t got = ::read(child_.out(), buffer.data(), buffer.size());
@@ -126,9 +126,9 @@ void CommandPredictor::read_output() {
 }
 
 std::optional<ExitStatus> CommandPredictor::end_of_child() {
-  const std::int64_t deadline = system_clock().now_ns() + 10 * kNsPerSecond;  // Python takes a while to end
+  const std::int64_t deadline = system_clock().now_ns() + 10 * kNsPerSecond;  // Python takes a while to exit
   while (!child_.poll() && system_clock().now_ns() < deadline) {
-    ::poll(nullptr, 0, 2);  // it has closed its output, and is about to end
+    ::poll(nullptr, 0, 2);  // it has closed its output and is about to exit
   }
   return child_.poll();
 }
@@ -141,7 +141,7 @@ void CommandPredictor::fail_ended() {
   if (status->signal != 0) {
     fail(fmt::format("it was ended by signal {}", status->signal));
   }
-  // Before it was ready, 2 says that it is called wrongly or lacks something: no new start helps.
+  // Exit code 2 before it was ready means a wrong call or a missing dependency: restarting does not help.
   const bool no_use = status->code == 2 && facts_.identity.empty();
   fail(fmt::format("it ended with exit code {}", status->code), no_use ? ErrorCode::kInput : ErrorCode::kChild);
 }
@@ -183,7 +183,7 @@ protocol::Frame CommandPredictor::exchange(std::string_view message, std::int64_
       if (put > 0) {
         message.remove_prefix(static_cast<std::size_t>(put));
       } else if (put < 0 && errno == EPIPE) {
-        message = {};  // what it wrote before it ended says more
+        message = {};  // its last output explains more
       }
     }
     read_errors();

@@ -1,4 +1,4 @@
-// A predictor that is a program of any language.
+// A predictor that runs as a separate program in any language.
 #pragma once
 
 #include <cstdint>
@@ -16,17 +16,17 @@ namespace unidle::cache {
 
 struct CommandOptions {
   std::vector<std::string> command;
-  nlohmann::json parameters = nlohmann::json::object();  // for its hello
-  std::int64_t start_limit_ns = 300'000'000'000;         // loading a model takes its time
+  nlohmann::json parameters = nlohmann::json::object();  // sent in the hello
+  std::int64_t start_limit_ns = 300'000'000'000;         // loading a model takes time
   std::int64_t batch_limit_ns = 300'000'000'000;
   protocol::Limits limits;
 };
 
-/// Speaks docs/predictor-protocol.md with a child. Its standard error is kept, and its last line is in what is thrown.
+/// Speaks docs/predictor-protocol.md with a child process. Exceptions include the last line of its standard error.
 class CommandPredictor final : public Predictor {
  public:
-  /// Starts the program and waits for it to be ready. Throws kInput when it cannot be started, or
-  /// ends with exit code 2 before it is ready; else as predict().
+  /// Starts the program and waits until it is ready. Throws kInput when it cannot be started, or exits with code 2
+  /// before it is ready; otherwise like predict().
   CommandPredictor(CommandOptions options, std::stop_token stop);
   ~CommandPredictor() override;
 
@@ -47,7 +47,7 @@ class CommandPredictor final : public Predictor {
   protocol::FrameReader reader_;
   bool output_ended_ = false;
   bool errors_ended_ = false;
-  bool failed_ = false;  // it is not worth waiting for
+  bool failed_ = false;  // do not wait for it any more
   std::string last_words_;
   PredictorFacts facts_;
   std::uint64_t batches_ = 0;

@@ -1,4 +1,4 @@
-// What a reader of the cache holds.
+// An entry as its readers hold it.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace unidle::cache {
 
-/// Where the bytes of an entry lie.
+/// Owns the memory of an entry.
 class Held {
  public:
   virtual ~Held() = default;
@@ -20,26 +20,26 @@ class Held {
   bool stored = false;
 };
 
-/// The arrays of one key. They are mapped from the file, not copied, and stay valid and unchanged for as long as a copy
-/// of the Entry lives: eviction passes it over, and a new entry of the same key is another file. Copying is cheap.
-/// Thread-safe to read and to copy.
+/// The arrays of one key, mapped from the file without a copy. They stay valid and unchanged while a copy of the Entry
+/// lives: eviction skips it, and a new entry of the key is another file. Copying is cheap. Thread-safe to read and to
+/// copy.
 class Entry {
  public:
   Entry() = default;
   explicit Entry(std::shared_ptr<const Held> held) : held_(std::move(held)) {}
-  /// Arrays in memory, which hold no file; `stored`: they are in the cache as well.
+  /// Wraps arrays in memory, without a file; `stored`: they are in the cache as well.
   static Entry of(std::vector<Tensor> tensors, bool stored);
 
   std::span<const TensorView> tensors() const {
     return held_ ? std::span(held_->tensors) : std::span<const TensorView>();
   }
-  /// Null when there is none of that name.
+  /// Null when there is no array of that name.
   const TensorView* find(std::string_view name) const;
-  /// Of the file, or of the arrays in memory.
+  /// Size of the file, or of the arrays in memory.
   std::uint64_t bytes() const { return held_ ? held_->bytes : 0; }
-  /// It is in the cache. False for what could not be stored (a full disk, no room).
+  /// True when it is in the cache. False when it could not be stored (disk full, no room).
   bool stored() const { return held_ && held_->stored; }
-  /// No copy of it is held elsewhere.
+  /// True when no other copy exists.
   bool sole_owner() const { return held_.use_count() == 1; }
 
  private:

@@ -10,15 +10,15 @@ namespace unidle::cache {
 
 namespace {
 
-/// Inputs without a feature that are remembered; beyond that they are computed again.
+/// Number of failed inputs that are remembered; others are computed again.
 constexpr std::size_t kMostRefused = 1 << 16;
 
-/// How often a stop is looked for.
+/// How often a stop request is checked.
 constexpr std::chrono::milliseconds kLook(20);
 
 Feature failure_of(PoolOutcome outcome) { return {{}, outcome.kind, std::move(outcome.reason)}; }
 
-/// What was promised; kCancelled on a stop.
+/// Waits for a promised feature; kCancelled on a stop.
 Feature wait_for(const std::shared_future<Feature>& pending, std::stop_token stop) {
   while (stop.stop_possible() && pending.wait_for(kLook) != std::future_status::ready) {
     if (stop.stop_requested()) {
@@ -43,7 +43,7 @@ Key Features::key(std::string_view input) const {
   return key_of({input, facts_.identity, facts_.version, options_.parameters, options_.layout});
 }
 
-/// One that is being computed here: nobody else may, until it is stored.
+/// A computation in this process; nobody else may compute the key until it is stored.
 struct Features::Computing {
   std::optional<Claim> claim;
   std::shared_ptr<std::promise<Feature>> promise;
@@ -59,7 +59,7 @@ void Features::finish(Computing& computing, Feature feature) {
     }
     pending_.erase(key);
   }
-  // The claim is given back before the promise is kept: whoever waited may claim the key at once.
+  // Release the claim before fulfilling the promise: a waiter may claim the key at once.
   computing.claim.reset();
   computing.promise->set_value(std::move(feature));
 }
@@ -77,7 +77,7 @@ PredictorPool::Done Features::when_done(Claim claim, std::shared_ptr<std::promis
                         stores_ = stored;
                         finish(*computing, {Entry::of(std::move(tensors), stored), {}, {}});
                       });
-    } catch (const std::exception& error) {  // tensors that are no entry
+    } catch (const std::exception& error) {  // invalid tensors
       finish(*computing, {{}, PoolOutcome::Kind::kRefused, error.what()});
     }
   };
@@ -98,7 +98,7 @@ Features::Answer Features::ask(const Key& key, const std::string& input, bool wa
   if (!claim) {
     return {Asked::kElsewhere, {}, {}};
   }
-  if (auto entry = store_.get(key)) {  // somebody else was at it when we looked first
+  if (auto entry = store_.get(key)) {  // stored by somebody else since the first look
     return {Asked::kThere, {std::move(*entry), {}, {}}, {}};
   }
   auto promise = std::make_shared<std::promise<Feature>>();
@@ -123,7 +123,7 @@ Feature Features::wait_elsewhere(const Key& key, const std::string& input, std::
         continue;
       }
     } else {
-      store_.claim(key);  // waits until whoever has it is done, or has ended
+      store_.claim(key);  // waits until the holder is done or has ended
     }
     Answer answer = ask(key, input, true);
     if (answer.asked == Asked::kThere) {
@@ -146,13 +146,13 @@ std::vector<Feature> Features::get(std::span<const std::string> inputs) {
     keys.push_back(key(input));
     answers.push_back(ask(keys.back(), input, true));
   }
-  // First all that is under way here; only then what others compute, while we hold no claim that they may wait for.
+  // First everything computed here; only then wait for other processes, while we hold no claim that they may wait for.
   std::vector<Feature> features(inputs.size());
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     if (answers[i].asked == Asked::kPending) {
       features[i] = answers[i].pending.get();
       if (features[i].kind == PoolOutcome::Kind::kCancelled) {
-        answers[i].asked = Asked::kElsewhere;  // of a prefetch that found the pool full
+        answers[i].asked = Asked::kElsewhere;  // from a prefetch that found the pool full
       }
     } else if (answers[i].asked == Asked::kThere) {
       features[i] = std::move(answers[i].feature);
@@ -170,7 +170,7 @@ Feature Features::get(const std::string& input) { return std::move(get(std::span
 
 std::size_t Features::prefetch(std::span<const std::string> inputs) {
   if (!stores_) {
-    return 0;  // what is not kept would be computed again when it is asked for
+    return 0;  // unstored results would be computed again on request
   }
   for (std::size_t i = 0; i < inputs.size(); ++i) {
     const Key wanted = key(inputs[i]);
@@ -184,7 +184,7 @@ std::size_t Features::prefetch(std::span<const std::string> inputs) {
 Warmed Features::warm(std::span<const std::string> inputs, std::stop_token stop,
                       const std::function<void(std::uint64_t done)>& progress,
                       const std::function<void(const std::string& input, const Feature& why)>& failed) {
-  // As many at once as the pool takes in; the rest of the inputs costs no memory.
+  // As many at once as the pool accepts; the remaining inputs use no memory.
   const std::size_t at_once = std::max<std::size_t>(options_.pool.most_items, 1);
   Warmed warmed;
   for (std::size_t begin = 0; begin < inputs.size() && !stop.stop_requested(); begin += at_once) {

@@ -1,4 +1,4 @@
-// Lists of inputs that are to be computed ahead.
+// Reads lists of inputs to compute ahead.
 #pragma once
 
 #include <filesystem>
@@ -8,11 +8,11 @@
 
 namespace unidle::cache {
 
-/// The inputs of a text, each once, in their order: one a line, without blank lines and blanks at the ends; or, when
-/// the first line that is not blank begins with '>', the sequences of a FASTA file.
+/// The distinct inputs of a text in order: one per line, without surrounding blanks and blank lines; or, when the first
+/// non-blank line begins with '>', the sequences of a FASTA file.
 std::vector<std::string> inputs_of(std::string_view text);
 
-/// Those of a file. Throws kInput when it cannot be read, or has none.
+/// The inputs of a file. Throws kInput when it is unreadable or has no inputs.
 std::vector<std::string> read_inputs(const std::filesystem::path& path);
 
 }  // namespace unidle::cache

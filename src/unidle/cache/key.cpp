@@ -11,7 +11,7 @@ namespace unidle::cache {
 
 namespace {
 
-/// Looking the algorithm up takes longer than hashing a short name.
+/// Cached: looking the algorithm up takes longer than hashing a short name.
 const EVP_MD* sha256() {
   static const EVP_MD* const kAlgorithm = EVP_MD_fetch(nullptr, "SHA256", nullptr);
   return kAlgorithm;

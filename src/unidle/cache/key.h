@@ -1,4 +1,4 @@
-// What names an entry: the SHA-256 of all that its content depends on.
+// The key of an entry: the SHA-256 of everything its content depends on.
 #pragma once
 
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace unidle::cache {
 
-/// 32 bytes, evenly spread: any of them may be taken as a hash.
+/// 32 uniformly distributed bytes: any of them may serve as a hash.
 struct Key {
   std::array<std::uint8_t, 32> bytes{};
 
@@ -25,15 +25,15 @@ struct Key {
   }
   /// 64 lower-case hexadecimal digits.
   std::string hex() const;
-  /// Nothing unless `text` is exactly that.
+  /// Returns nothing unless `text` is exactly that.
   static std::optional<Key> from_hex(std::string_view text);
 };
 
-/// Of these bytes alone, as sha256sum gives it. Throws kMissing where this machine's OpenSSL has none.
+/// The SHA-256 of these bytes, as sha256sum prints it. Throws kMissing when OpenSSL lacks it.
 Key sha256_of(std::string_view bytes);
 
-/// Collects the parts of a key. Each part has a name and a kind, and its length is hashed before it, so that no two
-/// lists of parts give the same bytes. The order of the parts counts. Not thread-safe; finish() once.
+/// Builds a key from parts. Name, kind and length of each part are hashed too, so that different lists of parts never
+/// give the same bytes. The order of parts matters. Not thread-safe; call finish() once.
 class KeyBuilder {
  public:
   KeyBuilder();
@@ -44,7 +44,7 @@ class KeyBuilder {
   KeyBuilder& text(std::string_view name, std::string_view value);
   KeyBuilder& bytes(std::string_view name, std::string_view value);
   KeyBuilder& integer(std::string_view name, std::int64_t value);
-  /// By its bits: 0.0 and -0.0 differ, and every NaN is the same.
+  /// By its bits: 0.0 and -0.0 differ, all NaNs are equal.
   KeyBuilder& real(std::string_view name, double value);
   Key finish();
 
@@ -54,8 +54,8 @@ class KeyBuilder {
   void* context_;  // EVP_MD_CTX
 };
 
-/// The key of what a predictor makes of an input. `parameters` in canonical form: JSON with sorted keys and no blanks.
-/// `layout` names what the entry's tensors are (dtype and order of axes), for predictors that can give several.
+/// The key of a predictor's result for an input. `parameters` in canonical form: JSON with sorted keys and no blanks.
+/// `layout` names the tensors of the entry (dtype and order of axes), for predictors with several layouts.
 struct FeatureKey {
   std::string_view input;
   std::string_view identity;
@@ -65,9 +65,9 @@ struct FeatureKey {
 };
 Key key_of(const FeatureKey& parts);
 
-/// The key of a name that a user gave.
+/// The key of a user-given name.
 Key key_of_name(std::string_view name);
-/// The key of a name of any bytes: never that of a text.
+/// The key of a name of arbitrary bytes; never equals that of a text.
 Key key_of_bytes_name(std::string_view name);
 
 }  // namespace unidle::cache

@@ -10,10 +10,10 @@ namespace unidle::cache {
 
 namespace {
 
-/// It is not the inputs: halving finds one that brings a worker down within fewer.
+/// More faults than this are not caused by single inputs: bisection needs fewer to find one that crashes a worker.
 constexpr int kMostFaults = 24;
-/// While nothing has been computed yet, so many inputs are tried alone; when all fail, it is not the inputs. Of a
-/// predictor that can do half of them, one in 32 is given up so.
+/// Before the first success, this many inputs are tried alone; when all fail, the predictor is at fault. A predictor
+/// that fails for half of its inputs is given up wrongly in one case of 32.
 constexpr int kFirstInputs = 5;
 
 }  // namespace
@@ -109,8 +109,8 @@ void PredictorPool::finish(Item& item, PoolOutcome outcome) {
   changed_.notify_all();
 }
 
-/// The input that has waited longest, and those nearest to it in length, as many as the budget allows and no more than
-/// one worker's part of all that wait: the others would idle, and who asked wait for what nobody asked for.
+/// The input that has waited longest and those nearest to it in length, up to the budget and at most one worker's share
+/// of the waiting inputs: otherwise the other workers would idle, and callers would wait for inputs nobody asked for.
 PredictorPool::Batch PredictorPool::gather() {
   const std::size_t part = (waiting_.size() + options_.workers - 1) / options_.workers;
   const std::size_t most = std::min(options_.items_per_batch, part);
@@ -152,7 +152,7 @@ PredictorPool::Batch PredictorPool::take(std::stop_token stop) {
   if (stop.stop_requested()) {
     return {};
   }
-  const bool untried_first = counts_.batches == 0 && !waiting_.empty();  // so that a failing predictor is known soon
+  const bool untried_first = counts_.batches == 0 && !waiting_.empty();  // so that a broken predictor is noticed early
   if (!again_.empty() && !(untried_first && again_.front().front().falls > 0)) {
     Batch batch = std::move(again_.front());
     again_.pop_front();
@@ -183,7 +183,8 @@ std::unique_ptr<Predictor> PredictorPool::start(std::stop_token stop, int& faile
       if (stop.stop_requested()) {
         break;
       }
-      if (++failed_starts >= options_.starts || error.code() == ErrorCode::kInput) {  // there is no such program
+      if (++failed_starts >= options_.starts ||
+          error.code() == ErrorCode::kInput) {  // kInput: the program does not exist
         worker_is_lost(error.what(), error.code());
         return nullptr;
       }
@@ -293,7 +294,7 @@ void PredictorPool::compute(std::unique_ptr<Predictor>& predictor, Batch batch, 
   }
 }
 
-/// The first of a batch, before anything else is computed, and then the rest.
+/// Computes the first input of a batch before anything else, then the rest.
 void PredictorPool::try_alone(Batch batch) {
   const auto count = std::min<std::size_t>(batch.size(), kFirstInputs);
   const auto rest = batch.begin() + static_cast<std::ptrdiff_t>(count);

@@ -20,17 +20,17 @@ using ::testing::HasSubstr;
 using testing::ScratchCache;
 using Kind = PoolOutcome::Kind;
 
-/// What the fake predictors of a test do and have seen.
+/// What a test's fake predictors do, and what they have seen.
 struct Script {
   std::mutex mutex;
   std::vector<std::vector<std::string>> batches;
   std::multiset<std::string> computed;
-  std::set<std::string> deadly;   // bring the worker down
+  std::set<std::string> deadly;   // crash the worker
   std::set<std::string> refused;  // get an error
   std::atomic<int> starts{0};
   std::atomic<int> failing_starts{0};
   std::atomic<bool> always_down{false};
-  std::atomic<bool> open{true};  // predict() waits until it is
+  std::atomic<bool> open{true};  // predict() waits for it
   PredictorFacts facts{"fake", "1"};
 };
 
@@ -77,7 +77,7 @@ class PoolTest : public ScratchCache {
     PoolOptions options;
     options.make = [this](std::stop_token) { return std::make_unique<ScriptedPredictor>(script_); };
     options.workers = workers;
-    options.clock = &clock_;  // its pauses take no time
+    options.clock = &clock_;  // pauses take no time
     return options;
   }
   FeatureOptions feature_options(unsigned workers = 1) {
@@ -101,7 +101,7 @@ class PoolTest : public ScratchCache {
   Script script_;
 };
 
-/// What becomes of all the inputs. `all_are_in` is called before the first outcome is waited for.
+/// The outcomes of all inputs. `all_are_in` is called before waiting for the first outcome.
 std::vector<PoolOutcome> outcomes_of(
     PredictorPool& pool, const std::vector<std::string>& inputs, const std::function<void()>& all_are_in = [] {}) {
   std::vector<std::promise<PoolOutcome>> promises(inputs.size());
@@ -216,7 +216,7 @@ TEST_F(PoolTest, AWorkerThatFailsWhateverItGetsIsGivenUp) {
   const auto outcomes = outcomes_of(pool, sequences(500), [&] { script_.open = true; });
   EXPECT_THAT(outcomes, Each(::testing::Field(&PoolOutcome::kind, Kind::kNoWorkers)));
   EXPECT_GE(script_.starts, 5);  // for five inputs alone
-  EXPECT_LE(script_.starts, 7);  // and for one batch, or two: the first may be gathered before all are in
+  EXPECT_LE(script_.starts, 7);  // and for one batch, or two: the first may be gathered before all inputs are in
   EXPECT_EQ(clock_.now_ns(), before_ns);
 }
 
@@ -339,7 +339,7 @@ TEST_F(PoolTest, ThreadsThatAskForTheSameFeaturesComputeEachOnce) {
 TEST_F(PoolTest, TwoOwnersOfOneCacheWaitForEachOther) {
   const std::vector<std::string> inputs = sequences(100);
   Store one(options());
-  Store other(options());  // as another process
+  Store other(options());  // stands for another process
   Features first(one, feature_options());
   Features second(other, feature_options());
   script_.open = false;

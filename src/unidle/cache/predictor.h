@@ -1,4 +1,4 @@
-// What computes the entries that are missing.
+// The interface of predictors, which compute missing entries.
 #pragma once
 
 #include <functional>
@@ -13,26 +13,26 @@
 
 namespace unidle::cache {
 
-/// What becomes part of the keys: another identity or version gives other entries.
+/// Part of the keys: another identity or version gives other entries.
 struct PredictorFacts {
   std::string identity;
   std::string version;
   bool operator==(const PredictorFacts&) const = default;
 };
 
-/// Of one input. `error` is empty when there are tensors; otherwise it says in words what is wrong with the input.
+/// The result for one input. If `error` is not empty, it says what is wrong with the input.
 struct Prediction {
   std::vector<Tensor> tensors;
   std::string error;
 };
 
-/// One worker; used by one thread at a time.
+/// One worker. Not thread-safe.
 class Predictor {
  public:
   virtual ~Predictor() = default;
   virtual const PredictorFacts& facts() const = 0;
-  /// One prediction an input, in their order. Throws kChild when the worker failed as a whole, whatever the input: it
-  /// died, did not answer in time, or answered what is no answer. It is of no use then. Throws kCancelled on a stop.
+  /// Returns one prediction per input, in order. Throws kChild when the worker as a whole failed: it died, timed out,
+  /// or sent an invalid answer; it is unusable then. Throws kCancelled on a stop.
   virtual std::vector<Prediction> predict(std::span<const std::string> inputs, std::stop_token stop) = 0;
 };
 

@@ -1,4 +1,4 @@
-// What several processes at one cache do, and what is left when some of them are killed.
+// Several processes that share a cache, and what remains when some of them are killed.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -38,7 +38,7 @@ class Shared {
   std::atomic<T>* values_;
 };
 
-/// Runs `work` in a child; it exits with 0 when that says so.
+/// Runs `work` in a child, which exits with 0 when it returns true.
 pid_t in_child(const std::function<bool()>& work) {
   const pid_t pid = ::fork();
   if (pid == 0) {
@@ -59,7 +59,7 @@ int status_of_child(pid_t pid) {
   return status;
 }
 
-/// Waits for a step of the other side that is sure to come.
+/// Waits for a step of the other side that is certain to happen.
 void until(const std::function<bool()>& done) {
   while (!done()) {
     std::this_thread::yield();
@@ -230,7 +230,7 @@ TEST_F(ProcessesTest, KillsWhileEvictingLeaveNoBlobThatTheIndexDoesNotKnow) {
       ::kill(child, SIGKILL);
       EXPECT_TRUE(WIFSIGNALED(status_of_child(child)));
     }
-    // A row may lack its blob, so the sum of the rows is an upper bound of what is there.
+    // A row may lack its blob, so the sum of the rows is an upper bound.
     std::uint64_t on_disk = 0;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(folder() / "v1/blobs")) {
       on_disk += entry.is_regular_file() ? entry.file_size() : 0;
@@ -253,13 +253,13 @@ TEST_F(ProcessesTest, ReadersAreServedRightWhileOthersPrune) {
   cold.hot_entries = 0;
   cold.hot_bytes = 0;
   Store store(cold);
-  std::deque<std::pair<std::uint64_t, Entry>> held;  // as a training holds the batches that it works on
+  std::deque<std::pair<std::uint64_t, Entry>> held;  // like training, which holds the batches it works on
   for (std::uint64_t i = 0; i < 2000; ++i) {
     const std::uint64_t number = i * 7 % 50;
     held.emplace_back(number, store.get_or_compute(key_number(number), [&] { return numbered(number); }));
     ASSERT_TRUE(is_numbered(held.back().second, number));
     if (const auto found = store.get(key_number(number))) {
-      held.emplace_back(number, *found);  // of the file
+      held.emplace_back(number, *found);  // backed by the file
     }
     while (held.size() > 20) {
       ASSERT_TRUE(is_numbered(held.front().second, held.front().first)) << "it was changed while it was held";

@@ -24,13 +24,13 @@ static_assert(sizeof(FrameHead) == 16);
 
 [[noreturn]] void refuse_frame(std::string why) { throw Error(ErrorCode::kInput, "predictor", std::move(why)); }
 
-/// A whole number from 0; nothing for all else.
+/// A non-negative whole number; nothing for anything else.
 std::optional<std::uint64_t> count_of(const nlohmann::json& value) {
   const bool good = value.is_number_unsigned() || (value.is_number_integer() && value.get<std::int64_t>() >= 0);
   return good ? std::optional(value.get<std::uint64_t>()) : std::nullopt;
 }
 
-/// The extents of a tensor; refuses what is no list of whole numbers.
+/// The extents of a tensor; throws unless they are a list of whole numbers.
 std::vector<std::uint64_t> read_shape(const nlohmann::json& tensor) {
   const auto found = tensor.find("shape");
   if (found == tensor.end() || !found->is_array() || found->size() > 32) {

@@ -1,4 +1,4 @@
-// The protocol of predictors: its bytes, and programs that keep to it and that do not.
+// The predictor protocol: its bytes, and programs that follow or violate it.
 #include "unidle/cache/protocol.h"
 
 #include <gmock/gmock.h>
@@ -121,7 +121,7 @@ TEST(Protocol, AProgramTakesOnlyWholeQuestions) {
   }
 }
 
-/// What docs/predictor-protocol.md asks of a program, and whatever else `extra` makes it do.
+/// A program as docs/predictor-protocol.md requires, plus whatever `extra` adds.
 constexpr const char* kProgram = R"python(
 import json, os, struct, sys, time
 source, sink = sys.stdin.buffer, sys.stdout.buffer
@@ -177,7 +177,7 @@ class CommandPredictorTest : public ::testing::Test {
     options.batch_limit_ns = 20'000'000'000;
     return options;
   }
-  /// The message of the failure of a batch; empty when there is none.
+  /// The error message of a batch; empty when it succeeds.
   std::string failure_of(const CommandOptions& options) {
     try {
       CommandPredictor predictor(options, {});
@@ -213,7 +213,7 @@ TEST_F(CommandPredictorTest, SaysWhatAProgramDidWrong) {
   EXPECT_THAT(failure_of(options("dies-at-start")), HasSubstr("no weights here"));
   EXPECT_THAT(failure_of(options("prints")), HasSubstr("standard output"));
   EXPECT_THAT(failure_of(options("other-protocol")), HasSubstr("another version"));
-  EXPECT_THAT(failure_of(options("talks")),  // which of the two depends on who is faster
+  EXPECT_THAT(failure_of(options("talks")),  // which of the two depends on timing
               AnyOf(HasSubstr("before it had been asked"), HasSubstr("has not 2 items")));
   EXPECT_THAT(failure_of(options("dies")), HasSubstr("signal 9"));
   EXPECT_THAT(failure_of(options("exits")), HasSubstr("cannot go on"));
@@ -249,7 +249,7 @@ TEST_F(CommandPredictorTest, AStopIsHeeded) {
   }
 }
 
-/// No new start helps there.
+/// A restart does not help.
 TEST_F(CommandPredictorTest, AProgramThatIsNotThereOrCannotBeReadyIsBadInput) {
   CommandOptions none;
   none.command = {"no-such-program-here"};

@@ -26,7 +26,7 @@ void write_all(int out, std::string_view bytes) {
   }
 }
 
-/// Nothing when the input ends between two frames.
+/// Returns nothing when the input ends between two frames.
 std::optional<protocol::Frame> read_frame(int in, protocol::FrameReader& reader) {
   std::array<char, 64 * 1024> buffer;
   for (;;) {

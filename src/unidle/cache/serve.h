@@ -1,4 +1,4 @@
-// The other end of CommandPredictor: a predictor as a program.
+// The program's side of CommandPredictor: serves a predictor.
 #pragma once
 
 #include <functional>
@@ -10,8 +10,8 @@
 namespace unidle::cache {
 
 /// Speaks docs/predictor-protocol.md: questions on `in`, answers on `out`, both blocking. `make` gets the parameters of
-/// the hello. Returns after the bye, and when the input ends between two questions. Throws what `make` and the
-/// predictor throw, kInput for what is no protocol, and kIo when nobody reads the answers or half a question came.
+/// the hello. Returns after the bye, or when the input ends between two questions. Throws the exceptions of `make` and
+/// the predictor, kInput for invalid messages, and kIo when nobody reads the answers or a question is truncated.
 void serve(int in, int out, const std::function<std::unique_ptr<Predictor>(const nlohmann::json& parameters)>& make);
 
 }  // namespace unidle::cache

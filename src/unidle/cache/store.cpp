@@ -11,8 +11,8 @@ namespace unidle::cache {
 
 namespace {
 
-/// What a parent had open is not closed by its child: not the database, whose locks are the parent's, and not what a
-/// thread may have been in the middle of that the child does not have.
+/// Leaks a parent's state in its child: closing the database would drop the parent's locks, and a thread that does not
+/// exist in the child may have been using it.
 void abandon(std::shared_ptr<detail::State> state) {
   static auto* const kAbandoned = new std::vector<std::shared_ptr<detail::State>>;
   kAbandoned->push_back(std::move(state));
@@ -51,7 +51,7 @@ std::shared_ptr<detail::State> Store::state() {
     if (generation_ != detail::fork_generation()) {
       abandon(std::move(state_));
       Options options = options_;
-      options.max_bytes.reset();  // what the cache has now
+      options.max_bytes.reset();  // keep the cache's current bound
       state_ = std::make_shared<detail::State>(options);
       generation_.store(detail::fork_generation(), std::memory_order_release);
     }
@@ -83,7 +83,7 @@ Store::Got Store::try_put_many(std::span<const NewEntry> entries) {
   std::vector<detail::Incoming> incoming;
   for (const NewEntry& entry : entries.first(std::min(entries.size(), detail::State::kMostTogether))) {
     incoming.emplace_back(entry.key, entry.tensors);
-    auto claim = try_claim(entry.key);  // not of a key that comes again: we have it
+    auto claim = try_claim(entry.key);  // fails for a repeated key, which we hold
     if (!claim) {
       incoming.pop_back();
       break;
@@ -94,7 +94,7 @@ Store::Got Store::try_put_many(std::span<const NewEntry> entries) {
   for (std::size_t begin = 0; begin < incoming.size();) {
     const std::size_t end = begin + claims[begin]->state_->store(std::span(incoming).subspan(begin));
     for (; begin < end; ++begin) {
-      claims[begin].reset();  // those that are stored may be evicted for those that come
+      claims[begin].reset();  // stored entries may be evicted for later ones
     }
   }
   for (const detail::Incoming& entry : incoming) {
@@ -109,7 +109,7 @@ std::size_t Store::put_many(std::span<const NewEntry> entries) {
     const Got got = try_put_many(entries);
     stored += got.stored;
     entries = entries.subspan(got.through);
-    if (got.through == 0) {  // wait for the other one while we have no claim that it may wait for
+    if (got.through == 0) {  // wait for the other process while we hold no claim it may wait for
       stored += put(claim(entries.front().key), entries.front().tensors) ? 1 : 0;
       entries = entries.subspan(1);
     }

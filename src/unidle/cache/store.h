@@ -26,33 +26,32 @@ class PutQueue;
 class State;
 }  // namespace detail
 
-/// What a put promises when it returns.
+/// The guarantee when put() returns.
 enum class Durability {
-  kPower,    // the entry is there after a power failure
-  kProcess,  // it is there after any process was killed; after a power failure it may be missing, but never wrong
+  kPower,    // the entry survives a power failure
+  kProcess,  // survives killed processes; after a power failure it may be missing, but never wrong
 };
 
 struct Options {
   std::filesystem::path path;
-  /// The most that the blobs may take together. Kept with the cache; when it is not given, what was given last holds,
-  /// and a new cache has no bound.
+  /// Maximum total size of the blobs, stored with the cache. By default the last given value applies; a new cache has
+  /// none.
   std::optional<std::uint64_t> max_bytes;
   Durability durability = Durability::kPower;
-  /// False: the cache must be there.
+  /// False: the cache must exist.
   bool create = true;
-  /// Nothing of it is changed, and it must be there.
+  /// Changes nothing; the cache must exist.
   bool read_only = false;
-  /// Memory for entries that this process keeps mapped; with a bound, at most a sixteenth of it.
+  /// Bytes of entries that this process keeps mapped; at most a sixteenth of the cache's bound.
   std::uint64_t hot_bytes = 256 << 20;
   std::size_t hot_entries = 16384;
-  Disk* disk = nullptr;    // the real one
-  Clock* clock = nullptr;  // the real one
-  /// Told once of each kind of trouble that it goes on in spite of; a line on stderr by default.
+  Disk* disk = nullptr;    // null: the real disk
+  Clock* clock = nullptr;  // null: the system clock
+  /// Reports each kind of tolerated problem once; by default a line on stderr.
   std::function<void(std::string_view)> tell;
 };
 
-/// The right to compute the entry of one key. Nobody else has it, in whatever process, until this is destroyed or its
-/// process ends.
+/// The right to compute the entry of one key. Exclusive across processes until destroyed or the process ends.
 class Claim {
  public:
   Claim(std::shared_ptr<detail::State> state, const Key& key);
@@ -69,105 +68,105 @@ class Claim {
   std::uint64_t generation_;  // a forked child has no claims
 };
 
-/// An entry that is to be stored.
+/// An entry to be stored.
 struct NewEntry {
   Key key;
-  std::vector<TensorView> tensors;  // of arrays that lie elsewhere
+  std::vector<TensorView> tensors;  // views of arrays owned elsewhere
 };
 
 struct Statistics {
   std::uint64_t entries = 0;
   std::uint64_t bytes = 0;
   std::optional<std::uint64_t> max_bytes;
-  std::uint64_t named = 0;  // entries that keep a name (blob.h)
+  std::uint64_t named = 0;  // entries that contain their name (blob.h)
 };
 
 struct Verified {
   std::uint64_t checked = 0;
   std::uint64_t bytes = 0;
   std::uint64_t damaged = 0;
-  std::uint64_t set_aside = 0;  // of the damaged; the others could not be moved
+  std::uint64_t set_aside = 0;  // damaged ones that were moved away; the others could not be moved
 };
 
 struct Pruned {
   std::uint64_t entries = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t damaged = 0;    // files of damaged/ that were removed
-  std::uint64_t left_over = 0;  // temporary files of processes that were killed, and indexes of earlier versions
+  std::uint64_t damaged = 0;    // files removed from damaged/
+  std::uint64_t left_over = 0;  // temporary files of killed processes, and indexes of earlier versions
 };
 
-/// A cache in a folder. Any number of processes and threads may use it at once. After a fork both sides may go on. What
-/// goes wrong with the disk is told once and costs only the caching: the answer is computed.
+/// A cache in a folder, shared by any number of processes and threads. Both sides may use it after a fork. Disk
+/// problems are reported once and only cost the caching: results are still computed.
 class Store {
  public:
-  /// Throws kUsage when the path is a file or a cache of a later format, kInput when it is to be read only and is none.
+  /// Throws kUsage when the path is a file or a cache of a later format, kInput when it is read-only and not a cache.
   explicit Store(Options options);
   ~Store();
   Store(const Store&) = delete;
   Store& operator=(const Store&) = delete;
 
   std::optional<Entry> get(const Key& key);
-  /// The same for a walk over all entries: it counts as no use, and nothing is kept mapped.
+  /// Like get(), for a walk over all entries: does not count as a use and keeps nothing mapped.
   std::optional<Entry> peek(const Key& key);
   bool contains(const Key& key);
-  /// Stores the entry, in place of what was there. What comes back has the arrays in memory, and says whether they were
+  /// Stores the entry, replacing an existing one. The result has the arrays in memory, and says whether they were
   /// stored.
   Entry put(const Key& key, std::vector<Tensor> tensors);
-  /// Stores them all, each as put() does, with one wait for the disk for many of them; how many were stored. Of entries
-  /// of one key the last stays. Throws kUsage when one is no entry; those before it may be stored.
+  /// Stores all entries like put(), waiting for the disk once for many; returns how many were stored. Of entries with
+  /// the same key the last one stays. Throws kUsage for an invalid entry; earlier ones may be stored.
   std::size_t put_many(std::span<const NewEntry> entries);
-  /// The same for those who must not wait long: stores the first of them, some hundred at most, up to one whose key
-  /// somebody is computing. How many it got through, and of these how many were stored.
+  /// The same for callers that must not wait long: stores only the first entries, about a hundred at most, up to one
+  /// whose key somebody is computing. Returns how many it handled and how many of these were stored.
   struct Got {
     std::size_t through = 0;
     std::size_t stored = 0;
   };
   Got try_put_many(std::span<const NewEntry> entries);
-  /// Removes the entry; readers keep theirs. False when there was none.
+  /// Removes the entry; readers keep theirs. Returns false when there was none.
   bool erase(const Key& key);
 
-  /// The entry; computed by `compute` when there is none. However many ask at once, in whatever processes, one computes
-  /// and the others wait for it. When it fails or its process dies, the next one computes. What `compute` throws goes
-  /// to its caller alone. `compute` must not ask for its own key.
+  /// Returns the entry, computed by `compute` when it is missing. One caller computes, all others wait, across
+  /// processes. When it fails or its process dies, the next one computes. An exception of `compute` reaches its own
+  /// caller only. `compute` must not request its own key.
   Entry get_or_compute(const Key& key, const std::function<std::vector<Tensor>()>& compute);
 
-  /// The parts of that, for those who compute many at a time: to be free of deadlocks, wait for no claim while holding
-  /// one. Nothing when somebody else has it.
+  /// Building blocks of get_or_compute() for callers that compute many entries. To avoid deadlocks, do not wait for a
+  /// claim while holding one. Returns nothing when somebody else holds the claim.
   std::optional<Claim> try_claim(const Key& key);
   Claim claim(const Key& key);
   /// For the holder of the key's claim.
   Entry put(const Claim& claim, std::vector<Tensor> tensors);
-  /// Of arrays that lie elsewhere, without a copy. False when they could not be stored.
+  /// Stores arrays without copying them. Returns false when they could not be stored.
   bool put(const Claim& claim, std::span<const TensorView> tensors);
 
-  /// The parts that a walk over all entries has.
+  /// Number of parts in a walk over all entries.
   static constexpr std::size_t kParts = 256;
-  /// Those of a part, in no order; what others put or erase meanwhile may be among them.
+  /// The keys of a part, unordered; may include concurrent puts and erasures.
   std::vector<Key> keys(std::size_t part);
 
-  /// At once, out of the index: an entry whose file somebody took away, or whose writer was killed before it was there,
-  /// counts until verify() or prune(). Where nothing can be written, by looking at every file.
+  /// Fast, from the index: entries whose file is gone, or whose writer was killed, count until verify() or prune().
+  /// Without write permission it looks at every file.
   Statistics statistics();
-  /// Reads every entry, sets the damaged ones aside, and puts the index right. `progress` gets entries and bytes so
+  /// Reads every entry, sets damaged ones aside, and repairs the index. `progress` receives the entries and bytes so
   /// far.
   Verified verify(std::stop_token stop = {}, const std::function<void(std::uint64_t, std::uint64_t)>& progress = {});
-  /// Evicts until at most `max_bytes` are left (the cache's own bound when not given), and removes what is of no use.
+  /// Evicts down to `max_bytes` (default: the cache's bound), and removes useless files.
   Pruned prune(std::optional<std::uint64_t> max_bytes = std::nullopt);
 
   const std::filesystem::path& path() const { return options_.path; }
-  /// Where the blob of the key is, or would be.
+  /// Path of the key's blob, whether it exists or not.
   std::filesystem::path file_of(const Key& key);
 
  private:
   std::shared_ptr<detail::State> state();
 
   Options options_;
-  std::mutex renewing_;  // taken in children only, so that no fork finds it taken
+  std::mutex renewing_;  // taken in children only, so no fork can happen while it is held
   std::shared_ptr<detail::State> state_;
   std::atomic<std::uint64_t> generation_;
 };
 
-/// $UNIDLE_CACHE when it is set, otherwise "cache" in .unidle.
+/// $UNIDLE_CACHE if set, otherwise "cache" in .unidle.
 std::filesystem::path default_folder();
 
 }  // namespace unidle::cache

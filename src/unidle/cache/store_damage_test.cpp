@@ -116,7 +116,7 @@ TEST_F(DamagedStoreTest, AnyFlippedByteOfTheIndexCostsNoEntry) {
   }
   const fs::path index = index_file();
   const std::string good = read_file(index);
-  const std::size_t step = 151;  // all of them take minutes
+  const std::size_t step = 151;  // testing every byte takes minutes
   for (std::size_t at = 0; at < good.size(); at += step) {
     std::string bad = good;
     bad[at] = static_cast<char>(bad[at] ^ 0x41);
@@ -227,7 +227,7 @@ TEST_F(DamagedStoreTest, TwoVersionsOfTheProgramShareAFolder) {
   for (std::uint64_t number = 0; number < 5; ++number) {
     store.put(key_number(number), numbered(number));
   }
-  // A later version wrote one of the blobs, and has a folder of its own beside ours.
+  // A later version wrote one of the blobs, and has its own folder beside ours.
   std::string bytes = read_file(blob(key_number(1)));
   bytes[8] = 2;
   const std::uint32_t sum =
@@ -248,11 +248,11 @@ TEST_F(DamagedStoreTest, TwoVersionsOfTheProgramShareAFolder) {
   reader.prune();
   EXPECT_EQ(read_file(blob(key_number(1))), bytes) << "it is theirs";
   EXPECT_EQ(reader.statistics().entries, 5U);
-  // The bound is kept by both, so that theirs may be evicted here as any other.
+  // Both versions enforce the bound, so either may evict the other's blobs.
   reader.prune(0);
   EXPECT_FALSE(fs::exists(blob(key_number(1))));
   EXPECT_EQ(read_file(later / "an entry"), "of theirs");
-  // Computed here, it is stored in their blob's place: they read it, too.
+  // The entry is computed here and replaces their blob: they can read it, too.
   std::ofstream(blob(key_number(1)), std::ios::binary) << bytes;
   EXPECT_TRUE(is_numbered(reader.get_or_compute(key_number(1), [] { return numbered(1); }), 1));
   EXPECT_TRUE(is_numbered(*reader.get(key_number(1)), 1));

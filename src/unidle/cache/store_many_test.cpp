@@ -22,7 +22,7 @@ using testing::numbered;
 using testing::ScratchCache;
 using ::testing::SizeIs;
 
-/// Entries with the arrays that they point to.
+/// Entries together with the arrays they point to.
 class Many {
  public:
   Many(std::uint64_t first, std::uint64_t count) {
@@ -42,7 +42,7 @@ class Many {
   std::vector<NewEntry> entries_;
 };
 
-/// A disk that loses power: what was not synced is gone. It keeps the order of what it was asked.
+/// A disk that loses power: unsynced data is lost. Records the order of requests.
 class OrderedDisk final : public Disk {
  public:
   using Disk::write;
@@ -83,7 +83,7 @@ class OrderedDisk final : public Disk {
     }
     return failure;
   }
-  /// How many files and names a power failure would set back now.
+  /// How many files and names a power failure would revert now.
   std::size_t unsynced() const { return unsynced_.size() + new_names_.size(); }
 
   int syncs = 0;
@@ -194,7 +194,7 @@ TEST_F(StoreManyTest, OfAKeyThatComesTwiceTheLastStays) {
 
 TEST_F(StoreManyTest, WaitsForWhoComputesAndHoldsNothingMeanwhile) {
   Store store(options());
-  Store other(options());  // as another process
+  Store other(options());  // stands for another process
   auto claim = other.try_claim(key_number(3));
   ASSERT_TRUE(claim);
   const Many many(0, 6);
@@ -202,7 +202,7 @@ TEST_F(StoreManyTest, WaitsForWhoComputesAndHoldsNothingMeanwhile) {
   EXPECT_EQ(got.through, 3U);
   EXPECT_EQ(got.stored, 3U);
   std::jthread putting([&] { EXPECT_EQ(store.put_many(many), 6U); });
-  // Were the others' claims held while it waits, two that put at once could wait for each other for ever.
+  // If it held the other claims while waiting, two concurrent puts could deadlock.
   for (const std::uint64_t number : {0, 1, 2, 4, 5}) {
     other.claim(key_number(number));
   }
@@ -305,7 +305,7 @@ TEST_F(StoreManyTest, WhereverTheDiskFailsWhatIsSaidToBeStoredIsThere) {
       Options durable = options();
       durable.durability = Durability::kPower;
       durable.disk = &disk;
-      disk.calls -= 1'000'000;  // not while it is opened
+      disk.calls -= 1'000'000;  // not while it is being opened
       Store store(durable);
       disk.calls = 0;
       const std::size_t stored = store.put_many(Many(first, kCount));

@@ -48,7 +48,7 @@ TEST_F(StoreTest, KeepsEntriesForLaterProcesses) {
 
 TEST_F(StoreTest, ANewEntryOfAKeyIsSeenByAllAndTheOldOneStaysWithItsReaders) {
   Store one(options());
-  Store other(options());  // as another process
+  Store other(options());  // stands for another process
   one.put(key_number(1), numbered(1));
   const auto old = other.get(key_number(1));
   one.put(key_number(1), numbered(2));
@@ -173,7 +173,7 @@ TEST_F(StoreTest, EvictionPassesOverWhatAReaderHolds) {
   store.prune(0);
   EXPECT_EQ(store.statistics().entries, 4U);
   held.clear();
-  reader.get(key_number(500));  // notices that it should let go of what it keeps for speed alone
+  reader.get(key_number(500));  // notices the pressure and releases entries kept for speed
   store.prune(0);
   EXPECT_EQ(store.statistics().entries, 0U);
 }
@@ -198,7 +198,7 @@ TEST_F(StoreTest, WhenReadersHoldAllOfItWhatIsNewIsComputedAndNotStored) {
   EXPECT_TRUE(store.put(key_number(10), numbered(10)).stored());
 }
 
-/// At most so many open files for a while.
+/// Limits the number of open files temporarily.
 class FewDescriptors {
  public:
   explicit FewDescriptors(rlim_t most) {

@@ -51,7 +51,7 @@ std::size_t item_bytes(DType type) {
 }
 
 std::optional<std::uint64_t> array_bytes(DType type, std::span<const std::uint64_t> shape) {
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 48;  // what an address can hold
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 48;  // the size of an address space
   if (std::find(shape.begin(), shape.end(), 0U) != shape.end()) {
     return 0;  // other extents may be anything
   }

@@ -1,4 +1,4 @@
-// What an entry holds: named arrays.
+// Named arrays, the contents of an entry.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace unidle::cache {
 
-/// Stands in files: do not change the numbers.
+/// Stored in files: do not change the numbers.
 enum class DType : std::uint8_t {
   kBool = 0,
   kU8 = 1,
@@ -30,16 +30,16 @@ enum class DType : std::uint8_t {
   kC128 = 14,
 };
 
-/// "float32", as numpy says it; "bfloat16".
+/// numpy's name, such as "float32"; also "bfloat16".
 std::string_view to_string(DType type);
 std::optional<DType> dtype_from(std::string_view name);
-/// Of one element. 0 for a number that is no type.
+/// Size of one element; 0 for an unknown type.
 std::size_t item_bytes(DType type);
 
-/// Bytes of an array of that type and shape; nothing when they are more than a 64-bit machine can hold.
+/// Bytes of an array of that type and shape; nothing when they exceed a 64-bit address space.
 std::optional<std::uint64_t> array_bytes(DType type, std::span<const std::uint64_t> shape);
 
-/// An array that lies elsewhere, in C order. Valid as long as what it came from.
+/// A view of an array in C order. Valid as long as its origin.
 struct TensorView {
   std::string_view name;
   DType dtype = DType::kU8;
@@ -52,7 +52,7 @@ struct TensorView {
   }
 };
 
-/// An array of its own.
+/// An array that owns its data.
 struct Tensor {
   std::string name;
   DType dtype = DType::kU8;
@@ -64,7 +64,7 @@ struct Tensor {
 
 std::vector<TensorView> views_of(std::span<const Tensor> tensors);
 
-/// A vector of `values` by that name.
+/// A named vector of `values`.
 template <typename T>
 Tensor make_tensor(std::string name, DType dtype, std::vector<std::uint64_t> shape, std::span<const T> values) {
   const auto bytes = std::as_bytes(values);

@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::size_t kDamagedKept = 64;
 
-/// Half of the mappings that the kernel allows a process: where they run out, the program itself gets no more memory.
+/// Half of the mappings that the kernel allows a process: when they run out, the program cannot allocate memory.
 std::size_t most_mapped() {
   static const std::size_t kMost = [] {
     const auto text = try_read_file("/proc/sys/vm/max_map_count");
@@ -37,7 +37,7 @@ std::size_t most_mapped() {
   return kMost;
 }
 
-/// The mapping keeps the open file, and so its lock, after the descriptor is closed: readers cost no descriptors.
+/// The mapping keeps the file and its lock open after the descriptor is closed, so readers need no descriptors.
 class MappedFile final : public Held {
  public:
   MappedFile(void* address, std::size_t length) : address_(address), length_(length) {
@@ -53,14 +53,14 @@ class MappedFile final : public Held {
   MappedFile& operator=(const MappedFile&) = delete;
   std::span<const std::byte> content() const { return {static_cast<const std::byte*>(address_), length_}; }
 
-  static inline std::atomic<std::size_t> mapped{0};  // by this process
+  static inline std::atomic<std::size_t> mapped{0};  // number in this process
 
  private:
   void* address_;
   std::size_t length_;
 };
 
-/// For file systems that cannot map, and processes that hold very many entries.
+/// For file systems that cannot map, and for processes that hold very many entries.
 class ReadFile final : public Held {
  public:
   explicit ReadFile(std::size_t length)
@@ -90,10 +90,10 @@ class ReadFile final : public Held {
   std::size_t length_;
 };
 
-/// Never waits. True when the lock was taken; where there are no locks, false with another errno than EWOULDBLOCK.
+/// Never waits. Returns true when it took the lock; without lock support, false with an errno other than EWOULDBLOCK.
 bool try_lock_file(int fd, int how) { return ::flock(fd, how | LOCK_NB) == 0; }
 
-/// Given back by name: a child that was forked meanwhile has the descriptor too, and would go on holding it.
+/// Unlocks explicitly: a child forked meanwhile has the descriptor too, and would keep the lock.
 class WholeFileLock {
  public:
   explicit WholeFileLock(int fd)
@@ -106,7 +106,7 @@ class WholeFileLock {
   WholeFileLock(const WholeFileLock&) = delete;
   WholeFileLock& operator=(const WholeFileLock&) = delete;
   bool taken() const { return taken_; }
-  /// Somebody else has it.
+  /// True when somebody else holds the lock.
   bool busy() const { return busy_; }
 
  private:
@@ -126,8 +126,8 @@ OpenedBlob judge(std::shared_ptr<File> file, const Key& key) {
   return {OpenedBlob::State::kGood, std::move(file), {}};
 }
 
-/// 0, or what went wrong as errno. Where folders cannot be synced (some network file systems, no right to read them)
-/// nothing more can be done for the names in them.
+/// Returns 0 or errno. When folders cannot be synced (some network file systems, missing permission), nothing more can
+/// be done for their names.
 int sync_folder(Disk& disk, const fs::path& folder) {
   const UniqueFd fd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (!fd) {
@@ -137,9 +137,9 @@ int sync_folder(Disk& disk, const fs::path& folder) {
   return failure == EINVAL || failure == EOPNOTSUPP ? 0 : failure;
 }
 
-/// Calls work(i), which waits for the disk and does not throw, for each i below `count`, on several threads: each wait
-/// empties the disk's own cache, and the kernel makes one of all that come at the same time. A thread costs as much as
-/// a wait, so that two waits have none.
+/// Calls work(i), which waits for the disk and does not throw, for each i below `count` on several threads: each wait
+/// flushes the disk's cache, and the kernel merges concurrent ones. A thread costs as much as a wait, so two waits use
+/// none.
 void wait_together(std::size_t count, const std::function<void(std::size_t)>& work) {
   constexpr std::size_t kMostThreads = 16;
   std::atomic<std::size_t> next{0};
@@ -153,7 +153,7 @@ void wait_together(std::size_t count, const std::function<void(std::size_t)>& wo
     for (std::size_t i = 1; i < std::min(count / 2, kMostThreads); ++i) {
       threads.emplace_back(some);
     }
-  } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): no more threads; those that there are do it
+  } catch (const std::system_error&) {  // no more threads: the existing ones do it
   }
   some();
 }
@@ -229,7 +229,7 @@ OpenedBlob BlobFiles::open_file(const fs::path& file, const Key& key, bool& no_d
   if (length < kTensorAlignment) {
     return {State::kDamaged, nullptr, "is shorter than a header"};
   }
-  // Without it (there are no locks here, or it is being evicted) eviction takes the name away and we keep the file.
+  // Without the lock (unsupported, or being evicted) eviction may remove the name, and we keep the file.
   try_lock_file(fd.get(), LOCK_SH);
   void* address = nullptr;
   if (MappedFile::mapped < most_mapped() && disk_.map(fd.get(), length, address) == 0) {
@@ -249,14 +249,14 @@ TemporaryBlob BlobFiles::make_temporary(const Key& key) {
         folder_ / "tmp" / fmt::format("{}-{}-{}", key.hex().substr(0, 16), ::getpid(), count.fetch_add(1));
     int fd = -1;
     if (const int failure = disk_.create(path, fd); failure == EEXIST) {
-      continue;  // left by a process of the same number
+      continue;  // left by a process with the same pid
     } else if (failure != 0) {
       throw system_error(ErrorCode::kIo, path.string(), "cannot be created", failure);
     }
     UniqueFd file(fd);
     struct stat status {};
     const bool locked = try_lock_file(fd, LOCK_EX);
-    // Between the two calls sweep() may have taken it for a file that was left behind.
+    // Between the two calls sweep() may have removed it as a leftover.
     if ((locked || errno != EWOULDBLOCK) && ::fstat(fd, &status) == 0 && status.st_nlink > 0) {
       return TemporaryBlob(disk_, path, std::move(file));
     }
@@ -280,7 +280,7 @@ TemporaryBlob BlobFiles::write(const Key& key, EncodedBlob& blob) {
 int BlobFiles::publish(TemporaryBlob& temporary, const Key& key, std::set<fs::path>& changed) {
   const fs::path target = path(key);
   int failure = disk_.rename(temporary.path(), target);
-  if (failure == ENOENT) {  // the first of its folder, and maybe of the cache
+  if (failure == ENOENT) {  // the first blob in its folder, perhaps in the cache
     if (::mkdir(target.parent_path().c_str(), 0777) != 0 && errno != EEXIST) {
       return errno;
     }
@@ -303,9 +303,8 @@ bool BlobFiles::names_go_with_files() {
 
 namespace {
 
-/// All are on their way before the first is waited for: the file system then has one journal entry for all of them.
-/// syncfs() would be one call, but waits for all that anybody wrote to this disk, and tells of no failure before
-/// Linux 5.8.
+/// Starts all writes before waiting for the first, so that the file system needs one journal entry. syncfs() would be a
+/// single call, but waits for everyone's writes to this disk, and reports no errors before Linux 5.8.
 void begin_sync(Disk& disk, std::span<TemporaryBlob* const> files) {
   for (std::size_t i = 0; i < files.size() && files.size() > 1; ++i) {
     disk.begin_sync(files[i]->fd());
@@ -336,7 +335,7 @@ int BlobFiles::sync_published(std::span<TemporaryBlob* const> files, std::span<T
     wait_together(all.size(), [&](std::size_t i) { failures[i] = disk_.sync_all(all[i]->fd()); });
     return first_failure(failures);
   }
-  const auto close = [](TemporaryBlob* file) { file->close(); };  // folders need descriptors, too
+  const auto close = [](TemporaryBlob* file) { file->close(); };  // syncing folders needs descriptors, too
   std::for_each(synced.begin(), synced.end(), close);
   const std::vector<fs::path> names(folders.begin(), folders.end());
   std::vector<int> failures(files.size() + names.size());

@@ -20,7 +20,7 @@
 
 namespace unidle::cache::detail {
 
-/// What came of opening a blob. `held` is null unless it is good.
+/// The result of opening a blob. `held` is null unless it is good.
 struct OpenedBlob {
   enum class State { kMissing, kGood, kDamaged, kNewer, kUnreadable };
   State state = State::kMissing;
@@ -28,16 +28,16 @@ struct OpenedBlob {
   std::string reason;
 };
 
-/// A blob that is there.
+/// Facts about a stored blob.
 struct BlobFacts {
   Key key;
   std::uint64_t bytes = 0;
-  bool named = false;  // it keeps its name (is_named_blob)
+  bool named = false;  // it contains its name (is_named_blob)
 };
 
 enum class RemovalState { kRemoved, kHeld };
 
-/// A file that was written to tmp/; removed unless it is published.
+/// A file in tmp/, removed on destruction unless it was published.
 class TemporaryBlob {
  public:
   TemporaryBlob(Disk& disk, std::filesystem::path path, UniqueFd fd)
@@ -48,9 +48,9 @@ class TemporaryBlob {
 
   const std::filesystem::path& path() const { return path_; }
   int fd() const { return fd_.get(); }
-  /// It has another name now, and may be evicted and read as any other.
+  /// Marks it as renamed; it may now be read and evicted like any other.
   void published();
-  /// Gives back the descriptor of one that is published.
+  /// Closes the descriptor of a published file.
   void close() { fd_.reset(); }
 
  private:
@@ -60,44 +60,43 @@ class TemporaryBlob {
   bool published_ = false;
 };
 
-/// Thread-safe, and safe for many processes. Failures of writing are kIo.
+/// Thread-safe, also across processes. Write failures are kIo.
 class BlobFiles {
  public:
   BlobFiles(std::filesystem::path folder, Disk& disk);
 
-  /// Makes the folders. Throws kIo.
+  /// Creates the folders. Throws kIo.
   void make();
   std::filesystem::path path(const Key& key) const;
 
-  /// Reads, checks and maps it. A reader's lock is on the file until the last copy of `held` is gone. Readers keep no
-  /// descriptor. Beyond half of the mappings that a process may have, it is read into memory instead.
+  /// Reads, verifies and maps a blob. The file has a reader's lock until the last copy of `held` is gone, without
+  /// keeping a descriptor. Beyond half of the mappings that a process may have, it is read into memory instead.
   OpenedBlob open(const Key& key) const;
   bool exists(const Key& key) const;
 
-  /// The whole blob in tmp/.
+  /// Writes the whole blob to tmp/.
   TemporaryBlob write(const Key& key, EncodedBlob& blob);
-  /// Gives it its name; whoever opens the key from now on gets it. Adds the folders that changed. 0, or what went wrong
-  /// as errno.
+  /// Renames it, so that whoever opens the key from now on gets it. Adds the changed folders. Returns 0 or errno.
   int publish(TemporaryBlob& temporary, const Key& key, std::set<std::filesystem::path>& changed);
-  /// Waits until the content of these files is on the disk. 0, or what went wrong as errno.
+  /// Waits until the content of these files is on disk. Returns 0 or errno.
   int sync_content(std::span<TemporaryBlob* const> files);
-  /// The same for files that are published, with their names, which changed these folders. Those whose content is on
-  /// the disk already come as `synced`. Where there are no more descriptors, those of the files are given back.
+  /// The same for published files and their names, which changed these folders. `synced`: files whose content is
+  /// already on disk. When descriptors run out, closes those of the files.
   int sync_published(std::span<TemporaryBlob* const> files, std::span<TemporaryBlob* const> synced,
                      const std::set<std::filesystem::path>& folders);
 
-  /// Takes it away unless somebody reads it; also kRemoved when it is not there.
+  /// Removes the blob unless somebody reads it; also kRemoved when it does not exist.
   RemovalState remove_unheld(const Key& key);
-  /// Takes it away; readers keep what they have.
+  /// Removes the blob; readers keep theirs.
   bool remove(const Key& key);
-  /// Into damaged/, of which the latest are kept. False when it was gone already, or may not be moved.
+  /// Moves the blob to damaged/, which keeps the latest ones. Returns false when it is gone or cannot be moved.
   bool set_aside(const Key& key);
-  /// Empties damaged/; how many files that were.
+  /// Empties damaged/; returns the number of files.
   std::size_t remove_damaged();
 
-  /// Removes what writers left behind that were killed.
+  /// Removes files left by killed writers.
   std::size_t sweep();
-  /// The parts that a walk over all blobs has (BlobFolder), by the first two digits of their keys.
+  /// Number of parts in a walk over all blobs (BlobFolder), by the first two digits of their keys.
   static constexpr std::size_t kParts = 256;
   std::filesystem::path folder_of(std::size_t part) const;
 
@@ -110,7 +109,7 @@ class BlobFiles {
   Disk& disk_;
   std::once_flag asked_disk_;
   bool names_go_with_files_ = false;
-  /// Given up for a moment to read where the process has no descriptor left.
+  /// Released briefly to read when the process has run out of descriptors.
   mutable std::mutex spare_mutex_;
   mutable UniqueFd spare_;
 };

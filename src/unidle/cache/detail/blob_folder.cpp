@@ -14,9 +14,9 @@ namespace unidle::cache::detail {
 
 namespace {
 
-constexpr std::size_t kReadAtOnce = 1 << 20;  // what is larger is read as quickly through a mapping
+constexpr std::size_t kReadAtOnce = 1 << 20;  // larger files are read as fast through a mapping
 
-/// Fewer bytes than there is room for only where the file ends. Negative when it cannot be read.
+/// Reads less than requested only at the end of the file. Negative when it cannot be read.
 ssize_t read_beginning(int fd, std::span<std::byte> into) {
   std::size_t done = 0;
   while (done < into.size()) {
@@ -72,7 +72,7 @@ std::optional<BlobFacts> BlobFolder::facts(const Key& key) const {
   std::array<std::byte, kNameBytes> begin{};
   struct stat status {};
   const UniqueFd fd = open(key);
-  if (!fd) {  // it may not be read, say
+  if (!fd) {  // e.g. no permission
     const auto size = bytes(key);
     return size ? std::optional(BlobFacts{key, *size, false}) : std::nullopt;
   }

@@ -1,4 +1,4 @@
-// One of the folders that the blobs of a cache lie in, for those who walk over all of them.
+// One folder of blobs, for walks over the whole cache.
 #pragma once
 
 #include <dirent.h>
@@ -19,20 +19,20 @@ struct CheckedBlob {
   std::uint64_t bytes = 0;
 };
 
-/// Not thread-safe. Others may put and take away blobs meanwhile.
+/// Not thread-safe. Blobs may be added and removed concurrently.
 class BlobFolder {
  public:
-  /// Those of a part, by the first two digits of their keys; none where the folder cannot be read. What is no blob by
-  /// its name is passed over. Throws kIo where the process has no descriptor left.
+  /// Lists the blobs of a part, by the first two digits of their keys; empty when the folder is unreadable. Skips files
+  /// with other names. Throws kIo when the process has run out of descriptors.
   BlobFolder(const BlobFiles& files, std::size_t part);
 
-  /// In the order of their inodes: mostly that in which they lie on the disk.
+  /// Ordered by inode, which is mostly their order on disk.
   std::span<const Key> keys() const { return keys_; }
-  /// Of its file; nothing when it is gone.
+  /// Size of the file; nothing when it is gone.
   std::optional<std::uint64_t> bytes(const Key& key) const;
-  /// Reads its beginning only, and checks nothing. Nothing when it is gone.
+  /// Reads only its beginning and verifies nothing. Nothing when it is gone.
   std::optional<BlobFacts> facts(const Key& key) const;
-  /// Reads and checks all of it, and keeps nothing. What it is read into grows as needs be.
+  /// Reads and verifies the whole blob without keeping it. `buffer` grows as needed.
   CheckedBlob check(const Key& key, std::vector<std::byte>& buffer) const;
 
  private:

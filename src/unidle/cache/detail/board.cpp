@@ -16,8 +16,8 @@ static_assert(std::atomic<std::uint32_t>::is_always_lock_free && std::atomic<std
 
 namespace {
 
-/// Null where the file cannot be shared. All its room is taken at once: on a full disk, a write to a page without any
-/// would end the process.
+/// Returns null when the file cannot be shared. Allocates all blocks at once: on a full disk, writing to a page without
+/// one would kill the process.
 void* map_shared(const std::filesystem::path& path, std::size_t bytes) {
   const UniqueFd fd(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   struct stat status {};
@@ -49,7 +49,7 @@ Board::~Board() { ::munmap(memory_, kBytes); }
 
 void Board::count_hit(const Key& key) {
   auto& slot = hits_[hit_slot(key)];
-  // A lost increment of two at once is no loss: three say all that eviction wants to know.
+  // Concurrent increments may get lost, which is harmless: eviction only distinguishes up to three.
   if (const std::uint8_t seen = slot.load(std::memory_order_relaxed); seen < kMostHits) {
     slot.store(static_cast<std::uint8_t>(seen + 1), std::memory_order_relaxed);
   }

@@ -1,4 +1,4 @@
-// What all processes at a cache tell each other at the cost of a memory access: one small mapped file.
+// State that all processes of a cache share at the cost of a memory access: a small mapped file.
 #pragma once
 
 #include <atomic>
@@ -9,8 +9,8 @@
 
 namespace unidle::cache::detail {
 
-/// Counters by key. They are hints: two keys may share one, and a lost file means only that they begin anew. Where the
-/// file cannot be mapped, the counters are this process's own. Thread-safe.
+/// Counters by key. They are hints: two keys may share one, and a lost file only resets them. If the file cannot be
+/// mapped, they are private to the process. Thread-safe.
 class Board {
  public:
   explicit Board(const std::filesystem::path& path);
@@ -18,19 +18,19 @@ class Board {
   Board(const Board&) = delete;
   Board& operator=(const Board&) = delete;
 
-  /// The entry of `key` was read.
+  /// Counts a read of the entry.
   void count_hit(const Key& key);
-  /// 0 to 3.
+  /// Returns 0 to 3.
   unsigned hits(const Key& key) const;
   void set_hits(const Key& key, unsigned hits);
 
-  /// Changes whenever the key is given another entry, or none.
+  /// Changes whenever the key's entry is replaced or removed.
   std::uint32_t generation(const Key& key) const {
     return generations_[generation_slot(key)].load(std::memory_order_acquire);
   }
   void bump_generation(const Key& key) { generations_[generation_slot(key)].fetch_add(1, std::memory_order_acq_rel); }
 
-  /// Changes whenever eviction met entries that somebody holds: give back what is held for speed alone.
+  /// Changes whenever eviction met held entries: release those kept only for speed.
   std::uint32_t pressure() const { return pressure_->load(std::memory_order_relaxed); }
   void raise_pressure() { pressure_->fetch_add(1, std::memory_order_relaxed); }
 

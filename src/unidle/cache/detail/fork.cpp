@@ -18,7 +18,7 @@ struct Watched {
   std::vector<int> fds;
 };
 
-/// Never destroyed: a fork may come at the very end.
+/// Never destroyed: a fork may happen during exit.
 Watched& watched() {
   static auto* const kWatched = new Watched;
   return *kWatched;
@@ -57,7 +57,7 @@ UnsharedFd::~UnsharedFd() {
   const std::scoped_lock lock(watched().mutex);
   auto& fds = watched().fds;
   const auto found = std::find(fds.begin(), fds.end(), fd_);
-  if (found != fds.end()) {  // else a child closed it already
+  if (found != fds.end()) {  // otherwise a child has closed it already
     fds.erase(found);
     ::close(fd_);
   }

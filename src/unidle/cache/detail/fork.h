@@ -1,4 +1,4 @@
-// What a forked child must not go on with.
+// Detects forks, and closes what a forked child must not inherit.
 #pragma once
 
 #include <cstdint>
@@ -7,12 +7,12 @@
 
 namespace unidle::cache::detail {
 
-/// How many forks this process is away from the one that asked first: another number than before means that we are a
-/// child. Async-signal-safe, and as fast as reading a variable.
+/// Number of forks between this process and the first caller: a changed number means that this is a child.
+/// Async-signal-safe, and as fast as reading a variable.
 std::uint64_t fork_generation();
 
-/// A descriptor whose locks belong to this process alone: a child closes it as it is forked. Else a child that lives on
-/// would hold the locks of a parent that was killed. Thread-safe but for reset().
+/// A descriptor whose locks belong to this process alone: a child closes it at the fork, since otherwise it would keep
+/// the locks of a killed parent. Thread-safe except for reset().
 class UnsharedFd {
  public:
   UnsharedFd() = default;

@@ -13,11 +13,11 @@ namespace {
 using sqlite::Blob;
 
 constexpr std::int64_t kIndexVersion = 2;
-/// Of the bytes that the cache may hold, the small queue has this share (one in).
+/// The small queue gets one part in this many of the cache's bound.
 constexpr std::uint64_t kSmallShare = 10;
-/// Reads that lift an entry out of the small queue into the main one.
+/// Number of reads that move an entry from the small queue to the main queue.
 constexpr unsigned kLift = 1;
-/// Entries that are held are passed over; after so many nothing more is tried.
+/// Held entries are skipped; after this many, eviction gives up.
 constexpr int kMostHeld = 256;
 
 constexpr const char* kTablesSql = R"sql(
@@ -71,13 +71,13 @@ struct Index::Statements {
       oldest_ghost, rows;
 };
 
-/// Takes the write lock; what was done is undone unless it is committed.
+/// Holds the write lock; rolls back unless committed.
 class Index::Transaction {
  public:
   explicit Transaction(Index& index) : index_(index) { index_.statements_->begin.run(); }
   ~Transaction() {
     if (!done_ && sqlite3_get_autocommit(index_.db_.get()) == 0) {
-      index_.found_damaged_ = index_.damaged();  // the next call forgets why the last one failed
+      index_.found_damaged_ = index_.damaged();  // the next call clears SQLite's last error
       sqlite3_exec(index_.db_.get(), "ROLLBACK", nullptr, nullptr, nullptr);
     }
   }
@@ -96,7 +96,7 @@ class Index::Transaction {
 std::string Index::file_name() { return fmt::format("index-{}.db", kIndexVersion); }
 
 std::vector<std::string> Index::earlier_file_names() {
-  std::vector<std::string> names = {"index.db"};  // before each version had a name
+  std::vector<std::string> names = {"index.db"};  // before versions had their own names
   for (std::int64_t version = 2; version < kIndexVersion; ++version) {
     names.push_back(fmt::format("index-{}.db", version));
   }
@@ -107,7 +107,7 @@ Index::Index(const std::filesystem::path& path, Board& board)
     : path_(path),
       board_(board),
       db_(path, path.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, ErrorCode::kIo, "cache index") {
-  sqlite3_busy_timeout(db_.get(), 60'000);  // others hold the lock for a moment at a time, but there may be many
+  sqlite3_busy_timeout(db_.get(), 60'000);  // each holds the lock briefly, but there may be many
   try {
     open_tables();
   } catch (const Error& error) {
@@ -124,9 +124,8 @@ Index::Index(const std::filesystem::path& path, Board& board)
 }
 
 void Index::open_tables() {
-  // No sync but at checkpoints: after a power failure the last rows may be missing, and prune and verify add them
-  // again.
-  // Checkpoints are seldom, since each waits for the disk twice.
+  // Syncs only at checkpoints, which are rare because each waits for the disk twice. After a power failure the last
+  // rows may be missing; prune and verify add them again.
   db_.execute(
       "PRAGMA page_size=4096; PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA wal_autocheckpoint=8000;");
   if (db_.query_integer("PRAGMA user_version") == 0) {
@@ -137,7 +136,8 @@ void Index::open_tables() {
 
 void Index::make_tables() {
   db_.execute("BEGIN IMMEDIATE");
-  if (db_.query_integer("SELECT count(*) FROM sqlite_master WHERE name = 'sums'") == 0) {  // another was first
+  if (db_.query_integer("SELECT count(*) FROM sqlite_master WHERE name = 'sums'") ==
+      0) {  // otherwise another process made them
     db_.execute(kTablesSql);
   }
   db_.execute("COMMIT");
@@ -157,10 +157,10 @@ bool Index::damaged() const {
   switch (sqlite3_errcode(db_.get()) & 0xff) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-    case SQLITE_CONSTRAINT:  // what our own statements keep to, unless a row is not what it was
+    case SQLITE_CONSTRAINT:  // our statements never violate constraints unless a row is damaged
     case SQLITE_MISMATCH:
-    case SQLITE_IOERR:               // the log was removed beside it, say; a disk that fails refuses the new one too
-    case SQLITE_ERROR: return true;  // a table is not there
+    case SQLITE_IOERR:               // e.g. the log was removed; a failing disk rejects the new file too
+    case SQLITE_ERROR: return true;  // a table is missing
     default: return false;
   }
 }
@@ -170,7 +170,7 @@ void Index::rebuild(const std::function<void(const std::function<void(const Blob
   db_.execute("DELETE FROM entries; DELETE FROM ghosts;");
   Sums sums;
   sums.next = 1;
-  // What is there may well be used again: the main queue, so that new things do not push it out at once.
+  // Existing entries are likely to be used again: the main queue protects them from new ones.
   each([&](const BlobFacts& blob) {
     if (!find(blob.key)) {
       insert(sums, blob, kMain);
@@ -181,7 +181,7 @@ void Index::rebuild(const std::function<void(const std::function<void(const Blob
   transaction.commit();
 }
 
-/// Tells a row that was damaged: eviction goes by these numbers, and a wrong one would empty the cache.
+/// A checksum of the sums row: eviction depends on these numbers, and a wrong one would empty the cache.
 std::int64_t Index::mark_of(const Sums& sums) {
   std::uint64_t mark = 0;
   for (const std::int64_t value : {sums.entries, sums.bytes, sums.small_bytes, sums.next, sums.ghosts, sums.named}) {
@@ -271,7 +271,7 @@ std::optional<Key> Index::oldest(Queue queue, Row& row) {
 void Index::remember_ghost(Sums& sums, const Key& key) {
   statements_->add_ghost.run(ghost_id(key), sums.next++);
   ++sums.ghosts;
-  // As many as there are entries: what comes back within that distance would have been a hit in a cache twice as large.
+  // As many as entries: a return within that distance would have been a hit in a cache twice as large.
   while (sums.ghosts > std::max<std::int64_t>(sums.entries, 64)) {
     sqlite::Statement& query = statements_->oldest_ghost;
     query.reset();
@@ -375,7 +375,7 @@ Totals Index::shrink(std::uint64_t max_bytes, const std::function<Removal(const 
     Transaction transaction(*this);
     Sums sums = read_sums();
     const Sums before = sums;
-    // In parts, so that others get their turn.
+    // In parts, so that other processes get the lock in between.
     constexpr std::uint64_t kPart = 64 << 20;
     const auto now = static_cast<std::uint64_t>(std::max<std::int64_t>(sums.bytes, 0));
     const std::uint64_t limit = now > max_bytes + kPart ? now - kPart : max_bytes;

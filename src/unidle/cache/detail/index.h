@@ -1,4 +1,4 @@
-// What is in the cache, how large it is and what goes next: a database beside the blobs, made anew from them when lost.
+// The entries, total size and eviction order of the cache: a database beside the blobs, rebuilt from them when lost.
 #pragma once
 
 #include <cstdint>
@@ -24,54 +24,54 @@ struct Totals {
   std::uint64_t named = 0;
 };
 
-/// A blob that asks for room.
+/// A blob to be added.
 struct Wanted {
   BlobFacts blob;
   bool fits = false;
 };
 
-/// What comes of an attempt to take an entry away.
+/// The result of trying to remove an entry.
 enum class Removal { kGone, kHeld };
 
-/// Eviction is S3-FIFO: a small queue for what is new, a main queue for what was used again, and a list of what was put
-/// out of the small one lately. What is read once, as in a scan, passes through the small queue and leaves the main one
-/// alone. A read only counts (Board): queues change when something is put, never when something is read.
+/// Evicts by S3-FIFO: a small queue for new entries, a main queue for reused ones, and a list of those recently evicted
+/// from the small queue. Entries read once, as in a scan, pass through the small queue without affecting the main one.
+/// Reads only count (Board); queues change on put, never on read.
 ///
-/// Every blob has a row, at any moment at which a process may be killed: the row comes before the blob and goes after
-/// it. A row may lack its blob. Not thread-safe; several processes may have one. Failures are kIo.
+/// Every blob has a row, whenever a process is killed: the row is added before the blob and removed after it. A row may
+/// lack its blob. Not thread-safe; several processes may each have one. Failures are kIo.
 class Index {
  public:
-  /// Each version of the tables has a file of its own, so that no program takes another's for a damaged one.
+  /// Each version of the tables has its own file, so that no program takes another version's for damaged.
   static std::string file_name();
-  /// What versions before ours may have left in the folder of an index.
+  /// Files that earlier versions may have left in the index folder.
   static std::vector<std::string> earlier_file_names();
 
-  /// Opens or makes the database at `path`.
+  /// Opens or creates the database at `path`.
   Index(const std::filesystem::path& path, Board& board);
 
-  /// False until rebuild(): the database is new, and knows nothing of the blobs that are there.
+  /// False until rebuild(): the database is new and does not know existing blobs.
   bool complete();
-  /// Within one transaction: `each` calls add() for every blob there is.
+  /// In one transaction, `each` calls add() for every existing blob.
   void rebuild(const std::function<void(const std::function<void(const BlobFacts&)>& add)>& each);
 
-  /// The file at the path is no longer the one that is open.
+  /// True when the file at the path is no longer the open one.
   bool replaced() const;
-  /// The failure that was just thrown says that the file is no database, or a damaged one.
+  /// True when the exception just thrown means that the file is damaged or not a database.
   bool damaged() const;
 
-  /// Takes note of blobs that are about to be there. Evicts others by `remove` until all fit in `max_bytes`; of those
-  /// for which that cannot be done nothing is changed.
+  /// Registers blobs that are about to be stored. Evicts others with `remove` until all fit into `max_bytes`; blobs
+  /// that cannot fit change nothing.
   void add(std::span<Wanted> blobs, std::optional<std::uint64_t> max_bytes,
            const std::function<Removal(const Key&)>& remove);
-  /// Evicts until at most `max_bytes` are left; what it took away.
+  /// Evicts down to `max_bytes`; returns what it removed.
   Totals shrink(std::uint64_t max_bytes, const std::function<Removal(const Key&)>& remove);
-  /// The entry is no longer there.
+  /// Removes the row of an entry that is gone.
   void forget(const Key& key);
-  /// A blob that is there: its row is made or corrected, without eviction.
+  /// Adds or corrects the row of an existing blob, without eviction.
   void adopt(const BlobFacts& blob);
 
   Totals totals();
-  /// Keys and bytes of the rows of a part (BlobFiles), by their keys.
+  /// Keys and bytes of a part's rows (BlobFiles), ordered by key.
   std::vector<std::pair<Key, std::uint64_t>> rows(std::size_t part);
 
  private:
@@ -81,12 +81,12 @@ class Index {
     Queue queue = kSmall;
     bool named = false;
   };
-  /// The one row that sums the others up, as it stands in this transaction.
+  /// The row of totals, as of this transaction.
   struct Sums {
     std::int64_t entries = 0;
     std::int64_t bytes = 0;
     std::int64_t small_bytes = 0;
-    std::int64_t next = 0;  // position
+    std::int64_t next = 0;  // position of the next row
     std::int64_t ghosts = 0;
     std::int64_t named = 0;
   };

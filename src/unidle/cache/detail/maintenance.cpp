@@ -1,4 +1,4 @@
-// The index, and what is done to the cache as a whole.
+// The index, and operations on the whole cache.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Of what was verified, before it is told.
+// Progress is reported once for this many verified entries.
 constexpr std::uint64_t kToldTogether = 64;
 constexpr std::uint64_t kBytesToldTogether = 16 << 20;
 
@@ -36,7 +36,7 @@ class RebuildLock {
   bool taken_;
 };
 
-/// With what belongs to it; how many files that were.
+/// Removes an index with its associated files; returns their number.
 std::size_t remove_index(const fs::path& folder, const std::string& name) {
   std::size_t removed = 0;
   for (const char* end : {"", "-wal", "-shm"}) {
@@ -46,7 +46,7 @@ std::size_t remove_index(const fs::path& folder, const std::string& name) {
   return removed;
 }
 
-/// Out of the way. Whoever has it open notices that it was replaced.
+/// Moves the index away. Processes that have it open notice the replacement.
 void set_index_aside(const fs::path& folder) {
   const std::string name = Index::file_name();
   std::error_code ignored;
@@ -89,7 +89,7 @@ void State::rebuild() {
           blobs.push_back(*facts);
         }
       }
-      // As the index has them: its pages are then written once.
+      // In the order of the index, so that each of its pages is written once.
       std::sort(blobs.begin(), blobs.end(), [](const auto& left, const auto& right) { return left.key < right.key; });
       std::for_each(blobs.begin(), blobs.end(), add);
     }
@@ -97,14 +97,14 @@ void State::rebuild() {
 }
 
 void State::with_index(const std::function<void(Index&)>& work) {
-  constexpr int kMostLosses = 4;  // of one call: others may take the files away again and again
+  constexpr int kMostLosses = 4;  // per call: other processes may remove the files repeatedly
   const std::scoped_lock lock(mutex_);
   for (int losses = 0;; ++losses) {
     try {
       work(index());
       return;
     } catch (const Error& error) {
-      // Of files that were taken away meanwhile any failure may come.
+      // Files removed meanwhile can cause any failure.
       const bool lost = error.code() == ErrorCode::kCorrupt || (index_ && (index_->damaged() || index_->replaced()));
       if (!lost || losses == kMostLosses) {
         throw;
@@ -112,7 +112,7 @@ void State::with_index(const std::function<void(Index&)>& work) {
     }
     if (index_) {
       const RebuildLock rebuilding(*evictions_);
-      if (!index_->replaced()) {  // else another process was faster
+      if (!index_->replaced()) {  // otherwise another process was faster
         set_index_aside(folder_);
       }
       index_.reset();
@@ -132,9 +132,9 @@ Statistics State::statistics() {
       all.bytes = totals.bytes;
       all.named = totals.named;
     });
-  } catch (const Error&) {  // a disk that is full has no room for an index
+  } catch (const Error&) {  // a full disk has no room for an index
     all = count_files();
-    if (all.entries == 0) {  // they may not be seen either
+    if (all.entries == 0) {  // they may be invisible to us, too
       throw;
     }
   }
@@ -157,7 +157,7 @@ Statistics State::count_files() const {
 }
 
 void State::put_rows_right(std::size_t part, const BlobFolder& folder, Sizes seen) {
-  std::sort(seen.begin(), seen.end());  // as the index has them
+  std::sort(seen.begin(), seen.end());  // in the order of the index
   with_index([&](Index& index) {
     const Sizes rows = index.rows(part);
     Sizes unseen;  // rows that may lack their blob
@@ -166,7 +166,7 @@ void State::put_rows_right(std::size_t part, const BlobFolder& folder, Sizes see
     std::set_difference(seen.begin(), seen.end(), rows.begin(), rows.end(), std::back_inserter(unknown));
     for (const auto& [key, bytes] : unseen) {
       if (files_.exists(key) || evictions_->try_lock(key) == Outcome::kBusy) {
-        continue;  // with a lock: its blob is about to come
+        continue;  // the claim shows that its blob is about to be stored
       }
       if (!files_.exists(key)) {
         index.forget(key);
@@ -174,7 +174,7 @@ void State::put_rows_right(std::size_t part, const BlobFolder& folder, Sizes see
       evictions_->unlock(key);
     }
     for (const auto& [key, bytes] : unknown) {
-      if (const auto facts = folder.facts(key)) {  // else it was evicted since it was seen
+      if (const auto facts = folder.facts(key)) {  // otherwise it was evicted meanwhile
         index.adopt(*facts);
       }
     }

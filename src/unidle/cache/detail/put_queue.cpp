@@ -48,7 +48,7 @@ void PutQueue::store(Entries all) {
   const std::span<Incoming> entries = all.entries;
   for (std::size_t begin = 0; begin < entries.size();) {
     const std::size_t end = begin + all.owners[begin].state->store(entries.subspan(begin));
-    for (; begin < end; ++begin) {  // who waits is told before the next part is stored
+    for (; begin < end; ++begin) {  // report each part before storing the next
       Owner owner = std::move(all.owners[begin]);
       owner.done(std::move(owner.tensors), entries[begin].stored);
     }

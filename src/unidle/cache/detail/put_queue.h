@@ -1,4 +1,4 @@
-// Entries that wait to be stored. While the disk is waited for, others pile up, and go together the next time.
+// A queue of entries to be stored. Entries that arrive while the disk is busy are stored together.
 #pragma once
 
 #include <condition_variable>
@@ -13,20 +13,20 @@
 
 namespace unidle::cache::detail {
 
-/// Thread-safe. Not for a forked child: make it after the fork.
+/// Thread-safe. Not usable in a forked child: create it after the fork.
 class PutQueue {
  public:
-  /// Gets the arrays, and whether they were stored. Must not throw.
+  /// Receives the arrays and whether they were stored. Must not throw.
   using Done = std::function<void(std::vector<Tensor> tensors, bool stored)>;
 
   PutQueue();
-  /// Stores what is there.
+  /// Stores the remaining entries.
   ~PutQueue();
   PutQueue(const PutQueue&) = delete;
   PutQueue& operator=(const PutQueue&) = delete;
 
-  /// `done` is called once, on the queue's thread, and keeps the claim until then. All claims are of one store. Waits
-  /// while the queue is full. Throws kUsage, and calls nothing, when the tensors are no entry.
+  /// `done` is called once, on the queue's thread; the claim is kept until then. All claims must be of one store. Waits
+  /// while the queue is full. Throws kUsage for an invalid entry, without calling `done`.
   void add(const Claim& claim, std::vector<Tensor> tensors, Done done);
 
  private:
@@ -37,7 +37,7 @@ class PutQueue {
   };
   struct Entries {
     std::vector<Incoming> entries;
-    std::vector<Owner> owners;  // of the entries, in their order
+    std::vector<Owner> owners;  // of the entries, in the same order
     std::uint64_t bytes = 0;
   };
   void work(const std::stop_token& stop);
@@ -46,7 +46,7 @@ class PutQueue {
   std::mutex mutex_;
   std::condition_variable_any changed_;
   Entries waiting_;
-  std::jthread thread_;  // the last: it uses the others
+  std::jthread thread_;  // last, because it uses the other members
 };
 
 }  // namespace unidle::cache::detail

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kFormat = 1;
 
-/// A cache says what it is in this file, beside the folder of its format.
+/// The file that identifies a cache, beside the folder of its format.
 fs::path settings_file(const fs::path& root) { return root / "unidle-cache.json"; }
 
 std::uint64_t hot_bytes(const Options& options) {
@@ -151,7 +151,8 @@ void State::set_aside(const Key& key, const std::string& reason) {
     tell_once("damaged", fmt::format("{} {}, and is not used", files_.path(key).string(), reason));
     return;
   }
-  if (files_.open(key).state == OpenedBlob::State::kDamaged && files_.set_aside(key)) {  // else it was made anew
+  if (files_.open(key).state == OpenedBlob::State::kDamaged &&
+      files_.set_aside(key)) {  // otherwise it was rebuilt meanwhile
     tell_once("damaged",
               fmt::format("{} {}: it was set aside, and is computed again", files_.path(key).string(), reason));
     board_->bump_generation(key);
@@ -162,14 +163,14 @@ void State::set_aside(const Key& key, const std::string& reason) {
 void State::forget(const Key& key) {
   try {
     with_index([&](Index& index) { index.forget(key); });
-  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): a row without its blob does no harm
+  } catch (const Error&) {  // a row without its blob is harmless
   }
 }
 
 Removal State::remove(const Key& key) {
   const Outcome locked = evictions_->try_lock(key);
   if (locked == Outcome::kBusy) {
-    return Removal::kHeld;  // somebody is about to give it a new blob
+    return Removal::kHeld;  // somebody is about to replace its blob
   }
   const RemovalState removed = files_.remove_unheld(key);
   if (locked == Outcome::kTaken) {

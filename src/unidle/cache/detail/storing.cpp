@@ -1,4 +1,4 @@
-// How entries get into the cache: many at a time, with one wait for the disk.
+// Stores entries, many at a time with one wait for the disk.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,9 +10,9 @@ namespace unidle::cache::detail {
 
 namespace {
 
-constexpr std::int64_t kRetry_ns = 10 * kNsPerSecond;  // after a failure nothing is stored for so long
+constexpr std::int64_t kRetry_ns = 10 * kNsPerSecond;  // pause after a failure
 constexpr std::uint64_t kMostBytesTogether = 32 << 20;
-/// Of the bound: what is stored together must not be so much that it pushes itself out of the small queue.
+/// Share of the bound, so that entries stored together do not push each other out of the small queue.
 constexpr std::uint64_t kShareTogether = 20;
 
 }  // namespace
@@ -36,7 +36,7 @@ class State::Group {
 
   std::vector<Incoming*> entries;
   std::vector<TemporaryBlob> temporaries;
-  std::vector<bool> replacing;  // there is an entry of the key
+  std::vector<bool> replacing;  // the key has an entry already
   std::vector<Wanted> rows;
 
  private:
@@ -44,7 +44,7 @@ class State::Group {
   std::uint64_t bytes_ = 0;
 };
 
-/// How many of the entries were looked at: those that are too large are left out of the group.
+/// Returns how many entries were handled; those that are too large are left out of the group.
 std::size_t State::write(std::span<Incoming> entries, Group& group) {
   for (std::size_t i = 0; i < entries.size(); ++i) {
     Incoming& entry = entries[i];
@@ -62,7 +62,7 @@ std::size_t State::write(std::span<Incoming> entries, Group& group) {
       if (group.entries.empty()) {
         throw;
       }
-      return i;  // it may do once the others have given back their open files and their room
+      return i;  // may succeed once the others have released their open files and room
     }
   }
   return entries.size();
@@ -75,7 +75,7 @@ void State::make_room(std::span<Wanted> blobs) {
   with_index([&](Index& index) { add(index, blobs); });
   const auto refused = [](const Wanted& wanted) { return !wanted.fits; };
   if (std::any_of(blobs.begin(), blobs.end(), refused)) {
-    hot_.release();  // what stood in the way may have been our own
+    hot_.release();  // our own held entries may have been in the way
     for (Wanted& wanted : blobs) {
       if (refused(wanted)) {
         with_index([&](Index& index) { add(index, {&wanted, 1}); });
@@ -87,7 +87,7 @@ void State::make_room(std::span<Wanted> blobs) {
   }
 }
 
-/// Of the content alone, before any of it has a name.
+/// Syncs the content of replacements, before any entry gets its name.
 void State::sync_replacing(Group& group) {
   std::vector<TemporaryBlob*> files;
   for (std::size_t i = 0; i < group.entries.size(); ++i) {
@@ -115,7 +115,7 @@ int State::publish(Group& group) {
       named.push_back(next);
     }
   }
-  for (; next < group.entries.size(); ++next) {  // rows came before blobs that do not come
+  for (; next < group.entries.size(); ++next) {  // remove the rows of blobs that were not stored
     if (!group.replacing[next]) {
       forget(group.rows[next].blob.key);
     }
@@ -129,9 +129,8 @@ int State::publish(Group& group) {
   return failure;
 }
 
-/// Content and names. Since the names are there already, the file system writes both in one go, where it would write
-/// its journal twice if the content were waited for before. Only what replaces an entry has its content synced before.
-/// What failed is taken back.
+/// Syncs content and names. The names exist already, so the file system writes both together; waiting for the content
+/// first would write its journal twice. Only replacements have their content synced earlier. Undoes what failed.
 int State::sync_published(Group& group, std::span<const std::size_t> named,
                           const std::set<std::filesystem::path>& changed) {
   std::vector<TemporaryBlob*> files;
@@ -153,7 +152,7 @@ std::size_t State::store(std::span<Incoming> entries) {
     return entries.size();
   }
   try {
-    with_index([](Index&) {});  // opened before the blobs take the last descriptors
+    with_index([](Index&) {});  // open it before the blobs use the last descriptors
     Group group(max_bytes_);
     const std::size_t taken = write(entries, group);
     if (durable()) {
@@ -175,7 +174,7 @@ std::size_t State::store(std::span<Incoming> entries) {
 
 bool State::pausing() const {
   const std::int64_t left_ns = retry_ns_ - clock_.now_ns();
-  return left_ns > 0 && left_ns <= kRetry_ns;  // more is left only where the clock was set back
+  return left_ns > 0 && left_ns <= kRetry_ns;  // a larger value means that the clock was set back
 }
 
 }  // namespace unidle::cache::detail

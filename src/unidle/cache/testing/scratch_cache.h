@@ -1,4 +1,4 @@
-// A cache of a test's own, and entries whose content tells their key.
+// A temporary cache, and entries whose content identifies their key.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ inline Key key_number(std::uint64_t number) {
   return KeyBuilder().integer("number", static_cast<std::int64_t>(number)).finish();
 }
 
-/// Two arrays that only this number gives: float32 of [count] and int64 of [].
+/// Two arrays determined by this number: float32 of [count] and int64 of [].
 inline std::vector<Tensor> numbered(std::uint64_t number, std::size_t count = 100) {
   std::vector<float> values(count);
   for (std::size_t i = 0; i < count; ++i) {
@@ -49,7 +49,7 @@ inline bool is_numbered(const Entry& entry, std::uint64_t number, std::size_t co
 /// Bytes of numbered(): head and two arrays. KeepsEntriesForLaterProcesses checks it.
 constexpr std::uint64_t kEntryBytes = 192 + 448 + 64;
 
-/// Another value for one byte.
+/// Changes one byte.
 inline void change_byte(const std::filesystem::path& path, std::size_t at) {
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekg(static_cast<std::streamoff>(at));
