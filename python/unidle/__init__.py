@@ -1,6 +1,7 @@
-"""unidle in Python: data pipelines that keep a device busy, and a cache for what is costly to compute.
+"""unidle in Python: data pipelines that keep a device busy, and a cache for expensive results.
 
-Importing it needs nothing else. With torch, batches are its tensors; without, numpy arrays.
+Importing it needs no other package. Batches are torch tensors if torch is installed, otherwise numpy
+arrays.
 """
 
 from unidle import data

@@ -1,4 +1,4 @@
-"""The feature cache: arrays by name in a folder, for all processes and later runs."""
+"""The feature cache: named arrays in a folder, shared by all processes and later runs."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from unidle._entry_arrays import OWN, TYPES, Arrays, dtype_of, layout_of, over
 from unidle._tensors import numpy, values_of
 from unidle.errors import UsageError
 
-_KEY, _NAME, _BYTES = 0, 1, 2  # what names an entry, as unidle_cache.h has it
+_KEY, _NAME, _BYTES = 0, 1, 2  # kinds of keys in unidle_cache.h
 _KEY_BYTES = 32
 _PARTS = 256
-_AS_NUMBERS = {"U": "uint32", "S": "uint8", "M": "int64", "m": "int64"}  # texts, dates, durations of numpy
+_AS_NUMBERS = {"U": "uint32", "S": "uint8", "M": "int64", "m": "int64"}  # numpy's texts, dates, durations
 _OWN_NAMES = {_NAME: OWN + "name", _BYTES: OWN + "bytes name"}
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0005, 0.02  # between looks whether another process is done
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.0005, 0.02  # between checks whether another process is done
 
-_TOGETHER, _TOGETHER_BYTES = 128, 32 << 20  # of update(): what shares a wait for the disk
+_TOGETHER, _TOGETHER_BYTES = 128, 32 << 20  # entries of update() that share a wait for the disk
 
 
 def _shown(arrays: Arrays) -> Arrays:
@@ -32,9 +32,9 @@ def _shown(arrays: Arrays) -> Arrays:
 
 
 def as_stored(name: str, value: Any) -> tuple:
-    """(the values as a numpy array in C order, the name of their type)."""
+    """Returns the values as a numpy array in C order, and the name of their type."""
     np = numpy()
-    if hasattr(value, "detach"):  # a tensor of torch
+    if hasattr(value, "detach"):  # a torch tensor
         if not can_be_stored(value):
             raise UsageError(
                 f"array {name}: expected a dense tensor with values, of a type that numpy has or bfloat16; "
@@ -71,7 +71,7 @@ def bytes_array(text: bytes) -> Any:
 
 
 def _kept(name: str, value: Any) -> Any:
-    """A copy that may only be read, as what comes out of a cache."""
+    """Returns a read-only copy, like the arrays of a cache."""
     array, dtype = as_stored(name, value)
     array = array.view(dtype_of(TYPES.index(dtype))).copy()
     array.flags.writeable = False
@@ -121,7 +121,7 @@ class Cache(MutableMapping):
         self._get = library.unidle_cache_get
         weakref.finalize(self, library.unidle_cache_close, self._handle)
 
-    __eq__ = object.__eq__  # not entry by entry
+    __eq__ = object.__eq__  # identity, not entry by entry
     __hash__ = object.__hash__
 
     @property
@@ -138,7 +138,7 @@ class Cache(MutableMapping):
         return self
 
     def __exit__(self, *failure: Any) -> None:
-        """Nothing is closed: what holds arrays of it holds the folder."""
+        """Closes nothing: arrays of the cache may still be in use."""
 
     def __getitem__(self, name: Union[str, bytes]) -> Arrays:
         _require_name(name)
@@ -182,17 +182,17 @@ class Cache(MutableMapping):
         return self._totals()["named"]
 
     def clear(self) -> None:
-        """Removes what was stored by name."""
+        """Removes the entries that were stored by name."""
         for name in list(self):
-            with contextlib.suppress(KeyError):  # another process was quicker
+            with contextlib.suppress(KeyError):  # another process was faster
                 del self[name]
 
     def update(self, other: Any = (), /, **named: Mapping[str, Any]) -> None:
-        """Stores the entries of a mapping, or of pairs of name and arrays, as assigning each would.
+        """Stores the entries of a mapping, or of pairs of name and arrays, like assigning each.
 
-        Some hundred of them share one wait for the disk, so that with `durable` many entries cost little more
-        than one. Pairs are taken as they come: a generator may make the arrays. When it ends with an
-        exception, those before it may be stored.
+        About a hundred entries share one wait for the disk, so with `durable` many entries cost little
+        more than one. Pairs are consumed one by one: a generator may make the arrays. When it raises,
+        earlier pairs may have been stored.
         """
         pairs = ((name, other[name]) for name in other.keys()) if hasattr(other, "keys") else other
         together, size = [], 0
@@ -207,10 +207,10 @@ class Cache(MutableMapping):
         self._put_many(together)
 
     def get_or_compute(self, name: Union[str, bytes], compute: Callable[[], Mapping[str, Any]]) -> Arrays:
-        """The entry; what `compute` returns where there is none.
+        """Returns the entry; stores and returns the result of `compute` when it is missing.
 
-        However many processes and threads ask for a name at once, one computes and the others wait. When it
-        fails or its process dies, the next one computes. `compute` must not ask for its own name.
+        When several processes or threads ask for a name, one computes and the others wait. When it fails
+        or its process dies, the next one computes. `compute` must not ask for its own name.
         """
         kind, text = _named(name)
 
@@ -222,8 +222,8 @@ class Cache(MutableMapping):
         return _shown(arrays if arrays is not None else self.computed(self._key(kind, text), store))
 
     def statistics(self) -> dict:
-        """{"entries", "bytes", "max_bytes"} of all that is in the folder; max_bytes is None without a
-        bound."""
+        """Returns {"entries", "bytes", "max_bytes"} of everything in the folder; max_bytes is None without
+        a bound."""
         totals = self._totals()
         return {name: totals[name] for name in ("entries", "bytes", "max_bytes")}
 
@@ -236,7 +236,7 @@ class Cache(MutableMapping):
         finally:
             self._library.unidle_data_free(text)
 
-    # What `cached` is made of. A key is 32 bytes; arrays are shown with those that are ours.
+    # The interface for `cached`. A key is 32 bytes; arrays include unidle's own.
 
     def find(self, kind: int, name: bytes) -> Optional[Arrays]:
         found = _native.Found()
@@ -247,8 +247,8 @@ class Cache(MutableMapping):
         return None
 
     def computed(self, key: bytes, store: Callable[[int], Tuple[bool, Arrays]]) -> Arrays:
-        """The entry of a key that was not there a moment ago. `store` computes and stores it under the claim
-        that it is given; it returns whether it was stored, and what was computed."""
+        """Returns the entry of a key that was just missing. `store` receives the claim, computes and
+        stores the entry, and returns whether it was stored and the arrays."""
         with self.claim(key) as claim:
             arrays = self.find(_KEY, key)  # computed while we waited
             if arrays is not None:
@@ -259,7 +259,7 @@ class Cache(MutableMapping):
 
     @contextlib.contextmanager
     def claim(self, key: bytes) -> Iterator[int]:
-        """The right to compute a key, as soon as nobody else has it. Signals are handled meanwhile."""
+        """Waits for the claim to a key. Signals are handled meanwhile."""
         claim, pause_s = ctypes.c_void_p(), _FIRST_PAUSE_S
         while not self._checked(self._library.unidle_cache_claim(self._handle, key, claim)):
             time.sleep(pause_s)
@@ -270,7 +270,7 @@ class Cache(MutableMapping):
             self._library.unidle_claim_release(claim)
 
     def put(self, claim: int, arrays: Mapping[str, Any]) -> bool:
-        """Whether it was stored."""
+        """Returns whether the entry was stored."""
         rows, keep = _rows(arrays)
         stored = self._library.unidle_claim_put(self._handle, claim, rows, len(arrays))
         del keep
@@ -280,11 +280,11 @@ class Cache(MutableMapping):
         return self.put(claim, _with_name(kind, text, arrays))
 
     def _put_many(self, entries: list) -> None:
-        """Each of them: (key, rows, how many, what keeps the rows' memory)."""
+        """Stores entries (key, rows, their number, the objects that own the rows' memory)."""
         while entries:
             table = (_native.CacheNewEntry * len(entries))(*(entry[:3] for entry in entries))
             through = self._checked(self._library.unidle_cache_put_many(self._handle, table, len(entries)))
-            if not through:  # somebody computes the first of them; to wait for that we hold nothing
+            if not through:  # somebody computes the first one; hold no claim while waiting for that
                 key, rows, count, _ = entries[0]
                 with self.claim(key) as claim:
                     self._checked(self._library.unidle_claim_put(self._handle, claim, rows, count))
@@ -321,11 +321,11 @@ def _with_name(kind: int, text: bytes, arrays: Mapping[str, Any]) -> Arrays:
     return {
         _OWN_NAMES[kind]: bytes_array(text),
         **arrays,
-    }  # the name first: so the index knows that it has one
+    }  # the name comes first, so that the index knows the entry is named
 
 
 def _rows(arrays: Mapping[str, Any]) -> tuple:
-    """The arrays as the library takes them, and what must be kept until it has: (array, shape) of each."""
+    """Returns (array, shape) of each array for the library, and the objects that must live as long."""
     rows, keep = (_native.CacheArray * max(1, len(arrays)))(), []
     for row, (name, value) in zip(rows, arrays.items()):
         if not isinstance(name, str) or "\0" in name:
@@ -343,7 +343,7 @@ def _opened(path: str, durable: bool) -> Cache:
 
 
 def _require_name(name: Any) -> None:
-    """Raises KeyError for what cannot be a name, as a dict does for a key that it does not have."""
+    """Raises KeyError for an invalid name, as a dict does for a missing key."""
     if not isinstance(name, (str, bytes)):
         raise KeyError(name)
 

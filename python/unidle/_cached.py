@@ -18,8 +18,8 @@ from unidle._results import put_together, taken_apart
 from unidle.errors import UsageError
 
 _computing = threading.local()
-_CHECKED_CALLS = 3  # first calls, of which each is checked: has it changed its own key?
-_registered: Dict[Tuple[str, str, str], bytes] = {}  # cache, name, version -> the code of the function
+_CHECKED_CALLS = 3  # the first calls are checked for changing their own key
+_registered: Dict[Tuple[str, str, str], bytes] = {}  # (cache, name, version) -> the function's code
 
 
 def cached(
@@ -99,7 +99,7 @@ class _Cached:
         return hashlib.sha256(b"".join(parts)).digest()
 
     def _held(self, arguments: Dict[str, Any]) -> Dict[str, bytes]:
-        """The encoded arguments and variables of the enclosing function, by their names in messages."""
+        """Returns the encoded arguments and enclosing variables, by their names in messages."""
         parts = {}
         for name, value in arguments.items():
             if name not in self._ignore:
@@ -116,7 +116,7 @@ class _Cached:
         arrays = self._cache.find(_KEY, key)
         if arrays is None:
             held = _computing.__dict__.setdefault("keys", set())
-            if key in held:  # it calls itself with the same arguments: its own affair
+            if key in held:  # it calls itself with the same arguments: let it
                 return self._function(*args, **kwargs)
             held.add(key)
             try:
@@ -126,7 +126,7 @@ class _Cached:
         return put_together(arrays)
 
     def held_by_wrapper(self) -> Tuple:
-        """What a cached function is keyed by where another one holds it."""
+        """What identifies a cached function when another one refers to it."""
         return self._what, self._version, tuple(sorted(self._ignore)), self._function
 
     def _store(self, claim: int, args: Tuple, kwargs: dict) -> Tuple[bool, Arrays]:
@@ -139,8 +139,8 @@ class _Cached:
         return self._cache.put(claim, arrays), arrays
 
     def _checked_call(self, args: Tuple, kwargs: dict) -> Any:
-        """Warns once when the function changes what its key is made of: its result may never be found again,
-        and a call that finds a result does not repeat the change."""
+        """Warns once when the function changes what its key is made of: its result may never be found
+        again, and a cached call does not repeat the change."""
         bound = self._signature.bind(*args, **kwargs)
         bound.apply_defaults()
         before, code = self._held(bound.arguments), self._code.key()
@@ -162,7 +162,7 @@ class _Cached:
         return result
 
     def _register(self) -> None:
-        """Warns about two functions of one name, which are mostly a mistake."""
+        """Warns about two functions with one name, usually a mistake."""
         place = os.path.realpath(self._cache.path), self._what, self._version
         code = self._code.own()
         if _registered.setdefault(place, code) != code:
@@ -195,8 +195,8 @@ def _name_of(function: Callable) -> str:
             "cached: a lambda has no name of its own; expected a function made with def, or a name "
             '(cached(cache, version, name="..."))'
         )
-    # multiprocessing runs the main program again in the processes that it spawns, under another name: the
-    # function must have one name in all of them. sys.modules may lack that module while it runs.
+    # In processes that it spawns, multiprocessing runs the main program under another name; the function must
+    # have the same name in all of them. sys.modules may lack that module while it runs.
     if function.__module__ not in ("__main__", "__mp_main__"):
         return f"{function.__module__}.{function.__qualname__}"
     main = function.__globals__

@@ -1,4 +1,4 @@
-"""The arrays of an entry of a cache, over the memory of its file."""
+"""The arrays of a cache entry, backed by its file."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from unidle._tensors import numpy
 
 Arrays = Dict[str, Any]
 
-# Names of arrays that are ours: they are not shown. An entry keeps its own name, so that it can be listed.
+# Reserved array names, hidden from users. An entry contains its name so that it can be listed.
 OWN = "unidle:"
-# By their numbers in docs/cache-format.md.
+# By the type numbers of docs/cache-format.md.
 TYPES = (
     "bool uint8 int8 uint16 int16 uint32 int32 uint64 int64 float16 bfloat16 float32 float64"
     " complex64 complex128"
 ).split()
 _ROW = struct.Struct("=HBBIQQ")
 _READ_ONLY = 0x100  # PyBUF_READ
-_LAYOUTS = 4096  # that are remembered; entries of one function mostly have the same few
+_LAYOUTS = 4096  # remembered layouts; entries of one function mostly share a few
 
 _memory_at = ctypes.pythonapi.PyMemoryView_FromMemory
 _memory_at.restype = ctypes.py_object
@@ -32,7 +32,7 @@ _holds: Dict[int, Any] = {}
 
 
 class _Hold(weakref.ref):
-    """Keeps an entry until the memory of its arrays is gone."""
+    """Keeps an entry until the memory of its arrays is no longer used."""
 
     __slots__ = ("entry",)
 
@@ -48,13 +48,13 @@ def dtype_of(number: int) -> Any:
     try:
         import ml_dtypes
     except ImportError:
-        return numpy().dtype("V2")  # its bits; numpy alone has no such numbers
+        return numpy().dtype("V2")  # raw bits; numpy alone lacks bfloat16
     return numpy().dtype(ml_dtypes.bfloat16)
 
 
 class _Layout:
-    """What the arrays of an entry are: (name, type, shape, offset or None for an array without bytes) of
-    all of them, and of those that are shown."""
+    """The (name, type, shape, offset) of all arrays of an entry, and of the visible ones. The offset is
+    None for an array without bytes."""
 
     __slots__ = ("all", "shown")
 
@@ -82,7 +82,7 @@ def layout_of(found: Any) -> _Layout:
 
 
 def over(found: Any, rows: list) -> Arrays:
-    """These arrays of an entry, over its own memory."""
+    """Creates these arrays of an entry over its own memory."""
     np, entry = numpy(), found.entry
     empty, array = np.empty, np.ndarray
     if not found.bytes:

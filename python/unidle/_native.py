@@ -1,6 +1,6 @@
-"""The C ABI of data pipeline and cache (unidle_data.h and unidle_cache.h of src/unidle), by ctypes.
+"""The C ABI of data pipeline and cache (unidle_data.h and unidle_cache.h in src/unidle), through ctypes.
 
-One library serves every Python from 3.9 on. A call lets other threads of Python run while it waits.
+One library serves every Python from 3.9 on. Calls release the interpreter lock while they run.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def _declare(library: ctypes.CDLL) -> None:
 
 
 def _check_version(library: ctypes.CDLL, path: Path) -> None:
-    """Before anything else: a library of another version may lack functions."""
+    """Runs before anything else: a library of another version may lack functions."""
     try:
         version = library.unidle_data_version
     except AttributeError:
@@ -201,7 +201,7 @@ _library: Any = None
 
 
 def library() -> Any:
-    """The library, loaded when it is first needed, so that importing unidle never fails."""
+    """Returns the library. Loads it at first use, so that importing unidle never fails."""
     global _library
     if _library is None:
         _library = _load()
@@ -209,7 +209,7 @@ def library() -> Any:
 
 
 def raise_failure() -> None:
-    """Raises what the last call of this thread failed with."""
+    """Raises the error of this thread's last call."""
     text = ctypes.c_char_p()
     code = library().unidle_data_error(ctypes.byref(text))
     message = (text.value or b"").decode(errors="replace")

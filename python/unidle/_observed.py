@@ -1,7 +1,7 @@
-"""What a program tells `unidle run` of itself, where the shim cannot see it: JAX, NumPy, a loop of its own.
+"""Reports of a program to `unidle run` about what the shim cannot see: JAX, NumPy, a custom loop.
 
-Without `unidle run` all of this does nothing. Under it, events go into a ring of this process
-(docs/probe-format.md), by the C ABI of the probe.
+Without `unidle run` these functions do nothing. Under it, events go into a ring of this process
+(docs/probe-format.md), through the C ABI of the probe.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from typing import Any, Iterator, Optional
 from unidle.errors import UsageError
 
 _STARTUP = 9
-# Parts of a step, whose times add up until it is over, with their bits of `seen`; and what has its own event.
+# Parts of a step, whose times add up until it ends, with their bits in `seen`; and spans with their own
+# event.
 _PARTS = {"input": 1, "transfer": 2, "forward": 4, "backward": 8, "optimizer": 16, "sync": 32, "log": 0}
 _LOSS_SEEN = 64
 _SPANS = {"validate": 10, "checkpoint": 11}
-_NOTES_TOGETHER = 64  # that are written by one system call,
-_NOTES_EVERY_NS = 1_000_000_000  # and so often at least
-_MOST_SAMPLES = 2**48  # of a step: more is no count, and their sum over a run has 64 bits
+_NOTES_TOGETHER = 64  # number of notes written by one system call,
+_NOTES_EVERY_NS = 1_000_000_000  # and the maximum delay
+_MOST_SAMPLES = 2**48  # per step: more is not a count, and the sum over a run has 64 bits
 
 
 class _Event(ctypes.Structure):
@@ -47,16 +48,16 @@ class _Step(ctypes.Structure):
 
 
 class _Open:
-    """A phase that is under way."""
+    """A phase in progress."""
 
     __slots__ = ("inner_ns",)
 
     def __init__(self) -> None:
-        self.inner_ns = 0  # that phases within it took
+        self.inner_ns = 0  # time taken by nested phases
 
 
 class _Observation:
-    """Of this process, for the thread that tells first; what others tell is left out."""
+    """The state of this process. Follows the first thread that reports, and ignores the others."""
 
     def __init__(self, probe_library: str) -> None:
         library = ctypes.CDLL(probe_library)
@@ -69,14 +70,14 @@ class _Observation:
         limit = os.environ.get("UNIDLE_MAX_STEPS", "")
         self._most_steps = int(limit) if limit.isdigit() else 0
         self._steps = self._samples = 0
-        self._begin = 0  # of the step that is under way; 0: not known
+        self._begin = 0  # start of the current step; 0: unknown
         self._parts: dict = {}  # name -> ns so far
-        self._open: list = []  # phases that are under way, the innermost last
+        self._open: list = []  # phases in progress, innermost last
         self._notes: list = []
         self._written_ns = 0
 
     def follows(self) -> bool:
-        """Whether this is the thread that is followed. The ring is made at the first call."""
+        """Returns whether the calling thread is followed. Creates the ring at the first call."""
         if self._thread == 0:
             self._thread = threading.get_ident()
             self._probe = self._library.unidle_probe_open(b"train")
@@ -91,7 +92,7 @@ class _Observation:
             return
         samples, loss = _samples_of(samples), _float_of(loss)
         now = time.monotonic_ns()
-        if self._begin == 0:  # when the first one began is not known
+        if self._begin == 0:  # the start of the first step is unknown
             self._started(now)
             return
         step = _Step(self._begin, max(0, now - self._begin), self._steps, samples, micro_batches=1)
@@ -126,7 +127,7 @@ class _Observation:
                 self._open[-1].inner_ns += took
             if name in _PARTS:
                 self._parts[name] = self._parts.get(name, 0) + max(0, took - this.inner_ns)
-            elif _torch_spans() == torch_spans:  # else the shim has seen it
+            elif _torch_spans() == torch_spans:  # otherwise the shim has seen it
                 self.emit(_SPANS[name], begin, took, self._steps or _torch_steps())
 
     def note(self, values: dict) -> None:
@@ -154,13 +155,13 @@ class _Observation:
 
 
 def _torch_loop() -> Any:
-    """The loop that the shim follows in a program of torch; None where there is none."""
+    """Returns the loop that the shim follows in a torch program, or None."""
     session = sys.modules.get("_unidle_shim.session")
     return session.state.loop if session is not None else None
 
 
 def _torch_steps() -> int:
-    """Steps of a torch optimiser: the shim sees these by itself."""
+    """Returns the number of torch optimizer steps, which the shim sees itself."""
     loop = _torch_loop()
     return max(loop.steps, loop.optimizer_steps) if loop is not None else 0
 
@@ -169,11 +170,11 @@ def _torch_spans() -> tuple:
     loop = _torch_loop()
     if loop is None:
         return ()
-    return loop.validations, loop.validation is not None, loop.saved_at  # the newest is open for a while
+    return loop.validations, loop.validation is not None, loop.saved_at  # the newest stays open for a while
 
 
 def _age_ns() -> int:
-    """Of this process."""
+    """Age of this process."""
     try:
         with open("/proc/self/stat", "rb") as file:
             ticks = int(file.read().rsplit(b")", 1)[1].split()[19])
@@ -184,8 +185,8 @@ def _age_ns() -> int:
 
 
 def _float_of(value: Any) -> Optional[float]:
-    """The number that a value is, also one in an array or tensor. None for what is none: whatever a program
-    tells, and whatever its types raise, it runs on."""
+    """Returns a value as a number, also from an array or tensor. Returns None for anything else: invalid
+    values, and exceptions of their types, must not stop the program."""
     if isinstance(value, (bool, str, bytes)) or value is None:
         return None
     try:
@@ -195,7 +196,7 @@ def _float_of(value: Any) -> Optional[float]:
 
 
 def _number_of(value: Any) -> Optional[float]:
-    """As JSON has them: finite."""
+    """Returns a finite number, as JSON requires."""
     number = _float_of(value)
     return number if number is not None and number - number == 0 else None
 
@@ -217,7 +218,7 @@ def _made() -> Optional[_Observation]:
         return None
     try:
         return _Observation(os.environ.get("UNIDLE_PROBE_LIBRARY", "libunidle_probe.so"))
-    except (OSError, AttributeError):  # the program runs all the same
+    except (OSError, AttributeError):  # the program continues without it
         return None
 
 
@@ -225,7 +226,7 @@ _observation = _made()
 
 
 def _forked() -> None:
-    """A child has a ring of its own, and nothing of what its parent was about to write."""
+    """Gives a forked child its own ring, without the parent's pending notes."""
     global _observation
     _observation = _made()
 
@@ -241,13 +242,13 @@ if _observation is not None:
 
 
 def step(samples: int = 0, loss: Optional[float] = None) -> None:
-    """An optimiser step is over. For programs whose steps nobody else can see: those of torch's optimisers
-    are seen anyway, and are not counted twice.
+    """Reports the end of an optimizer step, for programs whose steps unidle cannot see. Steps of torch
+    optimizers are seen anyway, and are not counted twice.
 
-    A step begins where the one before it ended, the first one where observe() began; without observe() the
-    first call only tells where the second step begins. `samples` is how many the step learned from, `loss`
-    the loss as a number of the host. What is no number is left out, and is never an error. With
-    `unidle run --steps N` the N-th call ends the program (SystemExit).
+    A step begins at the end of the previous one, the first one at observe(); without observe() the first
+    call only marks the start of the second step. `samples` is the number of samples in the step, `loss`
+    the loss as a host number. Invalid numbers are ignored without an error. With `unidle run --steps N`
+    the N-th call ends the program (SystemExit).
     """
     observation = _observation
     if observation is not None and observation.follows():
@@ -258,11 +259,11 @@ _no_phase = contextlib.nullcontext()
 
 
 def phase(name: str) -> Any:
-    """A context manager: what happens within is this part of the run.
+    """Returns a context manager that marks a phase of the run.
 
-    "validate" and "checkpoint" are spans of their own. "input", "transfer", "forward", "backward",
-    "optimizer", "sync" and "log" are parts of the step that step() ends; of nested ones each counts its own
-    time only. In a program of torch the shim sees the parts by itself, and these are not taken.
+    "validate" and "checkpoint" are separate spans. "input", "transfer", "forward", "backward",
+    "optimizer", "sync" and "log" are parts of the step that step() ends; nested parts count only their own
+    time. In a torch program the shim sees the parts itself, and these are ignored.
     """
     if name not in _PARTS and name not in _SPANS:
         raise UsageError(f"phase: expected one of {', '.join((*_PARTS, *_SPANS))}; found {name!r}")
@@ -273,8 +274,8 @@ def phase(name: str) -> Any:
 
 
 def note(**values: Any) -> None:
-    """Puts values into the record: numbers become curves of the report, over the steps; texts, booleans and
-    what else has a repr() are kept as they are. Reading a number of a device waits for it."""
+    """Adds values to the record. Numbers become curves of the report over the steps; texts, booleans and
+    other values are kept by their repr(). Reading a number from a device waits for the device."""
     observation = _observation
     if observation is not None and observation.follows():
         observation.note(values)

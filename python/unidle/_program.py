@@ -1,4 +1,4 @@
-"""The program `unidle`, for what it does better than this package could."""
+"""Calls the program `unidle` for functions that this package does not implement."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PathLike = Union[str, "os.PathLike[str]"]
 
 def _path() -> str:
     here = Path(__file__).parent
-    # As the library: in a wheel, installed as PREFIX/share/unidle/python/unidle, in a checkout.
+    # Like the library: in a wheel, installed as PREFIX/share/unidle/python/unidle, in a checkout.
     for folder in (here / "_installed", here.parents[3], here.parents[1] / "build"):
         program = folder / "bin" / "unidle"
         if program.is_file():
@@ -28,14 +28,14 @@ def _path() -> str:
 
 
 def main() -> None:
-    """What pip's script `unidle` calls: becomes the program."""
+    """The entry point of pip's script `unidle`: replaces this process with the program."""
     path = _path()
     os.execv(path, [path, *sys.argv[1:]])
 
 
 def report(record: PathLike, output: Optional[PathLike] = None) -> Path:
-    """Writes the page of a record (`unidle report`), one HTML file that needs no network: `report.html` in
-    the record's folder unless `output` names it. Returns its path."""
+    """Writes the report of a record (`unidle report`), an HTML file that needs no network. The default
+    `output` is `report.html` in the record's folder. Returns its path."""
     command = [_path(), "report", os.fspath(record)]
     if output is not None:
         command += ["-o", os.fspath(output)]

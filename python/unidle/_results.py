@@ -1,4 +1,4 @@
-"""What a function returned, as named arrays and a description of how they were put together."""
+"""Converts a function's result to named arrays and a description of its structure, and back."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from unidle._tensors import numpy
 from unidle.errors import UsageError
 
 _STRUCTURE = OWN + "structure"
-_structures: Dict[bytes, Any] = {}  # text -> what it says; results of one function mostly have the same one
+_structures: Dict[bytes, Any] = {}  # text -> structure; results of one function mostly share one
 _MOST_STRUCTURES = 4096
-_AS_BYTES = "USMm"  # texts, bytes, dates and durations: numpy's, which caches do not have
+_AS_BYTES = "USMm"  # numpy's texts, bytes, dates and durations, which caches lack
 
 
 def taken_apart(what: str, result: Any) -> Arrays:
-    """The arrays of a result, by where they stand in it. `what` names the function in the UsageError for
-    a result that cannot be stored."""
+    """Returns the arrays of a result, named by their position in it. `what` names the function in the
+    UsageError for a result that cannot be stored."""
     arrays: Arrays = {}
     structure = _describe(what, result, "", arrays)
     text = json.dumps(structure, separators=(",", ":")).encode()
@@ -110,7 +110,7 @@ def _build(structure: list, arrays: Arrays) -> Any:
 
 
 def _of_bits(arrays: Arrays, name: str, dtype: str, shape: list, is_array: bool) -> Any:
-    """Over the bytes of the cache, as arrays of numbers are."""
+    """Views the cache's bytes as an array, like arrays of numbers."""
     np, bits = numpy(), arrays[name]
     array = bits.view(dtype).reshape(shape) if bits.size else np.zeros(shape, dtype)
     array.flags.writeable = False
@@ -118,7 +118,7 @@ def _of_bits(arrays: Arrays, name: str, dtype: str, shape: list, is_array: bool)
 
 
 def _tensor(array: Any) -> Any:
-    """A copy: torch has no tensors that may only be read, and writing to one over a mapped file ends the
+    """Copies the array: torch has no read-only tensors, and writing to a read-only mapping would kill the
     program."""
     import torch
 

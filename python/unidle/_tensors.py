@@ -1,5 +1,4 @@
-"""Arrays of others as the native library takes them, and its tensors as torch or numpy has them, without a
-copy."""
+"""Passes arrays to the native library, and wraps its tensors for torch or numpy, without a copy."""
 
 from __future__ import annotations
 
@@ -33,19 +32,18 @@ def numpy() -> Any:
 
 
 def values_of(tensor: Any) -> Any:
-    """Its numbers in the host's memory, one after the other. A conjugated or negated view has none of its
-    own."""
+    """Returns a contiguous tensor in host memory. Resolves conjugated and negated views, which have no
+    memory of their own."""
     return tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
 
 
 def as_numpy(array: Any) -> Any:
-    """The same values as a numpy array of this machine's byte order, whose rows are each in one piece of
-    memory.
+    """Returns the values as a numpy array in this machine's byte order, with contiguous rows.
 
-    Copies only where that is not so already.
+    Copies only if necessary.
     """
     np = numpy()
-    if hasattr(array, "detach"):  # a tensor of torch
+    if hasattr(array, "detach"):  # a torch tensor
         array = array.detach()
         if getattr(array, "is_nested", False):
             raise UsageError("array: expected a dense tensor, found a nested one (give its parts as a list)")
@@ -87,7 +85,7 @@ def _advice(dtype: Any) -> str:
 
 
 def as_host(array: Any) -> Any:
-    """as_numpy(), but that torch's bfloat16 stays what it is: two bytes whose dtype's metadata tells."""
+    """Like as_numpy(), but keeps torch's bfloat16: two-byte values, marked in the dtype's metadata."""
     if str(getattr(array, "dtype", "")) != "torch.bfloat16" or array.device.type != "cpu":
         return as_numpy(array)
     import torch
@@ -97,8 +95,8 @@ def as_host(array: Any) -> Any:
 
 
 def as_ragged(arrays: Any) -> Any:
-    """Of a list of arrays that differ in their first extent alone: all their rows, and int64 [arrays + 1]
-    where those of each begin. None for anything else."""
+    """For arrays that differ only in their first extent, returns the concatenated rows, and int64 [arrays
+    + 1] with the start of each. None for anything else."""
     if not isinstance(arrays, (list, tuple)) or not all(getattr(one, "shape", ()) for one in arrays):
         return None
     if len({one.shape[0] for one in arrays}) < 2:
@@ -108,7 +106,7 @@ def as_ragged(arrays: Any) -> Any:
     if len({(one.shape[1:], one.dtype, _is_bfloat(one)) for one in parts}) > 1:
         raise UsageError("array: expected a list of arrays of one type that differ in their first axis alone")
     starts = np.cumsum([0, *(len(one) for one in parts)], dtype=np.int64)
-    return [np.concatenate(parts).view(parts[0].dtype), starts]  # numpy forgets what as_host() noted there
+    return [np.concatenate(parts).view(parts[0].dtype), starts]  # numpy drops the mark of as_host() there
 
 
 def _is_bfloat(array: Any) -> bool:
@@ -121,7 +119,7 @@ def _type_of(array: Any) -> _native.Type:
 
 
 def describe_arrays(arrays: Sequence[Any]) -> Any:
-    """numpy arrays as a C array of tensors; valid as long as they and what is returned live."""
+    """Describes numpy arrays as a C array of tensors, valid as long as they and the result live."""
     tensors = (_native.Tensor * max(1, len(arrays)))()
     for tensor, array in zip(tensors, arrays):
         tensor.data = array.ctypes.data
@@ -134,7 +132,7 @@ def describe_arrays(arrays: Sequence[Any]) -> Any:
 
 
 class _Held:
-    """Memory of a batch for numpy, given back when the last array over it is gone."""
+    """Memory of a batch for numpy, released when no array uses it any more."""
 
     def __init__(self, address: int) -> None:
         self._managed = _native.Managed.from_address(address)
@@ -169,7 +167,7 @@ def to_torch(address: int) -> Any:
         return dlpack.from_dlpack(capsule)
     except (
         BaseException
-    ):  # also of a signal handler, when torch has the memory already: its name is another then
+    ):  # also from a signal handler, when torch owns the memory and has renamed the capsule
         if _is_capsule_of(capsule, b"dltensor"):
             managed = _native.Managed.from_address(address)
             managed.deleter(ctypes.byref(managed))

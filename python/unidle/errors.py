@@ -1,31 +1,31 @@
-"""What goes wrong, as exceptions of one family. The message is one line: what, where, what to do."""
+"""The exceptions of unidle, in one family. The message is one line: what, where, what to do."""
 
 from __future__ import annotations
 
 
 class Error(Exception):
-    """Anything that unidle raises by itself."""
+    """Base class of all exceptions raised by unidle."""
 
 
 class UsageError(Error, ValueError):
-    """A value that makes no sense: the caller's mistake."""
+    """An invalid argument."""
 
 
 class InputError(Error, ValueError):
-    """A file that is not what it should be: missing, cut off, damaged."""
+    """An invalid file: missing, truncated, damaged."""
 
 
 class FileSystemError(Error, OSError):
-    """The system refused: permission, a broken disk."""
+    """A system call failed: permission, a broken disk."""
 
 
 class OutOfMemoryError(Error, MemoryError):
-    """Memory ran out."""
+    """Out of memory."""
 
 
 class ForkedError(Error, RuntimeError):
-    """A loader was used in a process that was forked after it was made."""
+    """A loader was used in a process forked after its creation."""
 
 
 class MissingError(Error, ImportError):
-    """Something that must be there is not: the native library, numpy."""
+    """A missing dependency: the native library, numpy."""

@@ -1,6 +1,5 @@
 """Keys of cached calls.
 
-`arguments` encodes what a call is made with, `code` the function that is called. `functions` encodes
-functions and classes, `reads` finds the names of its module that a function reads, and `parts` is the
-encoding.
+`arguments` encodes the arguments of a call, `code` the called function. `functions` encodes functions and
+classes, `reads` finds the module names that a function reads, and `parts` is the encoding.
 """

@@ -1,7 +1,8 @@
-"""What a call is made with, as bytes that are the same exactly when the arguments are.
+"""Encodes arguments as bytes that are equal exactly when the arguments are.
 
-Each value is written as a letter for its kind, the length of what follows, and that; so no two values give
-the same bytes. What has no such form is named and refused, never guessed at by its id or its repr().
+Each value is written as a letter for its kind, the length of its content, and the content, so that
+different values never give the same bytes. Values without such a form are rejected by name, never keyed by
+their id or repr().
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from unidle._keys.parts import NotKeyable, kind_of, module_of, number, part, tex
 from unidle._tensors import values_of
 from unidle.errors import UsageError
 
-# Those whose repr() tells all.
+# Types whose repr() is complete.
 _TOLD_BY_REPR = (
     datetime.timedelta,
     decimal.Decimal,
@@ -35,18 +36,18 @@ _TOLD_BY_REPR = (
     uuid.UUID,
 )
 _CONTAINERS = (list, tuple, set, frozenset, dict)
-# What a class of the program's own may be derived from, to be another thing than the same value of these. The
-# known ones have no state besides what they contain; of named tuples each has a type of its own.
+# Base classes of the program's own classes, whose instances differ from equal values of the base. The known
+# ones have no state besides their contents; each named tuple is its own type.
 _MAY_HAVE_STATE = (*_CONTAINERS, int, float, complex, str, bytes, bytearray)
 _KNOWN = (*_MAY_HAVE_STATE, bool, collections.OrderedDict, collections.defaultdict, collections.Counter)
 _KNOWN_OF_LIBRARIES = ("numpy.str_", "torch.Size")
-_Functions = Optional[Functions]  # those met so far; None where functions cannot be keyed
+_Functions = Optional[Functions]  # those seen so far; None if functions cannot be keyed
 
 
 def encoded(what: str, value: Any, code: bool = False) -> bytes:
-    """The bytes of a value. `what` names it in the UsageError for one that has none; `code`: functions,
-    classes and modules may be in it. Classes, modules and functions not written in Python are known by
-    their names, functions of Python by their names, their code and the values that they hold."""
+    """Returns the bytes of a value. `what` names it in the UsageError for one that cannot be encoded; with
+    `code`, it may contain functions, classes and modules. Python functions are encoded by name, code and
+    the values they hold; classes, modules and other functions by name."""
     try:
         return encode(value, (), Functions(encode) if code else None)
     except NotKeyable as error:
@@ -61,7 +62,7 @@ def encode(value: Any, above: Tuple[int, ...], functions: _Functions) -> bytes:
         return b"N"
     if value is ...:
         return b"X"
-    if isinstance(value, enum.Enum):  # flags that are a mix, or nothing, may have no name
+    if isinstance(value, enum.Enum):  # combined or empty flags may have no name
         name = text(value.name) if value.name is not None else number(value.value)
         return part(b"E", _class_of(value), name, _value_of_enum(value))
     if isinstance(value, _MAY_HAVE_STATE) and not _is_known(value):
@@ -101,7 +102,9 @@ def encode(value: Any, above: Tuple[int, ...], functions: _Functions) -> bytes:
         )
     if functions is not None:
         if isinstance(value, (types.ModuleType, type)) or _is_free_builtin(value):
-            if "<locals>" in getattr(value, "__qualname__", ""):  # another call may make another of that name
+            if "<locals>" in getattr(
+                value, "__qualname__", ""
+            ):  # another call may create another one of this name
                 raise NotKeyable(
                     f"the class {value.__module__}.{value.__qualname__}, made within a function,"
                 )
@@ -129,7 +132,7 @@ def _class_of(value: Any) -> bytes:
 def _value_of_enum(value: Any) -> bytes:
     try:
         return encode(value.value, (), None)
-    except NotKeyable:  # its name tells it
+    except NotKeyable:  # its name identifies it
         return b"?"
 
 
@@ -150,7 +153,7 @@ def _is_known(value: Any) -> bool:
 
 
 def _is_free_builtin(value: Any) -> bool:
-    """Whether it is a function not of Python that is bound to no value."""
+    """True for a function not written in Python and not bound to a value."""
     owner = getattr(value, "__self__", None)
     return isinstance(value, types.BuiltinFunctionType) and (
         owner is None or isinstance(owner, (types.ModuleType, type))
@@ -187,7 +190,7 @@ def _container(value: Any, above: Tuple[int, ...], functions: _Functions) -> byt
             _within(_step(key), key, above, functions) + _within(_step(key), each, above, functions)
             for key, each in value.items()
         ]
-        if isinstance(value, collections.OrderedDict):  # two of another order are not equal
+        if isinstance(value, collections.OrderedDict):  # two with different orders are not equal
             return part(b"D", kind, *items)
         if isinstance(value, collections.defaultdict):
             made = Functions(encode) if functions is None else functions
@@ -223,14 +226,14 @@ def _tensor(np: Any, torch: Any, value: Any) -> bytes:
         value = value.view(torch.int16)
     try:
         array = value.numpy()
-    except TypeError:  # numbers that numpy does not have: by their bytes
+    except TypeError:  # types that numpy lacks: by their bytes
         name += f" {tuple(value.shape)}"
         array = value.reshape(-1).view(torch.uint8).numpy()
     return part(b"T", text(name), _array(np, array, b"A"))
 
 
 def _array(np: Any, array: Any, letter: bytes) -> bytes:
-    """Type, shape and the SHA-256 of the values in C order."""
+    """Encodes type, shape and the SHA-256 of the values in C order."""
     if array.dtype.hasobject:
         raise NotKeyable("an array of objects")
     values = np.ascontiguousarray(array)

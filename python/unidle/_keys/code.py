@@ -1,4 +1,4 @@
-"""The code of a function that is cached, as a part of its keys."""
+"""The code of a cached function, as part of its keys."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Code:
         self._large: Dict[int, tuple] = {}
 
     def key(self) -> bytes:
-        """The code and the values of its module that it reads; computed again when one of these changes."""
+        """The code and the module values it reads; computed again when one of these changes."""
         last = self._last
         if last is None or not last[0].are_as_before():
             seen = Functions(encode, self._large)
@@ -32,7 +32,7 @@ class Code:
         return last[1]
 
     def own(self) -> bytes:
-        """The code alone, with that of the functions that it wraps."""
+        """The code alone, including wrapped functions."""
         return b"".join(code_key(each.__code__) for each in _chain(self._function))
 
     def free_values(self) -> Iterable[Tuple[str, Any]]:
@@ -41,14 +41,14 @@ class Code:
         for name, cell in zip(names, cells):
             try:
                 value = cell.cell_contents
-            except ValueError:  # not set yet
+            except ValueError:  # not assigned yet
                 continue
             if self._function not in _chain(value):
                 yield name, value
 
 
 def _chain(function: Any) -> List[Any]:
-    """A function, what it wraps, what that wraps, and so on."""
+    """Returns a function, the one it wraps, the one that wraps, and so on."""
     found = []
     while isinstance(function, types.FunctionType) and len(found) < _MOST_DECORATORS:
         found.append(function)
@@ -57,8 +57,8 @@ def _chain(function: Any) -> List[Any]:
 
 
 def _within_decorators(function: Any) -> Tuple[Any, bytes]:
-    """The program's function inside the decorators of libraries (torch.no_grad), and the key of these
-    decorators: their names and the plain values that they hold."""
+    """Returns the program's function inside library decorators (torch.no_grad), and the key of these
+    decorators: their names and plain values."""
     decorators, chain = b"", _chain(function)
     for outer, inner in zip(chain, chain[1:]):
         if is_own_file(outer.__code__.co_filename):

@@ -1,5 +1,4 @@
-"""Keys of functions and classes: their code, the values that they hold, and those of their modules that they
-read."""
+"""Keys of functions and classes: their code, the values they hold, and the module values they read."""
 
 from __future__ import annotations
 
@@ -16,24 +15,24 @@ from unidle._keys.reads import ITEM, Read, is_own_file, reads
 
 _MISSING: Any = object()
 _MAY_CHANGE = (list, dict, set, bytearray, collections.deque)
-_LARGE_COUNT, _LARGE_BYTES = 64, 1 << 16  # a larger value of a module is encoded once per process
-_HUGE_BYTES = 64 << 20  # a larger array counts by type and shape alone
+_LARGE_COUNT, _LARGE_BYTES = 64, 1 << 16  # larger module values are encoded once per process
+_HUGE_BYTES = 64 << 20  # larger arrays are encoded by type and shape only
 
 
 class Functions:
-    """The functions and classes met while something is encoded, each once, because they may refer to each
-    other. Also the names that were looked up in modules, to see later whether their values have changed."""
+    """The functions and classes met during an encoding, each once because they may refer to each other,
+    and the module names that were looked up, to detect later whether their values have changed."""
 
     def __init__(self, encode: Callable, large: Optional[Dict[int, tuple]] = None) -> None:
-        self.encode = encode  # of any value: (value, above, functions) -> bytes
+        self.encode = encode  # encodes any value: (value, above, functions) -> bytes
         self._numbers: Dict[int, int] = {}
         self._watched: List[Tuple[Any, Any, Any]] = []  # namespace, name, value
         self._large: Dict[int, tuple] = {} if large is None else large
-        self._mutable: List[Tuple[Any, bytes]] = []  # values of modules that may change in place
-        self.steady = True  # false: something else was met that may change in place
+        self._mutable: List[Tuple[Any, bytes]] = []  # module values that may change in place
+        self.steady = True  # False: some other value may change in place
 
     def number_of(self, thing: Any) -> Tuple[int, bool]:
-        """Its number, and whether it is new."""
+        """Returns its number, and whether it is new."""
         new = id(thing) not in self._numbers
         return self._numbers.setdefault(id(thing), len(self._numbers)), new
 
@@ -51,7 +50,7 @@ class Functions:
         return value
 
     def of_module(self, value: Any) -> bytes:
-        """A value of a module. One that cannot be keyed (a model, an open file) does not count."""
+        """Encodes a module value. A value that cannot be keyed (a model, an open file) is ignored."""
         if not may_change(value):
             return self._or_nothing(value)
         size = getattr(value, "nbytes", None)
@@ -75,7 +74,7 @@ class Functions:
 
 
 def may_change(value: Any) -> bool:
-    """Whether a value that can be keyed may change in place."""
+    """Whether a value may change in place. REQUIRES: it can be keyed."""
     if isinstance(value, (tuple, frozenset)):
         return any(map(may_change, value))
     return isinstance(value, _MAY_CHANGE) or hasattr(type(value), "nbytes") or is_data_class(value)
@@ -86,7 +85,7 @@ def is_data_class(value: Any) -> bool:
 
 
 def function_key(function: Any, above: Tuple[int, ...], functions: Functions) -> bytes:
-    """Its name, code, defaults, and the values that it holds."""
+    """Encodes its name, code, defaults, and the values it holds."""
     count, new = functions.number_of(function)
     if not new:
         return part(b"r", number(count))
@@ -107,7 +106,7 @@ def function_key(function: Any, above: Tuple[int, ...], functions: Functions) ->
 
 
 def read_keys(function: Any, functions: Functions) -> Iterable[bytes]:
-    """What a function of the program reads of its module."""
+    """Encodes the module values that a function of the program reads."""
     if not is_own_file(function.__code__.co_filename):
         return
     for read in reads(function.__code__):
@@ -121,7 +120,7 @@ def read_keys(function: Any, functions: Functions) -> Iterable[bytes]:
 
 
 def _followed(names: dict, read: Read, functions: Functions) -> Tuple[Any, tuple]:
-    """The value of the name, or the attribute or item of it that is read, and the steps that led there."""
+    """Returns the value of the name, or the attribute or item of it that is read, and the steps to it."""
     value, taken = functions.look_up(names, read.name), []
     for kind, name in read.steps:
         within = _names_within(value, kind, name)
@@ -144,7 +143,7 @@ def _names_within(value: Any, kind: str, name: Any) -> Any:
 
 
 def _held(value: Any) -> Dict[str, Any]:
-    """The attributes of an object itself, read without calling its code."""
+    """Returns the object's own attributes without running its code."""
     try:
         return object.__getattribute__(value, "__dict__")
     except AttributeError:
@@ -172,11 +171,11 @@ def _of_module(value: Any, functions: Functions) -> bytes:
 
 def _function_of_module(value: Any, named: bytes, functions: Functions) -> bytes:
     if not is_own_file(value.__code__.co_filename):
-        inner = getattr(value, "__wrapped__", None)  # of the program, within a decorator of a library
+        inner = getattr(value, "__wrapped__", None)  # the program's function inside a library decorator
         return named + (_of_module(inner, functions) if inner is not None else b"")
     try:
         return function_key(value, (), functions)
-    except NotKeyable:  # it holds what cannot be keyed
+    except NotKeyable:  # it holds a value that cannot be keyed
         return named + code_key(value.__code__)
 
 
@@ -189,7 +188,7 @@ def _is_own(module: str) -> bool:
 
 
 def class_key(kind: type, functions: Functions) -> bytes:
-    """What the methods of a class and of its bases do."""
+    """Encodes the methods of a class and its bases."""
     count, new = functions.number_of(kind)
     if not new:
         return part(b"r", number(count))
@@ -203,7 +202,7 @@ _class_codes: Any = weakref.WeakKeyDictionary()
 
 
 def class_code(kind: type) -> bytes:
-    """The code of its methods, and the numbers and texts that they hold: two classes may have one name."""
+    """Encodes the code of its methods and their constants: two classes may have one name."""
     known = _class_codes.get(kind)
     if known is None:
         pieces = [text(" ".join(getattr(kind, "_fields", ())))]
@@ -216,13 +215,13 @@ def class_code(kind: type) -> bytes:
 def _plain_cell(cell: Any) -> bytes:
     try:
         value = cell.cell_contents
-    except ValueError:  # not set yet
+    except ValueError:  # not assigned yet
         return b"-"
     return text(repr(value)) if isinstance(value, (bool, int, float, complex, str, bytes)) else b"?"
 
 
 def _methods(kind: type) -> Iterable[Tuple[str, Any]]:
-    """The methods of a class and its bases, as far as they are the program's."""
+    """Yields the methods of a class and its bases that belong to the program."""
     for one in kind.__mro__:
         if not _is_own(one.__module__):
             continue
@@ -235,14 +234,14 @@ def _methods(kind: type) -> Iterable[Tuple[str, Any]]:
 def _cell(cell: Any, above: Tuple[int, ...], functions: Functions) -> bytes:
     try:
         value = cell.cell_contents
-    except ValueError:  # not set yet
+    except ValueError:  # not assigned yet
         return b"-"
     return functions.encode(value, above, functions)
 
 
 @functools.lru_cache(maxsize=1024)
 def code_key(code: types.CodeType) -> bytes:
-    """What the code does, not where it stands: neither file nor lines."""
+    """Encodes what the code does, without file and line numbers."""
     numbers = (code.co_flags, code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount)
     names = (
         code.co_name,

@@ -1,4 +1,4 @@
-"""How keys are written: a letter for the kind, the length of the content, the content."""
+"""The encoding of keys: a letter for the kind, the length of the content, the content."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 
 
 class NotKeyable(Exception):
-    """The value has no content to make a key of."""
+    """The value cannot be part of a key."""
 
-    place = ""  # within the encoded value: ['model'].layers[2]
+    place = ""  # path within the encoded value: ['model'].layers[2]
 
 
 def part(letter: bytes, *pieces: Any) -> bytes:
@@ -25,7 +25,7 @@ def number(value: int) -> bytes:
 
 
 def module_of(value: Any) -> str:
-    """The module of a class or function; the main program has one name, also in processes that it spawned."""
+    """Returns the module of a class or function. The main program has one name, also in spawned processes."""
     name = getattr(value, "__module__", None) or ""
     return "__main__" if name == "__mp_main__" else name
 

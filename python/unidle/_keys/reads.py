@@ -1,4 +1,4 @@
-"""Names of its module that a function reads, found in its bytecode; and which files are the program's."""
+"""Finds the module names that a function reads, from its bytecode, and recognises the program's own files."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ ATTRIBUTE, ITEM = "attribute", "item"
 _LOADS = ("LOAD_GLOBAL", "LOAD_NAME")
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _CONSTANTS = ("LOAD_CONST", "LOAD_SMALL_INT")
-_NOTHING = ("PUSH_NULL", "EXTENDED_ARG", "CACHE")  # between a name and what is taken of it
+_NOTHING = ("PUSH_NULL", "EXTENDED_ARG", "CACHE")  # between a name and its attribute or item
 _COPIES = ("COPY", "DUP_TOP", "DUP_TOP_TWO")  # before `x[i] += 1`
-# Methods that change what they are called on.
+# Methods that modify their object.
 _CHANGES = frozenset(
     "append appendleft extend extendleft insert remove pop popleft popitem clear sort reverse add discard "
     "update setdefault fill put resize copy_ fill_ zero_ add_ mul_".split()
@@ -27,7 +27,7 @@ _LIBRARY = tuple(
 
 
 class Read(NamedTuple):
-    """A name of the module, the attributes and items read from it, and whether the code changes it."""
+    """A module name, the attributes and items read from it, and whether the code modifies it."""
 
     name: str
     steps: Tuple[Tuple[str, Any], ...]  # (ATTRIBUTE or ITEM, its name or constant)
@@ -54,7 +54,7 @@ def reads(code: types.CodeType) -> Tuple[Read, ...]:
 
 
 def is_own_file(name: str) -> bool:
-    """Whether a file belongs to the program: not to Python, an installed package, or unidle."""
+    """True if a file belongs to the program, not to Python, an installed package, or unidle."""
     if name.startswith("<"):
         return not name.startswith("<frozen")
     return not name.startswith((_OURS, *_LIBRARY)) and not {"site-packages", "dist-packages"} & set(

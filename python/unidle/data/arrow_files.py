@@ -1,7 +1,7 @@
-"""Parquet and Arrow IPC files as CSV, by pyarrow where it is installed.
+"""Converts Parquet and Arrow IPC files to CSV with pyarrow, if installed.
 
-The native library reads text alone. A file is turned into text once, batch by batch, so that it may be larger
-than memory, into the folder of built tables; it is used as long as the file is what it was.
+The native library reads only text. Each file is converted once, batch by batch so that it may exceed
+memory, into the folder of built tables; the text is reused while the file is unchanged.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Any, Iterator, List, NamedTuple, Tuple
 from unidle.errors import FileSystemError, InputError, MissingError
 
 SUFFIXES = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
-_ENDS = 64 * 1024  # bytes of head and tail that tell a file from another one
+_ENDS = 64 * 1024  # bytes of head and tail that identify a file's contents
 _VERSION = 3  # of the text
 
 
 class Text(NamedTuple):
-    """The CSV of a file, and the columns that it does not have: [{"column": name, "why": its type}]."""
+    """The CSV of a file, and its left-out columns: [{"column": name, "why": its type}]."""
 
     path: str
     left_out: List[dict]
@@ -33,7 +33,7 @@ def is_arrow(path: str) -> bool:
 
 
 def as_text(path: str, folder: str, delimiter: str) -> Text:
-    """That of a file, in `folder`; made when it is not there."""
+    """Returns the file's text in `folder`, created if missing."""
     if os.path.isdir(path):
         raise InputError(f"{path}: is a folder; expected a file (name those that are in it)")
     try:
@@ -41,7 +41,7 @@ def as_text(path: str, folder: str, delimiter: str) -> Text:
         os.makedirs(folder, exist_ok=True)
         text = os.path.join(folder, f"{name}-{fingerprint}.csv")
         with open(os.path.join(folder, f"{name}.csv.lock"), "w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)  # goes with the process
+            fcntl.flock(lock, fcntl.LOCK_EX)  # released when the process ends
             if not (os.path.exists(text) and os.path.exists(_note(text))):
                 _write(path, text, delimiter)
                 _remove_older(folder, name, text)
@@ -54,7 +54,7 @@ def as_text(path: str, folder: str, delimiter: str) -> Text:
 
 
 def _names(path: str, delimiter: str) -> Tuple[str, str]:
-    """Of the file's place, and of what it is now: size, time, head and tail, as tables know theirs."""
+    """Returns names for the file's path and for its state: size, time, head and tail, as for tables."""
     place = os.path.abspath(path)
     with open(path, "rb") as file:
         about = os.fstat(file.fileno())
@@ -68,7 +68,7 @@ def _names(path: str, delimiter: str) -> Tuple[str, str]:
 
 
 def _note(text: str) -> str:
-    """Where it is written what was left out; there before the text is."""
+    """Path of the list of left-out columns, which exists before the text."""
     return text + ".left_out"
 
 
@@ -95,7 +95,7 @@ def _pyarrow() -> Any:
 
 @contextlib.contextmanager
 def _batches(arrow: Any, path: str) -> Iterator[Tuple[Any, Iterator[Any]]]:
-    """The schema, and record batches one after the other."""
+    """Returns the schema and an iterator of record batches."""
     if path.lower().endswith((".parquet", ".pq")):
         with arrow.parquet.ParquetFile(path) as file:
             yield file.schema_arrow, file.iter_batches()
@@ -112,8 +112,8 @@ def _batches(arrow: Any, path: str) -> Iterator[Tuple[Any, Iterator[Any]]]:
 
 
 def _written_as(arrow: Any, kind: Any) -> Any:
-    """The type whose text says the same; None for lists, structures and bytes, which no cell holds, and for
-    times of a zone that is not known here."""
+    """Returns the type with an equivalent text. None for lists, structures, bytes, and times with an
+    unknown time zone."""
     types = arrow.types
     if types.is_dictionary(kind):
         return _written_as(arrow, kind.value_type)
@@ -123,7 +123,7 @@ def _written_as(arrow: Any, kind: Any) -> Any:
         return arrow.float32()
     if types.is_duration(kind):
         return arrow.int64()
-    if str(kind) == "string_view":  # polars writes texts so; pyarrow names the type since 16
+    if str(kind) == "string_view":  # polars' texts; pyarrow names the type since version 16
         return arrow.large_string()
     is_cell = types.is_primitive(kind) or types.is_decimal(kind) or types.is_null(kind)
     is_cell = is_cell and not types.is_interval(kind)
@@ -132,7 +132,7 @@ def _written_as(arrow: Any, kind: Any) -> Any:
 
 
 def _has_text(arrow: Any, kind: Any) -> bool:
-    """Whether pyarrow writes values of that type: those of time zones need the system's data base."""
+    """Whether pyarrow can write this type: time zones need the system's database."""
     if not arrow.types.is_timestamp(kind):
         return True
     try:
@@ -143,7 +143,7 @@ def _has_text(arrow: Any, kind: Any) -> bool:
 
 
 class _Columns:
-    """What becomes of the columns of a file."""
+    """How each column of a file is written."""
 
     def __init__(self, arrow: Any, schema: Any, path: str) -> None:
         kinds = [_written_as(arrow, field.type) for field in schema]
@@ -156,7 +156,7 @@ class _Columns:
         if not self._kept:
             others = "".join("; {column} is {why}".format(**one) for one in self.left_out)
             raise InputError(f"{path}: has no column of numbers, booleans, dates or texts{others}")
-        # The empty cell of a column that is alone would be an empty line, which is no row.
+        # The empty cell of a single column would be an empty line, which is not a row.
         self._lone = arrow.large_string() if len(self._kept) == 1 else None
         self.schema = arrow.schema(
             [(schema.names[number], self._lone or kind) for number, kind in self._kept]
@@ -164,7 +164,7 @@ class _Columns:
         self._arrow = arrow
 
     def of(self, batch: Any) -> Any:
-        """The record batch to be written."""
+        """Returns the record batch to write."""
         columns = [batch.column(number).cast(kind) for number, kind in self._kept]
         if self._lone:
             columns = [columns[0].cast(self._lone).fill_null("")]
@@ -188,7 +188,7 @@ def _write(path: str, text: str, delimiter: str) -> None:
             _sync(note)
         os.rename(unfinished, text)
     except (arrow.ArrowException, OSError) as error:
-        if getattr(error, "errno", None) is not None:  # of the system; pyarrow's own have none
+        if getattr(error, "errno", None) is not None:  # from the system; pyarrow's own errors have none
             raise
         raise InputError(f"{path}: {' '.join(str(error).split())}") from error
     finally:

@@ -1,4 +1,4 @@
-"""Batches on a GPU: copied on a stream of their own, out of page-locked memory, while the device computes."""
+"""Copies batches to a GPU from page-locked memory, on a separate stream while the device computes."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from unidle import _native, _tensors
 from unidle.data import options as check
 from unidle.errors import UsageError
 
-_MOST_BYTES = 256 << 20  # of copies under way; the next one waits for the oldest
+_MOST_BYTES = 256 << 20  # of pending copies; the next one waits for the oldest
 
 
 def checked_device(device: Any) -> Any:
-    """The option of a loader; a UsageError where there is no such device."""
+    """Validates a loader's device; UsageError if it does not exist."""
     if device is None:
         return None
     try:
@@ -50,8 +50,8 @@ def can_pin() -> bool:
 
 
 class PinnedMemory:
-    """Page-locked memory of torch, lent to a native loader. It goes back to torch with this object, or with
-    the batch that it is handed out with; torch gives it to nobody before the copies out of it are done."""
+    """Page-locked torch memory, lent to a native loader. It returns to torch with this object, or with the
+    batch it was handed out with; torch reuses it only after the copies from it are done."""
 
     def __init__(self) -> None:
         self._process = os.getpid()
@@ -61,17 +61,17 @@ class PinnedMemory:
         self.lender = _native.Lender(_lender(self._blocks, self._failures))
 
     def check(self) -> None:
-        """To be called after each call of the library that may have asked for memory."""
+        """Call after each library call that may have requested memory."""
         while self._failures:
             failure = self._failures.pop()
-            if not isinstance(failure, RuntimeError):  # of a signal handler, say
+            if not isinstance(failure, RuntimeError):  # e.g. from a signal handler
                 raise failure
             if not self._said:
                 self._said = True
                 _say_not_pinned(failure)
 
     def handed_out(self, address: int) -> Any:
-        """The tensor of a batch, which is torch's own from then on: the program may copy out of it."""
+        """Returns the tensor of a batch, which torch owns from now on: the program may copy from it."""
         place = _native.Managed.from_address(address).tensor.data
         is_lent = _native.library().unidle_tensor_take_back(address)
         tensor = _tensors.to_torch(address)
@@ -85,7 +85,7 @@ class PinnedMemory:
 
 
 def _lender(blocks: Dict[int, Any], failures: List[BaseException]) -> Callable[[int], Optional[int]]:
-    """No method, so that memory and callback do not hold each other."""
+    """Not a method, so that memory and callback do not refer to each other."""
     import torch
 
     def lend(size: int) -> Optional[int]:
@@ -93,7 +93,7 @@ def _lender(blocks: Dict[int, Any], failures: List[BaseException]) -> Callable[[
             block = torch.empty(max(1, size), dtype=torch.uint8, device="cpu", pin_memory=True)
             blocks[block.data_ptr()] = block
             return block.data_ptr()
-        except BaseException as failure:  # which ctypes would print and forget
+        except BaseException as failure:  # ctypes would print and ignore it
             failures.append(failure)
             return None
 
@@ -110,7 +110,7 @@ def _say_not_pinned(failure: BaseException) -> None:
 
 
 def _keep_in_fork(process: int, kept: Any) -> None:
-    """In a forked process torch could not give such memory back without a device that is not there."""
+    """Leaks the memory in a forked process: torch could not release it there without a device."""
     if process != os.getpid():
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(kept))
 
@@ -119,11 +119,11 @@ class Copy:
     """A batch on the device, once `done`."""
 
     def __init__(self, source: Any, user: Any, done: Any) -> None:
-        self.source = source  # what is copied from, held until it is done
-        self.user = user  # the stream that the memory on the device was taken for
+        self.source = source  # the source of the copy, held until it is done
+        self.user = user  # the stream that the device memory was allocated for
         self.done = done
         self.batch: Any = None
-        self.tensors: List[Any] = []  # on the device; empty once they are the program's
+        self.tensors: List[Any] = []  # on the device; empty once handed to the program
         self.bytes = 0
 
 
@@ -155,7 +155,7 @@ class Copies:
             if oldest is None or not (self._is_full() or oldest.done.query()):
                 break
             oldest.done.synchronize()
-            with contextlib.suppress(ValueError):  # close() was quicker, in a signal handler or a thread
+            with contextlib.suppress(ValueError):  # close() was faster, in a signal handler or a thread
                 self._under_way.remove(oldest)
         user = torch.cuda.current_stream(self.device.index)
         copy = Copy(batch, user, torch.cuda.Event(blocking=True))
@@ -169,8 +169,8 @@ class Copies:
             return copy.tensors[-1]
 
         sources: List[Any] = []
-        # Also a batch that is copied ahead within inference_mode may be used outside of it. The device is
-        # made the current one: torch.cuda.stream() would make a context on another that is.
+        # A batch copied ahead within inference_mode may be used outside of it. Set the current device
+        # explicitly: torch.cuda.stream() would create a context on another device.
         with torch.inference_mode(False), torch.no_grad(), torch.cuda.device(self.device.index):
             copy.batch = mapped(batch, placed)
             self._stream.wait_stream(user)
@@ -178,31 +178,32 @@ class Copies:
                 try:
                     for place, source in zip(copy.tensors, sources):
                         place.copy_(source, non_blocking=True)
-                finally:  # also where a signal handler raises: some are under way
+                finally:  # also when a signal handler raises: some copies are pending
                     copy.done.record(self._stream)
                     self._under_way.append(copy)
         return copy
 
     def _is_full(self) -> bool:
-        """As many are under way as may be: so many steps the program is ahead of the device."""
+        """True when the maximum of copies is pending, which limits how far the program runs ahead of the
+        device."""
         return len(self._under_way) > 1 and sum(copy.bytes for copy in list(self._under_way)) > _MOST_BYTES
 
     def deliver(self, copy: Copy) -> Any:
-        """The batch, for the stream that is the current one."""
+        """Returns the batch for the current stream."""
         import torch
 
         user = torch.cuda.current_stream(self.device.index)
         user.wait_event(copy.done)
-        if user != copy.user:  # the program went over to another one meanwhile
+        if user != copy.user:  # the program has switched streams meanwhile
             for tensor in copy.tensors:
                 tensor.record_stream(user)
         copy.tensors.clear()
-        batch, copy.batch = copy.batch, None  # the program's alone
+        batch, copy.batch = copy.batch, None  # the program owns it alone
         return batch
 
     def close(self) -> None:
-        """Lets go of copies under way. Of page-locked memory torch knows that it is in use; of that on the
-        device its stream is told here. Does nothing in a forked process."""
+        """Drops pending copies. torch tracks the use of page-locked memory; for device memory, the stream
+        is told here. Does nothing in a forked process."""
         if self._process != os.getpid():
             return
         while self._under_way:
@@ -214,12 +215,12 @@ class Copies:
         under_way = getattr(self, "_under_way", None)
         _keep_in_fork(self._process, under_way)
         if under_way and self._process == os.getpid():
-            with contextlib.suppress(Exception):  # the interpreter may be about to end
+            with contextlib.suppress(Exception):  # the interpreter may be shutting down
                 self.close()
 
 
 def pinned(batch: Any) -> Any:
-    """The same batch in page-locked memory."""
+    """Returns the batch in page-locked memory."""
     return mapped(batch, _pinned)
 
 
@@ -238,7 +239,7 @@ def _is_in_host_memory(tensor: Any) -> bool:
 
 
 def mapped(batch: Any, function: Callable[[Any], Any]) -> Any:
-    """With the function's result for each tensor in it, wherever it is; other things stay what they are."""
+    """Applies the function to each tensor in the batch, at any depth; keeps other values."""
     import torch
 
     if isinstance(batch, dict):

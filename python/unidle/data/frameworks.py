@@ -1,5 +1,5 @@
-"""What frameworks expect of torch's DataLoader besides batches: a sampler with set_epoch(), the parts to make
-another DataLoader of, and notice of the end of an epoch."""
+"""What frameworks expect of torch's DataLoader besides batches: a sampler with set_epoch(), the parts for
+another DataLoader, and a notification at the end of an epoch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class EpochSetter:
-    """Where frameworks look for set_epoch()."""
+    """The object on which frameworks look for set_epoch()."""
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
@@ -24,9 +24,9 @@ class EpochSetter:
 
 
 class BatchSampler(EpochSetter):
-    """For code that makes a DataLoader of a loader's dataset, batch_sampler and collate_fn, as accelerate's
-    skip_first_batches does. It yields functions that return the batches: a batch that is skipped is never
-    made."""
+    """For code that builds a DataLoader from a loader's dataset, batch_sampler and collate_fn, like
+    accelerate's skip_first_batches. Yields functions that return the batches, so that a skipped batch is
+    never made."""
 
     def __len__(self) -> int:
         return len(self._loader)
@@ -38,13 +38,13 @@ class BatchSampler(EpochSetter):
             if not taken:
                 self._loader._skip(number)
                 taken.append(iter(self._loader))
-            return next(taken[0])  # StopIteration is the DataLoader's to raise
+            return next(taken[0])  # the DataLoader raises StopIteration itself
 
         return (functools.partial(take, number) for number in itertools.count())
 
 
 class DataLoaderParts:
-    """The attributes of a DataLoader of which frameworks make another one."""
+    """The DataLoader attributes from which frameworks build another one."""
 
     source: Source
 
@@ -62,17 +62,17 @@ class DataLoaderParts:
 
     @staticmethod
     def collate_fn(batch: Any) -> Any:
-        """What `dataset` gives for an element of `batch_sampler` is a batch already."""
+        """Returns the batch unchanged: elements of `batch_sampler` give whole batches."""
         return batch
 
     prefetch_factor = None  # so that the other one starts no processes
-    _is_accelerate_prepared = True  # Accelerator.prepare_data_loader() leaves it as it is
+    _is_accelerate_prepared = True  # Accelerator.prepare_data_loader() then leaves it unchanged
 
 
 class EpochEnd:
-    """Stands for an iteration in accelerate's GradientState, as its own loaders do: at an epoch's end
-    Accelerator.accumulate() lets the optimizer step, and gather_for_metrics() leaves out what was taken
-    twice. Does nothing in a program without an Accelerator."""
+    """Represents an iteration in accelerate's GradientState, like its own loaders: at the end of an epoch
+    Accelerator.accumulate() steps the optimizer, and gather_for_metrics() drops repeated samples. Does
+    nothing in a program without an Accelerator."""
 
     def __init__(self, remainder: int) -> None:
         self.end_of_dataloader = False  # accelerate reads both
@@ -95,8 +95,8 @@ def _gradient_state() -> Optional[Any]:
 
 
 def remainder(loader: Loader, place: Tuple[int, int]) -> int:
-    """How many rows the last batch of all ranks has without the repeated samples at its end. 0: no sample is
-    repeated; -1: repeated samples are elsewhere."""
+    """Returns the number of rows in the last batch of all ranks without the repeated samples at its end.
+    0: no sample is repeated; -1: repeated samples are elsewhere."""
     if loader.drop_last or loader.world == 1:
         return 0
     samples = loader._samples - place[1]

@@ -1,4 +1,4 @@
-"""One pass over a loader's batches, and what is done to a batch before it is handed out."""
+"""One pass over a loader's batches, including their preparation for the program."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
 
 
 class Iteration:
-    """What `for batch in loader` asks for batches. A batch that fails is passed over: the next one follows,
-    as with torch's DataLoader."""
+    """The iterator of `for batch in loader`. Skips a batch that fails: the next call returns the following
+    one, as with torch's DataLoader."""
 
     _epoch_end: Optional[EpochEnd] = None
 
     def __init__(self, loader: Loader, stream: Any, number: int) -> None:
         self.loader, self.stream = loader, stream
         self._number, self._epoch = number, 0
-        self._left: Optional[int] = None  # in the stream, once a batch was asked for
+        self._left: Optional[int] = None  # batches left in the stream, once one was requested
         self._over = False
-        self._ahead: Optional[_Taken] = None  # the next batch, whose copy to the device is under way
+        self._ahead: Optional[_Taken] = None  # the next batch, being copied to the device
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -45,7 +45,7 @@ class Iteration:
             copies = self.loader._copies
             taken = self._next() if copies is None else self._next_on_device(copies)
             batch = self._transformed(taken.batch)
-        except StopIteration as error:  # which would end the epoch here, without a word
+        except StopIteration as error:  # it would silently end the epoch here
             raise RuntimeError("loader: the data set or a transform raised StopIteration") from error
         is_last = self._left == 0 and self._ahead is None
         self.loader._delivered(self._epoch, None if is_last else taken.behind, taken.skipped)
@@ -58,7 +58,7 @@ class Iteration:
             raise UsageError("loader: another iteration was begun, or the loader was closed")
 
     def _begin(self) -> None:
-        """Only now it is known where: frameworks make iterators that they never ask for a batch, or make them
+        """Starts at the first batch, not at creation: frameworks create iterators that they never use, or
         before they set the epoch."""
         self._check()
         start, self.stream, self._epoch_end = self.loader._begun()
@@ -72,11 +72,11 @@ class Iteration:
             self._epoch_end.leave()
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # the interpreter may be about to end
+        with contextlib.suppress(Exception):  # the interpreter may be shutting down
             self._leave()
 
     def _take(self, wait: bool = True) -> Optional[_Taken]:
-        """The next batch of the stream. One that fails there does not come any more."""
+        """Takes the next batch of the stream. A batch that fails there is not repeated."""
         before = self.stream.gone
         try:
             found = self.stream.next(wait)
@@ -97,16 +97,16 @@ class Iteration:
         taken, self._ahead = self._ahead, None
         if taken is None:
             taken = self._take()
-        # The stream tells of the next batch when that is taken.
+        # The stream's facts describe the next batch once that is taken.
         self.loader._extents = self.loader._extents_of(self.stream)
         taken.batch = copies.deliver(taken.copy or copies.begin(taken.batch))
-        if self._left > 0 and self.loader.source.transform is None:  # which would hold up the step
+        if self._left > 0 and self.loader.source.transform is None:  # a transform would delay the step
             self._ahead = self._look_ahead(copies)
         return taken
 
     def _look_ahead(self, copies: Copies) -> Optional[_Taken]:
-        """The next batch, where it lies ready. What fails says so when the batch is due; what a signal
-        handler of the program raises here is the program's."""
+        """Takes the next batch if it is ready. Its errors are raised when it is due; exceptions of signal
+        handlers reach the program."""
         import torch
 
         try:
@@ -127,19 +127,19 @@ class Iteration:
 
 
 class _Taken:
-    """A batch that was taken of the stream, and its copy to the device once that is begun."""
+    """A batch taken from the stream, and its copy to the device once started."""
 
     __slots__ = ("batch", "behind", "copy", "skipped")
 
     def __init__(self, found: Tuple[Any, int], skipped: int, loader: Loader) -> None:
         self.behind = found[1]
-        self.skipped = skipped  # samples so far, with those of this batch
+        self.skipped = skipped  # samples so far, including this batch
         self.batch = prepared(found[0], loader)
         self.copy: Optional[Copy] = None
 
 
 def prepared(batch: tuple, loader: Loader) -> tuple:
-    """In its form, with the source's transform done to it."""
+    """Returns the batch in its final form, with the source's transform applied."""
     if loader._batched:
         rows = batch[1].shape[1]
         batch = (batch[0].reshape(rows, -1), *(field[0] for field in batch[1:]))

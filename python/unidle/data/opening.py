@@ -14,7 +14,7 @@ Paths = Union[PathLike, Sequence[PathLike]]
 
 
 def native_source(kind: str, options: dict, arrays: Sequence[Any] = ()) -> int:
-    """Its handle; 0 where it failed."""
+    """Returns the source's handle; 0 on failure."""
     library = _native.library()
     tensors = _tensors.describe_arrays(arrays)
     return library.unidle_source_open(kind.encode(), check.encode(kind, options), tensors, len(arrays))
@@ -27,6 +27,6 @@ def opened(
 
 
 def paths_of(kind: str, name: str, paths: Any) -> List[str]:
-    """One path or several."""
+    """Accepts one path or several."""
     listed = [paths] if isinstance(paths, (str, bytes, os.PathLike)) else paths
     return [check.path(kind, one, name) for one in check.several(kind, name, listed) or []]

@@ -1,4 +1,4 @@
-"""What people pass as options, made sure of: whatever makes no sense is a UsageError in one line."""
+"""Validates options: invalid values raise a UsageError in one line."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any, Iterable, Optional, Tuple
 
 from unidle.errors import UsageError
 
-MOST = 2**63 - 1  # that the library counts
+MOST = 2**63 - 1  # maximum that the library can count
 
 
 def default_tensors() -> str:
-    """torch where it is installed."""
+    """ "torch" if it is installed, otherwise "numpy"."""
     try:
         import torch  # noqa: F401
     except ImportError:
@@ -23,7 +23,8 @@ def default_tensors() -> str:
 
 
 def default_rank() -> Tuple[int, int]:
-    """Of torch.distributed where it is set up, else of the environment that torchrun and others set."""
+    """Rank and world of torch.distributed if initialised, otherwise of the environment (torchrun and
+    others)."""
     distributed = sys.modules.get("torch.distributed")
     if distributed is not None and distributed.is_available() and distributed.is_initialized():
         return distributed.get_rank(), distributed.get_world_size()
@@ -40,7 +41,7 @@ def refuse(kind: str, name: str, expected: str, found: Any) -> UsageError:
 
 
 def whole(kind: str, name: str, value: Any, least: int = 0, most: int = MOST) -> int:
-    """A whole number, also numpy's."""
+    """Accepts whole numbers, including numpy's."""
     try:
         number = operator.index(value)
     except TypeError:
@@ -65,7 +66,7 @@ def function(kind: str, name: str, value: Any) -> Any:
 
 
 def path(kind: str, value: Any, name: str = "path") -> str:
-    """As the system takes it; bytes that are no text stay what they are (os.fsdecode)."""
+    """Accepts paths; keeps bytes that are not UTF-8 (os.fsdecode)."""
     try:
         text = os.fsdecode(value)
     except TypeError:
@@ -76,7 +77,7 @@ def path(kind: str, value: Any, name: str = "path") -> str:
 
 
 def several(kind: str, name: str, values: Any) -> Optional[list]:
-    """The elements of a list, tuple or array; None stays None."""
+    """Returns the elements of a list, tuple or array; None stays None."""
     if values is None:
         return None
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
@@ -85,7 +86,7 @@ def several(kind: str, name: str, values: Any) -> Optional[list]:
 
 
 def _plain(value: Any) -> Any:
-    """Numbers of numpy and torch as JSON has them."""
+    """Converts numpy and torch numbers for JSON."""
     for convert in (operator.index, float):
         try:
             return convert(value)
@@ -95,7 +96,7 @@ def _plain(value: Any) -> Any:
 
 
 def _text(value: Any) -> Any:
-    """Paths with bytes that are no UTF-8 as objects with their bytes: JSON has no place for them."""
+    """Converts paths that are not UTF-8 to objects with their bytes, since JSON cannot hold them."""
     if isinstance(value, list):
         return [_text(one) for one in value]
     if isinstance(value, dict):
@@ -109,7 +110,7 @@ def _text(value: Any) -> Any:
 
 
 def encode(kind: str, values: dict) -> bytes:
-    """The options as the library takes them."""
+    """Encodes the options for the library."""
     written = []
     for name, value in values.items():
         try:

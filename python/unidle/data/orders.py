@@ -1,4 +1,4 @@
-"""Which samples an epoch of a loader has, where that is not each one once."""
+"""Orders of an epoch other than each sample once."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from unidle.errors import UsageError
 
 
 class Order:
-    """One of the native library, or all samples once (`handle` None).
+    """An order of the native library, or each sample once (`handle` None).
 
-    samples      that an epoch has
-    fingerprint  of what it was made of, for states; None for all samples once
+    samples      samples in an epoch
+    fingerprint identifies its definition in states; None for each sample once
     """
 
     def __init__(self, samples: int) -> None:
@@ -40,7 +40,7 @@ class Order:
 
 
 def chosen(source: Any, weights: Any, groups: Any, shuffle_shards: Any, options: dict) -> Order:
-    """What weights, groups or shuffle_shards say of a source's samples; `options` are those of the loader."""
+    """Returns the order for weights, groups or shuffle_shards; `options` are the loader's."""
     samples = len(source)
     given = [one is not None for one in (weights, groups, shuffle_shards)]
     if not any(given):
@@ -53,7 +53,7 @@ def chosen(source: Any, weights: Any, groups: Any, shuffle_shards: Any, options:
         if not options["shuffle"]:
             raise check.refuse("loader", "shuffle", "True with weights, which are drawn", False)
         return Order.by("weights", {}, _column("weights", weights, samples, "float64"))
-    if options["on_error"] == "replace":  # the next sample may be of another group
+    if options["on_error"] == "replace":  # the next sample may belong to another group
         raise check.refuse("loader", "on_error", "fail or skip with groups", "replace")
     labels = _column("groups", groups, samples, None)
     numbers = _tensors.numpy().unique(labels, return_inverse=True)[1].reshape(-1).astype("int64")
@@ -75,7 +75,7 @@ def _by_shards(source: Any, window: Any, options: dict) -> Order:
 
 def _column(name: str, values: Any, samples: int, dtype: Any) -> Any:
     np = _tensors.numpy()
-    if hasattr(values, "detach"):  # a tensor of torch
+    if hasattr(values, "detach"):  # a torch tensor
         values = _tensors.as_numpy(values)
     try:
         column = np.ascontiguousarray(values, dtype=dtype)

@@ -1,4 +1,4 @@
-"""Samples by number, whatever they are read from."""
+"""Samples by number, from any storage."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Transform = Callable[[Any], Any]
 
 
 class Field(NamedTuple):
-    """One tensor of a sample. `shape` has the largest first extent where that varies (`ragged`)."""
+    """One tensor of a sample. For `ragged` fields, shape[0] is the maximum."""
 
     name: str
     dtype: str
@@ -25,7 +25,7 @@ class Field(NamedTuple):
 class Source:
     """Samples by number. Made by the functions of unidle.data.sources; thread-safe.
 
-    len(source) is the number of samples, `fields` says what each is made of.
+    len(source) is the number of samples; `fields` describes the tensors of each.
     """
 
     def __init__(self, handle: int, keep: Sequence[Any], transform: Optional[Transform] = None) -> None:
@@ -33,7 +33,7 @@ class Source:
         if not handle:
             _native.raise_failure()
         self._handle = handle
-        self._keep = tuple(keep)  # what must live as long as the native source
+        self._keep = tuple(keep)  # must live as long as the native source
         self._close = weakref.finalize(self, _close, library, handle, self._keep)
         self.transform = transform
         text = library.unidle_source_describe(handle)
@@ -49,14 +49,14 @@ class Source:
         )
         self._samples_per_item = facts.pop("samples_per_item")
         self._samples = facts.pop("items") * self._samples_per_item
-        self._run = facts.pop("run")  # samples that storage gives fastest together; 0: it makes no difference
+        self._run = facts.pop("run")  # consecutive samples that are fastest together; 0: no difference
         self._facts = facts
 
     def __len__(self) -> int:
         return self._samples
 
     def __getitems__(self, batch: Callable[[], Any]) -> Any:
-        """Makes one batch of a loader's batch_sampler, for a DataLoader that was made of both."""
+        """Makes one batch of a loader's batch_sampler, for a DataLoader built from both."""
         return batch()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
@@ -68,12 +68,12 @@ class Source:
 
     @property
     def facts(self) -> dict:
-        """What else is known of it; see the function that made it."""
+        """Additional facts; see the function that made the source."""
         return dict(self._facts)
 
     @property
     def classes(self) -> list[str]:
-        """The names of the classes, by number, where the source has them."""
+        """The names of the classes, by number, if the source has classes."""
         return list(self._facts.get("classes", []))
 
     @property
@@ -82,7 +82,7 @@ class Source:
         return {name: number for number, name in enumerate(self.classes)}
 
     def subset(self, items: Iterable[int]) -> Source:
-        """A source of these items only, in this order; an item may come several times."""
+        """Returns a source of these items only, in this order; items may repeat."""
         return Source(self._subset(items), (self,), self.transform)
 
     def _subset(self, items: Iterable[int]) -> int:
@@ -97,8 +97,8 @@ class Source:
 
 
 class Wrapped(Source):
-    """A data set of the program's own, see wrap(). `dataset` is it; `fields` is empty, for nobody knows what
-    its samples are."""
+    """A data set of the program, see wrap(). `dataset` is the original; `fields` is empty because its
+    samples are unknown."""
 
     def __init__(self, handle: int, keep: Sequence[Any], dataset: Any, collate: Optional[Callable]) -> None:
         super().__init__(handle, keep)

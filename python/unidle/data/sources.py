@@ -1,4 +1,4 @@
-"""Where samples come from. A source is opened once; any number of loaders may read it."""
+"""Sources of samples. A source is opened once; any number of loaders may read it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Jitter = Union[float, Sequence[float]]
 
 
 def _pictures(kind: str, options: dict) -> dict:
-    """Options of pictures as the library takes them."""
+    """Converts picture options for the library."""
     taken = dict(options)
     for name in ("scale", "ratio", "mean", "std"):
         if name in options:
@@ -29,7 +29,7 @@ def _pictures(kind: str, options: dict) -> dict:
 
 
 def _factors(kind: str, name: str, amount: Any, still: float) -> list:
-    """The least and the most of a change of colours, as torchvision reads it."""
+    """Returns the range of a colour change, as torchvision defines it."""
     if isinstance(amount, Iterable):
         return check.several(kind, name, amount) or []
     try:

@@ -1,4 +1,4 @@
-"""Batches of the native library, from one place of its order on."""
+"""Batches of the native library, from one position of its order."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from unidle.data.device import PinnedMemory
 from unidle.data.source import Source, Wrapped
 from unidle.errors import UsageError
 
-_LIMIT_MS = 100  # between looks at signals, while a batch is waited for
+_LIMIT_MS = 100  # between checks for signals while waiting for a batch
 
 
 class NativeStream:
-    """A native loader from one place on."""
+    """A native loader that starts at one position."""
 
     def __init__(
         self,
@@ -31,7 +31,7 @@ class NativeStream:
         memory: Optional[PinnedMemory] = None,
         hands_out: bool = False,
     ) -> None:
-        """`hands_out`: what lies in `memory` is the program's from then on, not to be written into again."""
+        """`hands_out`: the program owns batches in `memory` from then on, so they must not be overwritten."""
         self._library = _native.library()
         text = check.encode("loader", options)
         lender = _native.Lender() if memory is None else memory.lender
@@ -39,22 +39,22 @@ class NativeStream:
         self._handle = self._library.unidle_loader_open_ordered(source._handle, text, order.handle, lender)
         if not self._handle:
             _native.raise_failure()
-        # What it reads, and where it writes, lives until the native loader is closed, which also happens when
-        # this object goes.
+        # Its inputs and output memory must live until the native loader is closed, which also happens when
+        # this object is destroyed.
         self._release = weakref.finalize(self, _close, self._library, self._handle, (source, order, memory))
         if memory is not None:
             memory.check()
-        self._asked = threading.Lock()  # held while the library is asked for a batch
+        self._asked = threading.Lock()  # held while asking the library for a batch
         self._closed = False
         self.workers = self._library.unidle_loader_workers(self._handle)
         self.place = place  # of the next batch
-        self.gone = 0  # batches that were taken, or failed and were passed over
+        self.gone = 0  # batches that were taken or skipped after failing
         self.skipped = 0
         self.skipped_before = skipped
         self._samples = order.samples
         self._world = options["world"]
         self.per_epoch = self._library.unidle_loader_batches_per_epoch(self._handle)
-        # Batches until the end of the epoch of the next one.
+        # Batches until the end of the next one's epoch.
         self.left = self._library.unidle_loader_batches_in_first_epoch(self._handle)
         self._count = source.item_fields if isinstance(source, Wrapped) else len(source.fields)
         self._fields = (ctypes.c_void_p * self._count)()
@@ -64,9 +64,9 @@ class NativeStream:
             self._convert = memory.handed_out
 
     def next(self, wait: bool = True) -> Optional[Tuple[tuple, int]]:
-        """The batch, and how many samples of its epoch are delivered with it on all ranks. Without `wait`
-        None where it does not lie ready. One that fails is passed over, unless without `wait`: then it is
-        still the next one."""
+        """Returns the batch and the number of its epoch's samples delivered so far on all ranks. Without
+        `wait`, returns None unless it is ready. A batch that fails is skipped; without `wait`, it stays
+        the next one."""
         if not self._asked.acquire(blocking=False):
             raise UsageError(
                 "loader: another thread, or the code that a signal broke into, waits for a batch of it"
@@ -79,37 +79,38 @@ class NativeStream:
                 self._release()
 
     def work(self) -> Tuple[int, int, int, int]:
-        """What samples have cost so far, by the thread that takes batches: how many, ns that all threads
-        took, ns of the slowest, ns of CPU time."""
+        """Returns the cost of samples so far: their number, ns of all threads, ns of the slowest, ns of
+        CPU time. Call from the consumer thread."""
         costs = _native.Costs()
         if self._closed or self._library.unidle_loader_work(self._handle, costs) < 0:
             return 0, 0, 0, 0
         return costs.samples, costs.busy_ns, costs.slowest_ns, costs.cpu_ns
 
     def stages(self) -> Tuple[int, ...]:
-        """What all threads have spent so far, in ns, on reading files, decoding pictures, changing them, and
-        all else."""
+        """Returns the ns that all threads have spent so far on reading files, decoding pictures,
+        transforming them, and the rest."""
         spent = (ctypes.c_int64 * 4)()
         if self._closed or self._library.unidle_loader_stages(self._handle, spent) < 0:
             return 0, 0, 0, 0
         return tuple(spent)
 
     def pace(self) -> Tuple[int, int]:
-        """Threads at work now, and batches that are made ahead now, at most."""
+        """Returns the number of active threads, and the current prefetch limit in batches."""
         pace = _native.Pace()
         if self._closed or self._library.unidle_loader_pace_now(self._handle, pace) < 0:
             return 0, 0
         return pace.workers, pace.depth
 
     def extents(self, field: int) -> Any:
-        """How the last batch was padded: the first extent of each of its samples in that field, as an array
-        of int64; None where it does not vary."""
+        """Returns the first extent of each sample of the last batch in this field, as an int64 array; None
+        if it does not vary."""
         first = ctypes.POINTER(ctypes.c_int64)()
         count = self._library.unidle_loader_extents(self._handle, field, first) if not self._closed else 0
         return _tensors.numpy().ctypeslib.as_array(first, (count,)).copy() if count > 0 else None
 
     def close(self) -> None:
-        """Also from a signal handler or another thread while a batch is awaited: that wait ends then."""
+        """May be called from a signal handler or another thread while a batch is awaited: that wait then
+        ends."""
         self._closed = True
         if self._asked.acquire(blocking=False):
             self._asked.release()
@@ -132,7 +133,7 @@ class NativeStream:
             while addresses:
                 batch.append(self._convert(addresses.pop(0)))
         finally:
-            for address in addresses:  # of a failed conversion
+            for address in addresses:  # after a failed conversion
                 managed = _native.Managed.from_address(address)
                 managed.deleter(ctypes.byref(managed))
         if self._memory is not None:
@@ -140,7 +141,7 @@ class NativeStream:
         return tuple(batch), behind
 
     def _fail(self, pass_over: bool) -> None:
-        """Raises the library's error. If samples of the batch caused it, the next batch is due."""
+        """Raises the library's error. If the batch's samples caused it, skips to the next batch."""
         try:
             _native.raise_failure()
         finally:
@@ -148,7 +149,7 @@ class NativeStream:
                 self._advance()
 
     def _advance(self) -> int:
-        """Counts the batch that the facts describe. Returns the samples of its epoch so far, on all ranks."""
+        """Counts the batch that the facts describe. Returns its epoch's samples so far, on all ranks."""
         facts = self._facts
         self.skipped = facts.skipped
         behind = min(facts.epoch_offset + facts.samples * self._world, self._samples)

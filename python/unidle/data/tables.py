@@ -1,4 +1,4 @@
-"""Tables in files: CSV, and Parquet and Arrow IPC, of which CSV is made first."""
+"""Tables in files: CSV, and Parquet and Arrow IPC, which are converted to CSV first."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def table(
 
 
 def _cells(missing: Any) -> List[str]:
-    """Texts, and numbers as texts; one or several."""
+    """Accepts one or several texts or numbers; returns texts."""
     listed = [missing] if isinstance(missing, (str, numbers.Real)) else missing
     cells = []
     for one in check.several("table", "missing", listed) or ():
@@ -125,7 +125,7 @@ def _cells(missing: Any) -> List[str]:
 
 
 def _texts(files: Sequence[str], cache: Any, delimiter: Any) -> list:
-    """Of those files that are no text: the CSV that was made of each."""
+    """Converts the files that are not text; returns the CSV of each."""
     arrow = [path for path in dict.fromkeys(files) if arrow_files.is_arrow(path)]
     if not arrow:
         return []
@@ -139,7 +139,7 @@ def _texts(files: Sequence[str], cache: Any, delimiter: Any) -> list:
 
 
 def _joins(joins: Any) -> list:
-    """What each side table is joined by, and its files."""
+    """Returns the key of each side table and its files."""
     pairs = joins.items() if isinstance(joins, Mapping) else check.several("table", "joins", joins)
     taken = []
     for pair in pairs or ():

@@ -1,4 +1,4 @@
-"""Samples of a data set of the program's own, made by threads of Python."""
+"""Makes samples of the program's own data set with Python threads."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from unidle.errors import ForkedError, UsageError
 
 
 class LockWatch:
-    """Finds out whether threads can make samples faster, from the first of them.
+    """Finds out from the first samples whether threads can make samples faster.
 
-    While all threads work and the lock of the interpreter is held by whoever works, they do the work of one
-    processor together, and wait for each other without wanting a processor. Waiting for one (the machine is
-    busy otherwise), reading files and sleeping look different.
+    When all threads work and the interpreter lock serialises them, together they use one CPU, and wait for
+    each other without being runnable. Waiting for a CPU (the machine is busy), reading files and sleeping
+    look different.
     """
 
     ENOUGH_S = 0.5
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self.verdict: Optional[bool] = None  # of judge(), once there is enough to go by
+        self.verdict: Optional[bool] = None  # of judge(), once there is enough data
         self._free = not getattr(sys, "_is_gil_enabled", lambda: True)()
         self._guard = threading.Lock()
         self._start = time.perf_counter()
         self._wall_s = self._cpu_s = 0.0
         self._samples = 0
-        self._queued_s: dict = {}  # by thread: at its first sample
+        self._queued_s: dict = {}  # by thread, at its first sample
         self.done = threads < 2
 
     def make(self, function: Callable, argument: Any) -> Any:
-        """function(argument), watched."""
+        """Returns function(argument) and measures it."""
         if self.done:
             return function(argument)
         thread = threading.get_native_id()
@@ -66,12 +66,12 @@ class LockWatch:
 
     @staticmethod
     def judge(threads: int, elapsed_s: float, wall_s: float, cpu_s: float, queued_s: float) -> Optional[bool]:
-        """Whether the lock keeps the threads from working side by side; None where that cannot be told.
+        """Returns whether the interpreter lock serialises the threads; None if unknown.
 
-        wall_s and cpu_s: of all samples; queued_s: what the threads waited for a processor.
+        wall_s and cpu_s: of all samples; queued_s: how long the threads were runnable without a CPU.
         """
         if wall_s < 0.75 * threads * elapsed_s:
-            return False  # threads had nothing to do: whoever takes the batches is slower
+            return False  # threads were idle: the consumer is slower
         if cpu_s < 0.8 * elapsed_s:
             return None if queued_s > 0.2 * wall_s else False  # they waited for something else
         if cpu_s > 1.25 * elapsed_s:
@@ -80,7 +80,8 @@ class LockWatch:
 
 
 def _queued_s(thread: int) -> float:
-    """What the thread has waited for a processor (proc(5), schedstat); 0 where the kernel does not tell."""
+    """Returns how long the thread was runnable without a CPU (proc(5), schedstat); 0 if the kernel does
+    not report it."""
     try:
         with open(f"/proc/self/task/{thread}/schedstat") as file:
             return int(file.read().split()[1]) / 1e9
@@ -89,14 +90,14 @@ def _queued_s(thread: int) -> float:
 
 
 class Work:
-    """What samples have cost, by whichever threads."""
+    """The cost of samples, over all threads."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
         self.samples = self.busy_ns = self.slowest_ns = self.cpu_ns = 0
 
     def make(self, function: Callable, count: int, argument: Any) -> Any:
-        """function(argument), which makes `count` samples."""
+        """Returns function(argument), which makes `count` samples."""
         wall, cpu = time.perf_counter_ns(), time.thread_time_ns()
         made = function(argument)
         wall, cpu = time.perf_counter_ns() - wall, time.thread_time_ns() - cpu
@@ -109,12 +110,12 @@ class Work:
 
 
 class ThreadedStream:
-    """Batches of a data set's samples; stands where the stream of a native source stands.
+    """Batches of a data set's samples; the counterpart of NativeStream.
 
-    The order comes from a native stream of item numbers. Samples are made by threads, as many ahead as keep
-    all of them busy, but never beyond the epoch: what a program changes between epochs holds for the next.
+    The order comes from a native stream of item numbers. Threads make samples, enough ahead to keep all of
+    them busy but never beyond the epoch: changes that a program makes between epochs apply to the next.
 
-    With `pin`, one more thread collates batches, in their order, and does that to them.
+    With `pin`, one more thread collates and pins batches, in order.
     """
 
     def __init__(
@@ -138,8 +139,8 @@ class ThreadedStream:
         self._pinning = ThreadPoolExecutor(1, "unidle-pin") if pin and self.workers else None
         self._watch = watch
         self._work = Work()
-        self._lock_bound = False  # threads wait for the lock of the interpreter while they make samples
-        self._ahead: deque = deque()  # (samples to be made or batch under way, behind, place, left)
+        self._lock_bound = False  # threads wait for the interpreter lock while they make samples
+        self._ahead: deque = deque()  # (pending samples or batch, behind, place, left)
         self._closed = False
         self.place = items.place
         self.left = items.left
@@ -149,8 +150,8 @@ class ThreadedStream:
         self.skipped_before = items.skipped_before
 
     def next(self, wait: bool = True) -> Optional[Tuple[Any, int]]:
-        """The batch, and how many samples of its epoch are delivered with it on all ranks. Without `wait`
-        None where it does not lie ready, pinned. One that fails is passed over."""
+        """Returns the batch and the number of its epoch's samples delivered so far on all ranks. Without
+        `wait`, returns None unless it is ready and pinned. A batch that fails is skipped."""
         if self._process != os.getpid():
             raise ForkedError(
                 "loader: was made before this process was forked; make it in the process that uses it"
@@ -160,7 +161,7 @@ class ThreadedStream:
         try:
             return self._next(wait)
         except Exception:
-            if self._closed:  # by another thread meanwhile, or by a signal handler
+            if self._closed:  # by another thread or a signal handler
                 raise UsageError("loader: it was closed") from None
             raise
 
@@ -176,7 +177,7 @@ class ThreadedStream:
         under_way, behind, *_ = self._ahead[0]
         for one in [under_way] if isinstance(under_way, Future) else under_way:
             if isinstance(one, Future):
-                one.exception()  # waits; what a signal handler raises meanwhile is no fault of the batch
+                one.exception()  # waits; a signal handler's exception is not the batch's
         try:
             batch = under_way.result() if isinstance(under_way, Future) else self._collated(under_way)
         except Exception:
@@ -184,13 +185,13 @@ class ThreadedStream:
             raise
         self._advance()
         if self._watch.verdict:
-            self._watch.verdict = False  # said once
+            self._watch.verdict = False  # warn once
             self._lock_bound = True
             self._say()
         return batch, behind
 
     def _advance(self) -> None:
-        """Counts the first of the batches under way, which was taken or passed over."""
+        """Counts the first pending batch, which was taken or skipped."""
         self.place, self.left = self._ahead.popleft()[2:]
         self.gone += 1
 
@@ -200,7 +201,7 @@ class ThreadedStream:
         return batch if self._pin is None else self._pin(batch)
 
     def _ends_epoch(self, batch: tuple) -> bool:
-        return batch[2][1] == 0  # the next one is the first of its epoch
+        return batch[2][1] == 0  # the next batch is the first of its epoch
 
     def _begin_batch(self) -> None:
         (numbers,), behind = self._items.next()
@@ -208,7 +209,7 @@ class ThreadedStream:
         make = self._dataset.__getitem__
         if self._whole_batches():
             wanted, make = [wanted], self._make_batch
-        count = len(numbers) // max(1, len(wanted))  # that one call makes
+        count = len(numbers) // max(1, len(wanted))  # samples made by one call
         timed = functools.partial(self._work.make, make, count)
         if self._pool is None:
             under_way = [functools.partial(timed, item) for item in wanted]
@@ -218,7 +219,7 @@ class ThreadedStream:
         self._ahead.append((batch, behind, self._items.place, self._items.left))
 
     def _whole_batches(self) -> bool:
-        return bool(getattr(self._dataset, "__getitems__", None))  # as torch's DataLoader asks for it
+        return bool(getattr(self._dataset, "__getitems__", None))  # like torch's DataLoader
 
     def _make_batch(self, items: Sequence[int]) -> Sequence[Any]:
         samples = self._dataset.__getitems__(items)
@@ -230,17 +231,17 @@ class ThreadedStream:
         return samples
 
     def work(self) -> Tuple[int, int, int, int]:
-        """As of a NativeStream. What threads wait for the interpreter's lock is no work."""
+        """As in NativeStream. Waiting for the interpreter lock is not work."""
         work = self._work
         busy_ns = work.cpu_ns if self._lock_bound else work.busy_ns
         return work.samples, busy_ns, work.slowest_ns, work.cpu_ns
 
     def pace(self) -> Tuple[int, int]:
-        """As of a NativeStream; these threads stay."""
+        """As in NativeStream; the number of threads is fixed."""
         return self.workers, self._most_ahead
 
     def stages(self) -> Tuple[int, ...]:
-        """Of a data set of the program's nobody knows."""
+        """Unknown for a data set of the program."""
         return 0, 0, 0, 0
 
     def _say(self) -> None:
@@ -264,7 +265,7 @@ class ThreadedStream:
 
 
 def default_collate(tensors: str) -> Callable[[list], Any]:
-    """torch's own collating, whose lists become tuples; the same for numpy."""
+    """Returns torch's default_collate with tuples for lists; the same for numpy."""
     if tensors == "numpy":
         return _collate_numpy
     from torch.utils.data import default_collate as collate
