@@ -22,13 +22,13 @@ struct ExportOptions {
   bool last = false;
 };
 
-/// Beside the checkpoint, one file a format.
+/// Files beside the checkpoint, one per format.
 std::vector<std::string> default_outputs(const std::filesystem::path& checkpoint) {
   const std::filesystem::path stem = checkpoint.parent_path() / checkpoint.stem();
   return {stem.string() + ".weights.pt", stem.string() + ".safetensors"};
 }
 
-/// Weights alone are no checkpoint: what a run goes on from must not be replaced by them.
+/// Refuses to replace a checkpoint: weights alone cannot resume a run.
 void check_is_no_checkpoint(const std::string& path) {
   try {
     std::filesystem::path found;

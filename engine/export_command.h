@@ -1,4 +1,4 @@
-// `unidle export`: weights of a checkpoint as files that Python reads.
+// `unidle export`: writes a checkpoint's weights as files that Python reads.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,7 +6,7 @@
 
 namespace unidle::engine {
 
-/// Its options; what is returned does it, and returns the exit code.
+/// Adds the options; the returned function runs the command and returns the exit code.
 std::function<int()> set_up_export(CLI::App& app);
 
 }  // namespace unidle::engine

@@ -1,4 +1,4 @@
-// Several values of one or more settings, one run after the other on the same data.
+// Runs several values of one or more settings, one after the other on the same data.
 #pragma once
 
 #include <optional>
@@ -24,27 +24,27 @@ using GridPoint = std::vector<std::string>;
 struct Grid {
   std::vector<GridAxis> axes;
 
-  /// An axis a text. Throws kUsage for what is no axis and for a key that comes twice.
+  /// One axis per text. Throws kUsage for an invalid axis and for a duplicate key.
   static Grid parse(const std::vector<std::string>& texts);
-  /// Throws kUsage where a setting of the command line has the key of an axis.
+  /// Throws kUsage when a setting on the command line has the key of an axis.
   void refuse_fixed(const std::vector<std::string>& overrides) const;
-  /// Each value of each key with each of the others; the last key changes fastest.
+  /// The product of all axes; the last key changes fastest.
   std::vector<GridPoint> points() const;
-  /// "key=value" of each.
+  /// "key=value" for each key.
   std::vector<std::string> settings(const GridPoint& point) const;
 };
 
 struct GridRun {
   GridPoint point;
-  std::optional<train::Summary> summary;  // of a run that came to an end
-  std::string failure{};                  // of another
+  std::optional<train::Summary> summary;  // of a run that finished
+  std::string failure{};                  // of a run that failed
 };
 using GridRuns = std::vector<GridRun>;
 
-/// One JSON document: {"grid": [keys], "runs": [{"settings": {key: value}, and what a run prints, or "error": text}]};
-/// one line.
+/// One JSON document on one line: {"grid": [keys], "runs": [{"settings": {key: value}, and a run's output, or "error":
+/// text}]}.
 std::string to_json(const Grid& grid, const GridRuns& runs);
-/// A table with a row a run that came to an end, then a line for each that failed; newline at the end.
+/// A table with a row per finished run, then a line for each failed one; ends with a newline.
 std::string to_text(const Grid& grid, const GridRuns& runs);
 
 }  // namespace unidle::engine

@@ -86,7 +86,7 @@ void add_options(CLI::App& app, Options& options) {
   app.set_version_flag("--version", fmt::format("unidle {}\ntorch {}", kVersion, TORCH_VERSION));
 }
 
-/// What may stand on the command line, a word a line, for shell completion.
+/// Prints the words that the command line accepts, one per line, for shell completion.
 int print_words(const CLI::App& app) {
   for (const std::string& option : cli::option_names(app)) {
     print_to(stdout, "{}\n", option);
@@ -103,7 +103,7 @@ int print_words(const CLI::App& app) {
   return 0;
 }
 
-/// The live line on stderr.
+/// The live progress line on stderr.
 class LiveLine {
  public:
   void show(const train::Progressed& now) {
@@ -135,7 +135,7 @@ class LiveLine {
   std::uint64_t shown_ns_ = 0;
 };
 
-/// Where a run computes, and among whom.
+/// The device of a run, and its place among the ranks.
 struct Place {
   at::Device device;
   std::optional<std::string> numa;  // cpu.numa in force
@@ -144,7 +144,7 @@ struct Place {
   bool speaks() const { return ranks == nullptr || ranks->first(); }
 };
 
-/// The device and this process's CPUs, and torch as the configuration wants it.
+/// Chooses the device and this process's CPUs, and configures torch.
 Place set_up(const train::Config& config, const std::optional<train::RankPlace>& rank) {
   const train::LocalPlace local = rank ? train::LocalPlace{rank->local_rank, rank->local_world} : train::LocalPlace{};
   const at::Device device = train::choose_device(config.text("device"), local.rank);
@@ -153,8 +153,8 @@ Place set_up(const train::Config& config, const std::optional<train::RankPlace>&
   return {device, placed.in_force};
 }
 
-/// The checkpoint that was asked for; nothing where a run begins. Between processes that train together nothing changes
-/// the folder before all have looked: a step takes all of them.
+/// The requested checkpoint; nothing when a run starts from the beginning. With several processes the folder does not
+/// change before all have read it: a step needs all of them.
 std::optional<std::filesystem::path> to_resume(const Options& options, const train::Config& config) {
   if (options.resume != "auto") {
     return options.resume.empty() ? std::nullopt : std::optional<std::filesystem::path>(options.resume);
@@ -167,7 +167,7 @@ std::optional<std::filesystem::path> to_resume(const Options& options, const tra
 train::Summary train_workload(const Options& options, const train::Config& given, const train::WorkloadKind& kind,
                               const Place& place, train::Events& events) {
   const train::Config config = train::chosen_on(place.device, given);
-  std::unique_ptr<train::GraphCapture> capture;  // before any work is queued: it chooses the stream
+  std::unique_ptr<train::GraphCapture> capture;  // created before any work is queued: it chooses the stream
   if (const std::string& mode = config.text("compile.mode"); mode == "graph" || mode == "fused") {
     capture = train::graph_capture_of(place.device);
   }
@@ -181,7 +181,7 @@ train::Summary train_workload(const Options& options, const train::Config& given
   }
 
   if (!place.speaks()) {
-    // Weights are the first one's; what is drawn from now on is each one's own.
+    // All have the first one's weights; later random numbers are each process's own.
     at::manual_seed(static_cast<std::uint64_t>(config.integer("seed") + place.ranks->rank()));
   }
 
@@ -204,7 +204,7 @@ train::Summary train_workload(const Options& options, const train::Config& given
   if (!options.tensorboard.empty() && place.speaks()) {
     events.draw_in(options.tensorboard);
   }
-  engine::stop_at_signals();  // not before: what waits for other processes ends at once
+  engine::stop_at_signals();  // not earlier: waiting for other processes must end at once
   return trainer.run();
 }
 
@@ -215,7 +215,7 @@ void print_answer(const Options& options, const What&... what) {
 
 int exit_code_of(const train::Summary& summary) { return summary.stopped ? 128 + engine::stopping_signal() : 0; }
 
-/// The run of a point has folders of its own.
+/// Each point's run has folders of its own.
 train::Summary train_point(const Options& options, const std::vector<std::string>& settings,
                            const train::WorkloadKind* plugin) {
   std::vector<std::string> overrides = options.overrides;
@@ -234,11 +234,12 @@ train::Summary train_point(const Options& options, const std::vector<std::string
   return train_workload(of_run, config, workloads::find_workload(config, plugin), set_up(config, std::nullopt), events);
 }
 
-/// A run after the other, all on the data that was prepared once. One that fails is told and leaves the others be.
+/// Runs all points one after the other on the same prepared data. A failed run is reported and does not affect the
+/// others.
 int train_grid(const Options& options, const train::WorkloadKind* plugin) {
   const engine::Grid grid = engine::Grid::parse(options.grid);
   grid.refuse_fixed(options.overrides);
-  for (const engine::GridPoint& point : grid.points()) {  // before the first run: what is misspelt
+  for (const engine::GridPoint& point : grid.points()) {  // checks spelling before the first run
     std::vector<std::string> overrides = options.overrides;
     std::ranges::copy(grid.settings(point), std::back_inserter(overrides));
     workloads::find_workload(train::Config::load(options.config, overrides), plugin);
@@ -322,9 +323,9 @@ int out_of_memory() {
   return 1;
 }
 
-/// What was asked for, with its output out.
+/// All output is flushed when this returns.
 int parse_and_run(int argc, char** argv) {
-  // A word in front is another command; a configuration's name has a dot.
+  // A word in front is a command; the name of a configuration has a dot.
   const std::string_view word = argc > 1 ? argv[1] : "";
   const bool other = word == "export" || word == "predictor";
   CLI::App app("Trains a workload with unidle's C++ engine.",
@@ -365,7 +366,7 @@ int main(int argc, char** argv) {
   engine::let_waiting_threads_spin_briefly(argv);
   try {
     init_log();
-    std::signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error of the write, as a full disk is
+    std::signal(SIGXFSZ, SIG_IGN);  // exceeding the file size limit becomes a write error, as on a full disk
     engine::keep_freed_memory();
     return parse_and_run(argc, argv);
   } catch (const Error& error) {
@@ -381,7 +382,7 @@ int main(int argc, char** argv) {
     }
     say_error("unidle-train", first_line(error.what()));
     return 1;
-  } catch (...) {  // of a library that was loaded
+  } catch (...) {  // from a loaded library
     say_error("unidle-train", "an exception of an unknown type was thrown");
     return 1;
   }

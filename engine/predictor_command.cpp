@@ -31,7 +31,7 @@ struct PredictorOptions {
 };
 
 int serve_module(const PredictorOptions& options) {
-  // A module may print; what it prints must not get among the answers.
+  // A module may print; its output must not mix with the answers.
   const UniqueFd answers(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3));
   if (!answers || ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0) {
     throw Error(ErrorCode::kIo, "standard output", "cannot be kept for the answers");

@@ -1,4 +1,4 @@
-// `unidle-train predictor`: a TorchScript module that computes features, as a program for `unidle cache warm`.
+// `unidle-train predictor`: serves a model that computes features to `unidle cache warm`.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -6,7 +6,7 @@
 
 namespace unidle::engine {
 
-/// Its options; what is returned serves until its input ends, and returns the exit code.
+/// Adds the options; the returned function serves until its input ends, and returns the exit code.
 std::function<int()> set_up_predictor(CLI::App& app);
 
 }  // namespace unidle::engine

@@ -17,13 +17,13 @@ namespace {
 
 std::atomic<bool> g_stop{false};
 std::atomic<int> g_signal{SIGINT};
-std::atomic<std::int64_t> g_asked_at{0};  // 1 and the seconds of CLOCK_MONOTONIC at the first signal; 0: none
+std::atomic<std::int64_t> g_asked_at{0};  // 1 plus the CLOCK_MONOTONIC seconds of the first signal; 0: none
 
-/// A second signal ends the process at once if a person can have meant it: what signals a whole group, as Slurm does,
-/// also reaches `unidle run`, which passes it on.
+/// A second signal ends the process at once only if a person can have sent it: a signal to a whole group, as Slurm
+/// sends, also reaches `unidle run`, which forwards it.
 constexpr std::int64_t kSecondsOfOneSignal = 2;
 
-/// May run on two threads at once, with a signal each.
+/// May run on two threads at once, each with a signal.
 void on_signal(int signal) {
   timespec now{};
   clock_gettime(CLOCK_MONOTONIC, &now);
@@ -40,15 +40,14 @@ void on_signal(int signal) {
 }  // namespace
 
 void keep_freed_memory() {
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // the largest that glibc takes
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);  // glibc's maximum
   mallopt(M_TRIM_THRESHOLD, 1 << 30);
   mallopt(M_TOP_PAD, 64 << 20);
 }
 
-// The regions of a CPU step lie closer together than a thread takes to wake; where something else runs on the CPUs, a
-// spinning thread holds the core that the others need. superres, tuned, on two cores of an Intel Xeon, against a count
-// of 1000: this one gives 1.25 of the rate when they are quiet and 0.86 beside a busy process, 10000 gives 1.32 and
-// 0.73.
+// Parallel regions of a CPU step follow each other faster than a thread wakes up; when other programs use the CPUs, a
+// spinning thread takes a core from the others. superres, tuned, on two cores of an Intel Xeon, relative to a count of
+// 1000: this one gives 1.25 of the rate on idle CPUs and 0.86 beside a busy process, 10000 gives 1.32 and 0.73.
 void let_waiting_threads_spin_briefly(char** argv) {
   if (std::getenv("OMP_WAIT_POLICY") != nullptr || std::getenv("GOMP_SPINCOUNT") != nullptr) {
     return;
@@ -65,7 +64,7 @@ void quiet_torch(const char* level) {
   ::setenv("TORCH_CPP_LOG_LEVEL", level, /*overwrite=*/0);
   c10::initLogging();
   if (!asked) {
-    ::unsetenv("TORCH_CPP_LOG_LEVEL");  // not for predictors that the run starts
+    ::unsetenv("TORCH_CPP_LOG_LEVEL");  // not for predictors started by the run
   }
 }
 

@@ -1,29 +1,29 @@
-// What unidle-train sets up for its whole process.
+// Settings of the whole process.
 #pragma once
 
 #include <atomic>
 
 namespace unidle::engine {
 
-/// Keeps what a step frees for the next step: tensors of some megabytes would otherwise go back to the kernel and be
-/// faulted in, page by page, in every step.
+/// Keeps memory freed by a step for the next one: tensors of some megabytes would otherwise be returned to the kernel
+/// and faulted in again, page by page, in every step.
 void keep_freed_memory();
 
-/// Threads that wait for others spin for some microseconds, then sleep. OpenMP reads its environment while the program
-/// is loaded, so the program is loaded again, with the same `argv`; where that fails all stays as it was. Call it
-/// before anything else: it does not return where it loads the program.
+/// Makes waiting threads spin for some microseconds, then sleep. OpenMP reads its environment at load time, so this
+/// executes the program again with the same `argv`; on failure nothing changes. Call it first: it does not return when
+/// it succeeds.
 void let_waiting_threads_spin_briefly(char** argv);
 
-/// From here on torch's own words below `level` ("ERROR", "FATAL") are left out, unless TORCH_CPP_LOG_LEVEL asks for
-/// some. For processes that look for each other: what sockets that are tried again lead to is an error of ours.
+/// From now on drops torch's messages below `level` ("ERROR", "FATAL"), unless TORCH_CPP_LOG_LEVEL requests them. For
+/// processes that connect to each other: a failure after retries is reported as our own error.
 void quiet_torch(const char* level);
 
-/// From here on Ctrl-C and SIGTERM (what Slurm and torchrun send) ask the run to end after its step, with a
-/// checkpoint. A second one, two seconds later or more, ends the process.
+/// From now on Ctrl-C and SIGTERM (sent by Slurm and torchrun) end the run after the current step, with a checkpoint. A
+/// second signal, two seconds later or more, ends the process.
 void stop_at_signals();
-/// True once one has come.
+/// True once a signal has arrived.
 const std::atomic<bool>& stop_asked();
-/// The signal that came; SIGINT where none did, since another process of the run was asked.
+/// The signal that arrived; SIGINT when none did, since another process of the run got it.
 int stopping_signal();
 
 }  // namespace unidle::engine

@@ -59,7 +59,7 @@ void PackagePredictor::read_contract(const std::string& text) {
   }
 }
 
-/// Why the input is none for the model; empty when it is one.
+/// Why the model does not accept the input; empty when it does.
 std::string PackagePredictor::fault_of(const std::string& input) const {
   if (input.empty()) {
     return "is empty";

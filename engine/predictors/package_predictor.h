@@ -1,4 +1,4 @@
-// A model compiled ahead by AOTInductor as a predictor of the feature cache.
+// Uses a model compiled by AOTInductor as a predictor of the feature cache.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -17,19 +17,19 @@ namespace unidle::engine {
 
 class UnpackedPackage;
 
-/// A package (.pt2) of a model that takes tokens, int64 [batch, length], and lengths, int64 [batch], and gives tensors
-/// whose first axis is the batch. Both extents must be dynamic, from 1. What the tokens are and what the tensors are
-/// called stands in the package's metadata, under "unidle" (docs/cache.md). What it is, for the keys: "aotinductor",
-/// and the SHA-256 of the file. Loading a package runs the code that is in it.
+/// A package (.pt2) of a model that takes tokens, int64 [batch, length], and lengths, int64 [batch], and returns
+/// tensors whose first axis is the batch. Both sizes must be dynamic, from 1 on. The package's metadata describes the
+/// tokens and names the tensors, under "unidle" (docs/cache.md). Its identity in cache keys is "aotinductor" and the
+/// SHA-256 of the file. Loading a package runs code from it.
 class PackagePredictor final : public TorchPredictor {
  public:
-  /// `device`: auto, or what the package must have been compiled for. Throws kInput for what is no such package, kUsage
-  /// for parameters, which it has none of, and for another device.
+  /// `device`: auto, or the device that the package must have been compiled for. Throws kInput for an invalid package,
+  /// kUsage for parameters, which are not supported, and for another device.
   PackagePredictor(std::string path, const std::string& device, const nlohmann::json& parameters);
   ~PackagePredictor() override;
 
  private:
-  /// A tensor that the model gives, and those of its axes that go along the input: of a shorter one less is kept.
+  /// An output tensor, and those of its axes that follow the input's length: they are cut to it.
   struct Output {
     std::string name;
     std::vector<std::int64_t> along;
@@ -41,8 +41,8 @@ class PackagePredictor final : public TorchPredictor {
 
   std::unique_ptr<UnpackedPackage> package_;
   at::Device device_ = at::kCPU;
-  std::array<std::int64_t, 256> tokens_{};  // by letter; 0: none
-  std::size_t longest_ = 0;                 // 0: any
+  std::array<std::int64_t, 256> tokens_{};  // by letter; 0: invalid
+  std::size_t longest_ = 0;                 // 0: unlimited
   std::vector<Output> outputs_;
 };
 

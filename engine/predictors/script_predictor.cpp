@@ -22,7 +22,7 @@ torch::jit::Module module_of(const std::string& bytes, const std::string& path, 
   try {
     std::istringstream stream(bytes);
     return torch::jit::load(stream, device);
-  } catch (const std::exception& failure) {  // torch throws several kinds
+  } catch (const std::exception& failure) {  // torch throws various types
     if (train::is_out_of_memory(failure)) {
       throw;
     }
@@ -35,7 +35,7 @@ torch::jit::Module module_of(const std::string& bytes, const std::string& path, 
 
 ScriptPredictor::ScriptPredictor(std::string path, at::Device device, const nlohmann::json& parameters)
     : TorchPredictor(std::move(path)) {
-  const std::string bytes = read_file(path_);  // what is hashed is what is loaded
+  const std::string bytes = read_file(path_);  // ensures that the hashed bytes are the loaded ones
   module_ = module_of(bytes, path_, device);
   module_.eval();
   facts_ = {"torchscript", cache::sha256_of(bytes).hex()};

@@ -1,4 +1,4 @@
-// A TorchScript module as a predictor of the feature cache.
+// Uses a TorchScript module as a predictor of the feature cache.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -13,13 +13,13 @@
 
 namespace unidle::engine {
 
-/// The module's forward takes the inputs of a batch, List[str], and gives List[Dict[str, Tensor]]: of each input its
-/// named arrays. Parameters, when there are any, go once to its exported method configure(Dict[str, str]): texts as
-/// they are, all else as JSON. What it is, for the keys: "torchscript", and the SHA-256 of the file; the device is no
-/// part of it.
+/// The module's forward maps the inputs of a batch, List[str], to List[Dict[str, Tensor]]: the named arrays of each
+/// input. Parameters, if any, are passed once to its exported method configure(Dict[str, str]): texts unchanged, other
+/// values as JSON. Its identity in cache keys is "torchscript" and the SHA-256 of the file; the device is not part of
+/// it.
 class ScriptPredictor final : public TorchPredictor {
  public:
-  /// Throws kInput for what is no such module, kUsage for parameters that it does not take.
+  /// Throws kInput for an invalid module, kUsage for parameters that it does not accept.
   ScriptPredictor(std::string path, at::Device device, const nlohmann::json& parameters);
 
  private:

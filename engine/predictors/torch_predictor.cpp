@@ -81,7 +81,7 @@ std::vector<Prediction> TorchPredictor::predict(std::span<const std::string> inp
           refused(train::is_out_of_memory(failure) ? "needs more memory than there is" : train::last_words(failure))};
     }
   }
-  const std::size_t half = inputs.size() / 2;  // which of them is it?
+  const std::size_t half = inputs.size() / 2;  // find the input at fault
   std::vector<Prediction> predictions = predict(inputs.first(half), stop);
   std::vector<Prediction> others = predict(inputs.subspan(half), stop);
   std::move(others.begin(), others.end(), std::back_inserter(predictions));

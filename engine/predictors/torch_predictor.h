@@ -1,4 +1,4 @@
-// What predictors of the feature cache that are modules of torch have in common.
+// The common part of predictors that are torch modules.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -13,15 +13,15 @@
 
 namespace unidle::engine {
 
-/// The arrays of one input. In the order of their names, so that an entry is the same after a new start.
+/// The arrays of one input, sorted by name, so that an entry does not change between processes.
 using NamedTensors = std::map<std::string, at::Tensor>;
 
-/// Copied to the CPU. Refused when there is none, or one of a type that the cache has not.
+/// Copies to the CPU. Refuses an empty set, and types that the cache does not support.
 cache::Prediction prediction_of(const NamedTensors& arrays);
 cache::Prediction refused(std::string why);
 
-/// An input that the module raises for, alone, is refused with what it says; so is one that needs more memory than
-/// there is. The others of its batch are computed. Used by one thread at a time.
+/// An input for which the module alone raises an exception is refused with its message; so is one that needs more
+/// memory than available. The others of its batch are computed. Used by one thread at a time.
 class TorchPredictor : public cache::Predictor {
  public:
   const cache::PredictorFacts& facts() const override { return facts_; }
@@ -29,8 +29,7 @@ class TorchPredictor : public cache::Predictor {
 
  protected:
   explicit TorchPredictor(std::string path) : path_(std::move(path)) {}
-  /// One prediction an input. What it throws is about some of the inputs, but for Errors of unidle, which are about the
-  /// module.
+  /// One prediction per input. Exceptions concern some of the inputs, except unidle's Errors, which concern the module.
   virtual std::vector<cache::Prediction> predict_all(std::span<const std::string> inputs) = 0;
 
   std::string path_;

@@ -24,7 +24,7 @@ namespace {
 constexpr std::string_view kPackagePrefix = "unidle-package";
 constexpr std::array<std::string_view, 2> kPackageFolders = {"data/aotinductor/model/", "data/constants/"};
 
-/// Of packages whose program was killed.
+/// Removes folders left by programs that were killed.
 std::string_view with_older_ones_removed() {
   TemporaryFolder::sweep(kPackagePrefix);
   return kPackagePrefix;
@@ -32,7 +32,7 @@ std::string_view with_older_ones_removed() {
 
 struct UnpackedFiles {
   fs::path library;
-  fs::path weights;  // empty where the library holds them
+  fs::path weights;  // empty when the library contains them
   fs::path metadata;
 };
 
@@ -44,7 +44,7 @@ UnpackedFiles unpack(const std::string& package, const fs::path& folder) {
                      [&](std::string_view in) { return record.starts_with(in); })) {
       continue;
     }
-    const fs::path file = folder / fs::path(record).filename();  // the library looks for all of them beside it
+    const fs::path file = folder / fs::path(record).filename();  // the library expects all of them beside it
     const auto [content, bytes] = reader.getRecord(record);
     std::ofstream out(file, std::ios::binary);
     if (!out.write(static_cast<const char*>(content.get()), static_cast<std::streamsize>(bytes)).flush()) {
@@ -81,7 +81,7 @@ UnpackedPackage::UnpackedPackage(const std::string& path) : folder_(with_older_o
     }
   } catch (const Error&) {
     throw;
-  } catch (const std::exception& failure) {  // torch throws several kinds
+  } catch (const std::exception& failure) {  // torch throws various types
     if (train::is_out_of_memory(failure)) {
       throw;
     }

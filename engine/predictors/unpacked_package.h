@@ -1,4 +1,4 @@
-// A package of AOTInductor, unpacked where it is cleared away however the program ends.
+// Unpacks an AOTInductor package into a folder that is removed however the program ends.
 #pragma once
 
 #include <memory>
@@ -13,12 +13,12 @@ class AOTIModelContainerRunner;
 
 namespace unidle::engine {
 
-/// torch's own loader unpacks into a folder of a random name in /tmp, which stays there when the program is killed.
-/// This takes a folder that the next one removes that opens a package. Of packages only those that hold a compiled
-/// library. Thread-safe as its runner is.
+/// torch's loader unpacks into a random folder in /tmp, which remains when the program is killed. This class uses a
+/// folder that the next program to open a package removes. Supports only packages with a compiled library. As
+/// thread-safe as its runner.
 class UnpackedPackage {
  public:
-  /// Loading it runs the code that is in it. Throws kInput for what is no such package.
+  /// Loading runs code from the package. Throws kInput for an invalid package.
   explicit UnpackedPackage(const std::string& path);
   ~UnpackedPackage();
   UnpackedPackage(const UnpackedPackage&) = delete;

@@ -1,11 +1,11 @@
-"""Compiles the loss that unidle's engine traced, with its gradients, into a package that the engine runs.
+"""Compiles the loss that unidle's engine traced, with its gradients, into a package for the engine.
 
     fuse.py FOLDER
 
 FOLDER has `loss.pt`, a TorchScript module that maps tensors to the loss, and `loss.json`, which describes
-them. The package becomes FOLDER/loss.pt2; a failure leaves its reason as one line in FOLDER/failure.txt. The
-package takes the same tensors and a factor, and gives the loss and the gradients of loss x factor, in the
-order of the parameters that have one; those that have none are named in its metadata.
+the tensors. The package is written to FOLDER/loss.pt2; on failure the reason is written as one line to
+FOLDER/failure.txt. The package takes the same tensors and a factor, and returns the loss and the gradients
+of loss x factor, in the order of the parameters that have one; its metadata lists those parameters.
 """
 
 import contextlib
@@ -18,8 +18,8 @@ import traceback
 import torch
 from torch.fx.experimental.proxy_tensor import make_fx
 
-# The runtime of packages cannot pass an empty list of numbers, which these operations take, and runs them
-# without gradient mode, which one of them asks for. The engine has them under names of its own (see
+# The runtime of packages cannot pass an empty list of numbers, which these operators take, and runs them
+# without gradient mode, which one of them needs. The engine has variants under its own names (see
 # rnn_operations.cpp); here they have no kernels.
 RNN = {
     torch.ops.aten.mkldnn_rnn_layer.default: (
@@ -82,7 +82,7 @@ def describe_cudnn_backward(input, weight, weight_stride0, weight_buf, hx, cx, *
 
 
 def replace_rnn(graph):
-    """Recurrent layers by the engine's own names for them."""
+    """Replaces recurrent layers with the engine's variants."""
     for node in graph.graph.nodes:
         if node.op != "call_function" or node.target not in RNN:
             continue
@@ -97,8 +97,8 @@ def replace_rnn(graph):
 
 
 def allow_other_layouts(graph):
-    """The compiler may lay out a convolution's result in another way than it was here: what was a view then
-    may have to be a copy."""
+    """Turns views into reshapes: the compiler may choose another layout for a convolution's result, of
+    which a view may then be impossible."""
     views = (torch.ops.aten.view.default, torch.ops.aten._unsafe_view.default)
     for node in graph.graph.nodes:
         if node.op == "call_function" and node.target in views:
@@ -107,7 +107,8 @@ def allow_other_layouts(graph):
 
 
 def convolution(*given):
-    """TorchScript's convolution is one that inductor cannot describe on a GPU; this one it can."""
+    """TorchScript's convolution, which inductor does not support on a GPU, as an operator that it
+    supports."""
     return torch.ops.aten.convolution.default(*given[:9])
 
 
@@ -115,7 +116,7 @@ SIMPLER = {torch.ops.aten._convolution.default: convolution}
 
 
 def like(tensor, parameter):
-    """`tensor` with the type and the memory layout of its parameter, which the fused updates need."""
+    """Returns `tensor` with the type and memory layout of its parameter, which fused updates need."""
     if tensor.dtype == parameter.dtype and tensor.stride() == parameter.stride():
         return tensor
     made = torch.empty_strided(
@@ -134,7 +135,7 @@ def inputs_of(spec):
 
 
 def joint_graph(spec, loss_of, inputs):
-    """The loss and all gradients as one graph of ATen operations, and which parameters have a gradient."""
+    """Returns the loss and all gradients as a graph of ATen operators, and the parameters with gradients."""
     count = spec["parameters"]
     kind = torch.device(spec["device"]).type
     found = []
@@ -157,19 +158,19 @@ def joint_graph(spec, loss_of, inputs):
     try:
         graph = make_fx(step, SIMPLER, tracing_mode="fake", _allow_non_fake_inputs=True)(*inputs)
     except Exception:
-        # cuDNN looks at the addresses of a recurrent layer's weights.
+        # cuDNN checks the addresses of a recurrent layer's weights.
         graph = make_fx(step, SIMPLER, tracing_mode="real")(*inputs)
     return graph, found
 
 
 def compile_loss(folder, spec):
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    library = define_operations()  # lives as long as they are needed
+    library = define_operations()  # kept alive while the operators are in use
     torch.library.register_fake("unidle::mkldnn_rnn_layer", describe_mkldnn, lib=library)
     torch.library.register_fake("unidle::mkldnn_rnn_layer_backward", describe_mkldnn_backward, lib=library)
     torch.library.register_fake("unidle::cudnn_rnn_backward", describe_cudnn_backward, lib=library)
     torch._C._set_graph_executor_optimize(False)
-    torch._C._jit_set_autocast_mode(False)  # the casts of the context manager, not those of the script
+    torch._C._jit_set_autocast_mode(False)  # use the casts of the context manager, not of the script
     torch.set_float32_matmul_precision("high" if spec["tf32"] else "highest")
     torch.backends.cudnn.allow_tf32 = spec["tf32"]
     loss_of = torch.jit.load(os.path.join(folder, "loss.pt"), map_location=spec["device"])
@@ -181,8 +182,8 @@ def compile_loss(folder, spec):
     with torch.no_grad():
         program = torch.export.export(graph, detached)
     options = {
-        "fallback_random": True,  # torch's own numbers, as without a package
-        "triton.cudagraphs": False,  # the engine captures
+        "fallback_random": True,  # torch's own random numbers, as without a package
+        "triton.cudagraphs": False,  # the engine captures graphs itself
         "aot_inductor.metadata": {"gradients": ",".join(map(str, found))},
     }
     torch._inductor.aoti_compile_and_package(
@@ -191,8 +192,8 @@ def compile_loss(folder, spec):
 
 
 def reason_of(failure):
-    """Its first line that says something; the compiler's own word where a compiler failed, and the operation
-    and the last words where TorchScript's interpreter did."""
+    """Returns the first informative line: the compiler's message when a compiler failed, and the operation
+    with the last line when TorchScript's interpreter did."""
     lines = [line.strip() for line in str(failure).splitlines() if line.strip()]
     errors = [line for line in lines if "error:" in line]
     if not errors and any("TorchScript interpreter" in line for line in lines):

@@ -1,5 +1,4 @@
-// Eight floats that are worked on together. For files that are compiled for AVX2 and FMA (*_avx2.cpp), and for these
-// alone.
+// Vectors of eight floats. Include only in files that are compiled for AVX2 and FMA (*_avx2.cpp).
 #pragma once
 
 #include <cstdint>
@@ -7,7 +6,7 @@
 
 namespace unidle::workloads {
 
-// Functions are static, so that each file keeps its own: code for AVX2 must not be what the linker keeps for all.
+// Functions are static, so that each file keeps its own copy: the linker must not keep AVX2 code for all files.
 using Lanes = float __attribute__((vector_size(32)));
 using Bits = std::int32_t __attribute__((vector_size(32)));
 
@@ -20,12 +19,13 @@ static inline void store(float* to, Lanes lanes) { std::memcpy(to, &lanes, sizeo
 static inline Lanes splat(float value) { return Lanes{} + value; }
 static inline float sum(Lanes v) { return ((v[0] + v[4]) + (v[1] + v[5])) + ((v[2] + v[6]) + (v[3] + v[7])); }
 
-/// exp for arguments of 0 and less: 2^n times a polynomial (Cephes expf), relative error about 1e-7.
+/// exp for arguments <= 0: 2^n times a polynomial (Cephes expf), relative error about 1e-7.
 static inline Lanes exp_negative(Lanes x) {
   constexpr float kLowest = -87.0F;
   x = x < kLowest ? splat(kLowest) : x;
   const Lanes scaled = x * 1.44269504088896341F;
-  const Bits n = __builtin_convertvector(scaled - 0.5F, Bits);  // truncates towards 0: the nearest for negative ones
+  const Bits n =
+      __builtin_convertvector(scaled - 0.5F, Bits);  // truncates towards 0, which rounds negative values to nearest
   const Lanes whole = __builtin_convertvector(n, Lanes);
   const Lanes r = x - whole * 0.693359375F + whole * 2.12194440e-4F;
   Lanes p = splat(1.9875691500e-4F);

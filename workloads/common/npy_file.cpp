@@ -41,7 +41,7 @@ void write_npy(const std::filesystem::path& path, const at::Tensor& tensor) {
       fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({},), }}", numpy_name(whole.scalar_type()),
                   fmt::join(whole.sizes().begin(), whole.sizes().end(), ", "));
   constexpr std::size_t kPreamble = 10;
-  constexpr std::size_t kAlignment = 64;  // numpy's format 1.0: the data begins at a multiple of that
+  constexpr std::size_t kAlignment = 64;  // in numpy's format 1.0 the data begins at a multiple of this
   header.append(kAlignment - 1 - (kPreamble + header.size()) % kAlignment, ' ');
   header += '\n';
   std::string bytes("\x93NUMPY\x01\x00", 8);

@@ -53,7 +53,7 @@ std::optional<fs::path> of_python(const std::string& python, const fs::path& fil
     const fs::path found = finished.out.substr(0, finished.out.find('\n'));
     return finished.status.ok() && !found.empty() ? std::optional(found) : std::nullopt;
   } catch (const Error&) {
-    return std::nullopt;  // there is no such program: the same answer
+    return std::nullopt;  // no such program: the same answer
   }
 }
 

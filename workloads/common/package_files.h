@@ -1,4 +1,4 @@
-// Data that installed Python packages carry.
+// Finds data files in installed Python packages.
 #pragma once
 
 #include <filesystem>
@@ -6,8 +6,8 @@
 
 namespace unidle::workloads {
 
-/// Where `file` (e.g. "skimage/data/astronaut.png") lies: in the packages of $UNIDLE_PYTHON, else of a `.venv` above
-/// this program or the current folder, else of the python3 on PATH. Nothing is imported.
+/// The path of `file` (e.g. "skimage/data/astronaut.png"), searched in the packages of $UNIDLE_PYTHON, otherwise of a
+/// `.venv` above this program or the current folder, otherwise of the python3 on PATH. Imports nothing.
 std::optional<std::filesystem::path> find_package_file(const std::filesystem::path& file);
 
 }  // namespace unidle::workloads

@@ -19,7 +19,7 @@ class PackageFiles : public ::testing::Test {
  protected:
   ~PackageFiles() override { ::unsetenv("UNIDLE_PYTHON"); }
 
-  /// A program in the place of Python: it has the file, or nothing.
+  /// A program in place of Python: reports the file, or nothing.
   fs::path python(const fs::path& file) {
     const fs::path program = folder_.path() / "python";
     std::ofstream(program) << "#!/bin/sh\necho " << file.string() << "\n";

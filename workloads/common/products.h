@@ -1,4 +1,4 @@
-// Products of small matrices on plain memory, without the cost of a call to a BLAS; single-threaded each.
+// Products of small matrices in plain memory, without the overhead of a BLAS call; single-threaded.
 //
 // Compiled for AVX2 with FMA; products() says whether this processor has them.
 #pragma once
@@ -7,11 +7,11 @@
 
 namespace unidle::workloads {
 
-constexpr std::int64_t kLanes = 8;  // floats that are worked on together
+constexpr std::int64_t kLanes = 8;  // floats per vector
 
-/// c [rows, columns] = a * b, or c += a * b. Element (r, k) of a lies at a[r * a_row + k * a_depth], so that a may be a
-/// transposed view; rows of b [depth, columns] and of c are b_row and c_row apart. Rows of b are read in whole kLanes,
-/// of c nothing is touched beyond its columns.
+/// c [rows, columns] = a * b, or c += a * b. Element (r, k) of a is at a[r * a_row + k * a_depth], so that a may be a
+/// transposed view; b_row and c_row are the row strides of b [depth, columns] and c. Rows of b are read in whole
+/// kLanes; c is not written beyond its columns.
 struct Product {
   const float* a;
   std::int64_t a_row;
@@ -30,7 +30,7 @@ struct Products {
   void (*multiply_add)(const Product& product);
 };
 
-/// nullptr where the processor has neither AVX2 nor FMA.
+/// nullptr when the processor lacks AVX2 or FMA.
 const Products* products();
 
 }  // namespace unidle::workloads

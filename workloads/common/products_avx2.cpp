@@ -1,5 +1,5 @@
-// Compiled for AVX2 and FMA; see CMakeLists.txt. Includes nothing that could leak such code into shared inline
-// functions.
+// Compiled for AVX2 and FMA; see CMakeLists.txt. Includes no header whose inline functions other files share: the
+// linker could keep the AVX2 copies.
 #include "workloads/common/products.h"
 
 #include "workloads/common/lanes.h"
@@ -8,8 +8,8 @@ namespace unidle::workloads {
 
 namespace {
 
-/// Rows x Vectors lanes of the product, from `a` and `b` on; the sums stay in registers. Of the last vector `lanes` are
-/// kept.
+/// Rows x Vectors vectors of the product, starting at `a` and `b`; the sums stay in registers. Of the last vector only
+/// `lanes` are stored.
 template <int Rows, int Vectors>
 inline void multiply_tile(const Product& p, const float* a, const float* b, float* c, std::int64_t lanes, bool add) {
   Lanes sums[Rows][Vectors]{};
@@ -45,8 +45,8 @@ inline void multiply_tile(const Product& p, const float* a, const float* b, floa
   }
 }
 
-/// Rows of the next tile. With two vectors six are twelve sums, enough to hide a multiplication's latency; so are the
-/// eight of four rows, of which two serve better than six and one or two.
+/// Rows of the next tile. With two vectors, six rows are twelve sums, enough to hide a multiplication's latency. Four
+/// rows with eight sums are enough as well, and two such tiles are faster than one of six and one of one or two.
 inline std::int64_t rows_of_tile(std::int64_t left) {
   if (left == 7 || left == 8) {
     return 4;
@@ -54,7 +54,7 @@ inline std::int64_t rows_of_tile(std::int64_t left) {
   return left < 6 ? left : 6;
 }
 
-/// Vectors * kLanes columns, from `column` on, of all rows.
+/// Computes Vectors * kLanes columns, from `column` on, of all rows.
 template <int Vectors>
 inline void multiply_columns(const Product& p, std::int64_t column, std::int64_t lanes, bool add) {
   const float* b = p.b + column;

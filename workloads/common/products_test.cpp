@@ -6,7 +6,7 @@
 namespace unidle::workloads {
 namespace {
 
-// All remainders of its tiles, a transposed view as a weight's gradient needs it, and rows that lie apart.
+// Covers all remainders of tiles, a transposed view as in a weight's gradient, and strided rows.
 TEST(Products, MatchTorch) {
   if (products() == nullptr) {
     GTEST_SKIP() << "no AVX2";

@@ -14,10 +14,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// In every folder that is made here: what has none is somebody's own, and is never replaced.
+/// Every folder made here contains this file; a folder without it is not ours, and is never replaced.
 constexpr const char* kMark = ".prepared";
 
-/// Where links lead, without a slash at the end.
+/// Resolves links and drops a trailing slash.
 fs::path place_of(const fs::path& given) {
   const fs::path folder = fs::weakly_canonical(fs::absolute(given)).lexically_normal();
   return folder.has_filename() ? folder : folder.parent_path();
@@ -57,7 +57,7 @@ void make_whole_folder(const fs::path& given, const std::function<void(const fs:
     make_folders(made);
     make(made);
     write_file_atomic(made / kMark, "by unidle-train --prepare, which may replace this folder\n");
-    check_may_be_replaced(folder);  // again: making it takes its time
+    check_may_be_replaced(folder);  // again: making it takes time
     replace_folder(made, folder);
   } catch (const fs::filesystem_error& failure) {
     fs::remove_all(made, ignored);

@@ -1,4 +1,4 @@
-// Folders of prepared data that are there whole or not at all.
+// Folders of prepared data that appear atomically.
 #pragma once
 
 #include <filesystem>
@@ -6,9 +6,9 @@
 
 namespace unidle::workloads {
 
-/// Calls `make` with a new empty folder beside `folder`, and puts that in the place of `folder` when it returns. An
-/// older one goes only when the new one is whole; when anything throws, nothing is left behind. Throws kUsage when
-/// there is something in `folder` that was not made here, kIo naming `folder` for what the file system refuses.
+/// Calls `make` with a new empty folder beside `folder`, and replaces `folder` with it when that returns. An older
+/// folder is removed only when the new one is complete; when anything throws, nothing is left behind. Throws kUsage
+/// when `folder` has contents that were not made here, kIo naming `folder` on errors of the file system.
 void make_whole_folder(const std::filesystem::path& folder,
                        const std::function<void(const std::filesystem::path& made)>& make);
 

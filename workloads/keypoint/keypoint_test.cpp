@@ -72,7 +72,7 @@ TEST_F(Keypoint, LayoutAndFusedUpdateChangeRoundingOnly) {
   EXPECT_NEAR(plain.loss_last.value(), other.loss_last.value(), 5e-3);
 }
 
-// What the guide's project did: a switch where the name of a precision is expected.
+// As in a project that set a boolean where the name of a precision is expected.
 TEST_F(Keypoint, AmpTrueStaysOff) {
   generate(8);
   const train::Summary ignored = train_small("keypoint", settings({"train.samples=8", "precision.amp=true"}));
@@ -107,7 +107,7 @@ TEST(Maps, TellThePointsThatTheyWereMadeOf) {
   const std::int64_t width = 32;
   Maps maps{heat_maps(points, height, width), at::zeros({1, kPoints, 2, height, width})};
   EXPECT_LT((told_points(maps) - points).abs().max().item<double>(), kStride / 2.0 + 1e-4);
-  // With the offsets of all cells to the points themselves, nothing is left.
+  // With the exact offsets of all cells to the points, the error is zero.
   const at::Tensor cells = points / kStride - 0.5;
   const at::Tensor x = at::arange(width).view({1, 1, 1, width}).expand({1, kPoints, height, width});
   const at::Tensor y = at::arange(height).view({1, 1, height, 1}).expand({1, kPoints, height, width});

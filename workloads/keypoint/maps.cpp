@@ -7,7 +7,7 @@ namespace {
 constexpr double kSigmaCells = 2;
 constexpr double kFarWeight = 0.01;
 
-/// Pixels -> cells, where whole numbers are the cells' centres.
+/// Pixels -> cells; integers are the centres of cells.
 at::Tensor to_cells(const at::Tensor& points) { return points / kStride - 0.5; }
 
 /// [n, points, 2, h, w] at cell numbers [n, points] -> [n, points, 2]

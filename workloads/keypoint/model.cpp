@@ -7,7 +7,7 @@ namespace unidle::workloads::keypoint {
 
 namespace {
 
-constexpr std::array<int, 4> kBlocks = {2, 2, 3, 1};  // most of the parameters lie where pictures are small
+constexpr std::array<int, 4> kBlocks = {2, 2, 3, 1};  // most of the parameters are in the low-resolution branches
 
 torch::nn::Conv2d plain_conv(std::int64_t from, std::int64_t to) {
   return torch::nn::Conv2d(torch::nn::Conv2dOptions(from, to, 1));

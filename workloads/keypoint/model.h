@@ -14,9 +14,9 @@ namespace unidle::workloads::keypoint {
 
 constexpr std::int64_t kChannels = 4;
 constexpr std::int64_t kPoints = 2;
-constexpr std::int64_t kStride = 4;  // pixels of a cell of the heat maps
+constexpr std::int64_t kStride = 4;  // pixels per cell of the heat maps
 
-/// Convolution without bias, batch normalisation and, when asked for, ReLU.
+/// Convolution without bias, batch normalisation and, optionally, ReLU.
 class ConvNorm : public torch::nn::Module {
  public:
   ConvNorm(std::int64_t from, std::int64_t to, std::int64_t kernel, std::int64_t stride = 1, bool relu = true);
@@ -41,17 +41,17 @@ class Block : public torch::nn::Module {
 
 struct Maps {
   at::Tensor heat;     // [n, points, h, w]
-  at::Tensor offsets;  // [n, points, 2, h, w]: x and y, in cells, from a cell's centre
+  at::Tensor offsets;  // [n, points, 2, h, w]: x and y, in cells, relative to the cell's centre
 };
 
-/// [n, 4, 4h, 4w] -> maps of [h, w]; both sides of the picture are multiples of 32. Four branches of width, 2 width,
-/// 4 width and 8 width channels at 1/4, 1/8, 1/16 and 1/32 of the picture, fused once in both directions, and a pyramid
-/// of 4 width channels. 3,468,614 parameters at width 32. Parameters have the names that the same model has in Python.
+/// [n, 4, 4h, 4w] -> maps of [h, w]; both sides of the picture are multiples of 32. Four branches of width, 2 width, 4
+/// width and 8 width channels at 1/4, 1/8, 1/16 and 1/32 of the picture, fused once in both directions, and a pyramid
+/// of 4 width channels. 3,468,614 parameters at width 32. Parameters have the same names as in the Python model.
 class Model : public torch::nn::Module {
  public:
   explicit Model(std::int64_t width);
   Maps forward(const at::Tensor& picture);
-  /// Puts the convolutions' weights into that order.
+  /// Converts the convolutions' weights to channels-last.
   void use_channels_last();
   /// Read back from the layers.
   std::int64_t width() const;

@@ -18,9 +18,9 @@ namespace {
 constexpr std::int64_t kShard = 64;
 constexpr std::int64_t kSamples = 256;
 constexpr double kHidden = 0.1;
-constexpr int kSpots = 4;  // that are no points
+constexpr int kSpots = 4;  // distractors
 
-/// Makes one picture after the other. One thread.
+/// Generates pictures one by one. One thread.
 class Painter {
  public:
   Painter(std::int64_t height, std::uint64_t seed)
@@ -58,7 +58,7 @@ class Painter {
 
  private:
   double uniform() { return at::rand({}, random_).item<double>(); }
-  /// Not so near to the border that a mark would be cut off.
+  /// A place far enough from the border for a whole mark.
   at::Tensor place() {
     const double margin = 1.5 * radius_;
     return at::tensor({static_cast<float>(margin + uniform() * (static_cast<double>(width_) - 2 * margin)),

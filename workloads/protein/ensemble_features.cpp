@@ -19,7 +19,8 @@ constexpr double kClashAngstrom = 3.6;
 constexpr double kClashEnergy = 5;
 constexpr std::string_view kHydrophobic = "ACFILMV";
 
-/// SplitMix64 (Steele, Lea and Flood 2014), keyed by the sequence (FNV-1a), so that every machine draws the same.
+/// SplitMix64 (Steele, Lea and Flood 2014), seeded by the sequence (FNV-1a), so that every machine draws the same
+/// numbers.
 class Draws {
  public:
   explicit Draws(std::string_view sequence) {
@@ -134,7 +135,7 @@ class Sampler {
   std::size_t counted_ = 0;
 };
 
-/// The values of the array by that name, to be changed. REQUIRES: it is there.
+/// The values of the array with that name, writable. REQUIRES: it exists.
 template <typename Value>
 std::span<Value> array_of(cache::Prediction& prediction, std::string_view name) {
   for (cache::Tensor& tensor : prediction.tensors) {

@@ -36,7 +36,7 @@ TEST(Ensemble, HasTheShapesOfOneStructureAndOtherValues) {
     }
   }
   for (std::size_t i = 0; i + 1 < count; ++i) {
-    EXPECT_NEAR(distances[i * count + i + 1], 3.8, 0.1);  // rigid whatever the torsions
+    EXPECT_NEAR(distances[i * count + i + 1], 3.8, 0.1);  // fixed, whatever the torsions
   }
   EXPECT_FALSE(std::ranges::equal(distances, floats(one, "distances")));
 }

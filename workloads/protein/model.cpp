@@ -16,7 +16,7 @@ constexpr double kAngstromScale = 0.1;
 constexpr double kConfidenceScale = 0.01;
 constexpr std::int64_t kFeedMultiple = 32;
 
-/// Two thirds of four times the width, to a multiple of 32: as many parameters as without a gate.
+/// Two thirds of four times the width, rounded to a multiple of 32: the same number of parameters as without a gate.
 std::int64_t feed_width(std::int64_t width) {
   return (8 * width / 3 + kFeedMultiple - 1) / kFeedMultiple * kFeedMultiple;
 }
@@ -38,7 +38,7 @@ at::Tensor attend(const at::Tensor& query, const at::Tensor& key, const at::Tens
       .flatten(2);
 }
 
-/// Sines and cosines of the step at falling rates, as positions are told (Vaswani et al. 2017): [n, width].
+/// Sines and cosines of the step at falling frequencies, like position encodings (Vaswani et al. 2017): [n, width].
 at::Tensor step_features(const at::Tensor& step, std::int64_t width) {
   const std::int64_t half = width / 2;
   const at::Tensor rates =

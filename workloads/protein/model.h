@@ -18,13 +18,13 @@ constexpr std::int64_t kSteps = 1000;     // of the diffusion
 constexpr std::int64_t kStructure = 256;  // width of the structure encoder
 constexpr std::int64_t kHeads = 8;
 
-/// Angles by two layers, residues by an embedding and a bidirectional LSTM, distance and contact maps by three
-/// convolutions whose rows are averaged; the sum of the three, normalised: [n, length, 256].
+/// Encodes angles with two layers, residues with an embedding and a bidirectional LSTM, distance and contact maps with
+/// three convolutions averaged over rows; the sum of the three, normalised: [n, length, 256].
 class StructureEncoder : public torch::nn::Module {
  public:
   StructureEncoder();
   /// `angles` [n, length, 3] in degrees, `residues` [n, length, 7], `pairs` [n, length, length, 2], `real` [n, length]:
-  /// 1 for residues, 0 behind a peptide's end.
+  /// 1 for residues, 0 for padding.
   at::Tensor forward(const at::Tensor& angles, const at::Tensor& residues, const at::Tensor& pairs,
                      const at::Tensor& real);
 
@@ -36,12 +36,12 @@ class StructureEncoder : public torch::nn::Module {
   torch::nn::LayerNorm norm_;
 };
 
-/// Self-attention, attention to the structure, a gated SiLU feed-forward (Shazeer 2020); each normalised before and
-/// added to what came in.
+/// Self-attention, attention to the structure, a gated SiLU feed-forward (Shazeer 2020); each is normalised before and
+/// added to its input.
 class Layer : public torch::nn::Module {
  public:
   explicit Layer(std::int64_t width);
-  /// `allowed`: [n, 1, 1, length], true where a residue may be looked at.
+  /// `allowed`: [n, 1, 1, length], true for residues that may be attended to.
   at::Tensor forward(const at::Tensor& x, const at::Tensor& structure, const at::Tensor& allowed);
 
  private:
@@ -49,22 +49,22 @@ class Layer : public torch::nn::Module {
   torch::nn::Linear self_, self_out_, query_, key_value_, cross_out_, gate_up_, down_;
 };
 
-/// Parameters have the names that the same model has in Python.
+/// Parameters have the same names as in the Python model.
 class Model : public torch::nn::Module {
  public:
-  /// With `recompute_layers`, what a layer makes on its way is not kept for the backward pass, but made again there.
+  /// With `recompute_layers`, the backward pass recomputes a layer's intermediate results instead of keeping them.
   Model(std::int64_t width, std::int64_t depth, bool recompute_layers = false);
 
   struct Peptides {
     at::Tensor tokens;    // [n, length]
     at::Tensor lengths;   // [n]
-    at::Tensor residues;  // as PeptideSource gives them
+    at::Tensor residues;  // as PeptideSource provides them
     at::Tensor angles;
     at::Tensor pairs;
   };
   struct Parts {
     at::Tensor error;     // [n, length]: squared, of the embeddings
-    at::Tensor surprise;  // [n, length]: cross-entropy of the tokens that are told
+    at::Tensor surprise;  // [n, length]: cross-entropy of the predicted tokens
     at::Tensor real;      // [n, length]: 1 or 0
   };
   /// Denoises the peptides at `step` [n] (1 to 1000) with `noise` [n, length, width].

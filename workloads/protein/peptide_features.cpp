@@ -13,12 +13,12 @@ namespace unidle::workloads::protein {
 namespace {
 
 constexpr std::size_t kMostResidues = 4096;
-constexpr double kContact = 8.0;  // angstrom between CA, as contact maps have it
+constexpr double kContact = 8.0;  // angstrom between CA, the usual limit of contact maps
 
 enum Structure : std::size_t { kHelix, kStrand, kTurn, kStructures };
 
-/// Chou and Fasman 1978: P(helix), P(strand), P(turn), times 100. In AAindex they are CHOP780201, CHOP780202 and
-/// CHOP780101 (CHOP780203 has the turns otherwise). Lists that give lysine 114 for its 116 are about.
+/// Chou and Fasman 1978: P(helix), P(strand), P(turn), times 100. In AAindex: CHOP780201, CHOP780202 and CHOP780101
+/// (CHOP780203 has other values for turns). Some published lists give lysine 114 instead of 116.
 struct Propensity {
   char residue;
   std::array<double, kStructures> of;
@@ -29,10 +29,10 @@ constexpr std::array<Propensity, 20> kPropensities = {{
     {'L', {121, 130, 59}}, {'K', {116, 74, 101}}, {'M', {145, 105, 60}}, {'F', {113, 138, 60}}, {'P', {57, 55, 152}},
     {'S', {77, 75, 143}},  {'T', {83, 119, 96}},  {'W', {108, 137, 96}}, {'Y', {69, 147, 114}}, {'V', {106, 170, 50}},
 }};
-/// The lengths that decide where one begins: a helix in six residues, a strand in five, a turn in four.
+/// Window lengths for nucleation: a helix in six residues, a strand in five, a turn in four.
 constexpr std::array<std::size_t, kStructures> kWindows = {6, 5, 4};
 
-/// Of an alpha helix, of an antiparallel strand, and of the second residue of a turn of type I.
+/// Of an alpha helix, an antiparallel strand, and the second residue of a type I turn.
 constexpr std::array<Torsions, kStructures> kIdeal = {{{-57, -47, 180}, {-139, 135, 180}, {-60, -30, 180}}};
 
 // Engh and Huber 1991, in angstrom and degrees.
@@ -51,7 +51,7 @@ Point unit(const Point& a) {
   return {a[0] / size, a[1] / size, a[2] / size};
 }
 
-/// The atom at `bond` from c, with the angle b-c-d, and the torsion a-b-c-d.
+/// The atom at distance `bond` from c, with the angle b-c-d and the torsion a-b-c-d.
 Point next_atom(const Point& a, const Point& b, const Point& c, double bond, double angle, double torsion) {
   const Point along = unit(minus(c, b));
   const Point normal = unit(cross(minus(b, a), along));
@@ -73,7 +73,7 @@ const Propensity* propensity_of(char residue) {
 
 using Shares = std::array<double, kStructures>;
 
-/// The mean over the window round each residue, cut off at the ends.
+/// The mean over the window around each residue, cut off at the ends.
 std::vector<Shares> structure_shares(std::string_view sequence) {
   std::vector<Shares> shares(sequence.size());
   for (std::size_t structure = 0; structure < kStructures; ++structure) {
@@ -97,7 +97,7 @@ std::vector<Shares> structure_shares(std::string_view sequence) {
   return shares;
 }
 
-/// CA alone, about their centre.
+/// The CA atoms only, centred.
 std::vector<Point> centred_alphas(const std::vector<Point>& atoms) {
   std::vector<Point> alphas;
   Point centre{};

@@ -22,7 +22,7 @@ double angle_of(const Point& a, const Point& b, const Point& c) {
   return std::acos((ab * ab + bc * bc - ac * ac) / (2 * ab * bc)) * 180 / std::numbers::pi;
 }
 
-/// By the triple product, in degrees: another way than the one that builds the chain.
+/// By the triple product, in degrees: independent of the method that builds the chain.
 double torsion_of(const Point& a, const Point& b, const Point& c, const Point& d) {
   const auto vector = [](const Point& from, const Point& to) {
     return Point{to[0] - from[0], to[1] - from[1], to[2] - from[2]};
@@ -64,12 +64,12 @@ TEST(Backbone, HasTheBondsAnglesAndTorsionsThatWereAskedFor) {
   }
 }
 
-/// What textbooks say of ideal structures: 1.5 angstrom a residue along a helix, about 3.3 along a strand.
+/// Textbook values for ideal structures: 1.5 angstrom per residue along a helix, about 3.3 along a strand.
 TEST(Backbone, HelixAndStrandRiseAsTheyDoInProteins) {
   const auto rise = [](Torsions torsions) {
     const std::vector<Torsions> all(40, torsions);
     const std::vector<Point> atoms = backbone(all);
-    // Over whole turns the way across cancels out: 18 residues are five turns of a helix.
+    // Over whole turns the motion across the axis cancels out: 18 residues are five turns of a helix.
     return distance_of(atoms[3 * 2 + 1], atoms[3 * 38 + 1]) / 36;
   };
   EXPECT_NEAR(rise({-57, -47, 180}), 1.5, 0.1);
@@ -96,7 +96,7 @@ TEST(Peptide, TellsWhatResiduesTendTo) {
   EXPECT_EQ(most("GNPGNPGNPGNP", 6), 2);
 }
 
-/// Written down apart from the table under test: AAindex, CHOP780201, CHOP780202 and CHOP780101.
+/// Written independently of the table under test: AAindex, CHOP780201, CHOP780202 and CHOP780101.
 TEST(Peptide, PropensitiesAreThoseOfThePaper) {
   struct Row {
     const char* residue;
@@ -128,7 +128,7 @@ TEST(Peptide, ArraysFitEachOther) {
   const std::size_t count = sequence.size();
   ASSERT_EQ(positions.size(), 3 * count);
   ASSERT_EQ(distances.size(), count * count);
-  // Alanine alone at the start: the mean over A, C, D, E (the window of a residue begins two before it) and so on.
+  // The first alanine: the mean over A, C, D, E (the window of a residue begins two before it) and so on.
   const double helix = (142 + 70 + 101 + 151 + 113 + 57) / 6.0, strand = (83 + 119 + 54 + 37 + 138) / 5.0,
                turn = (66 + 119 + 146 + 74) / 4.0;
   EXPECT_NEAR(shares[0], helix / (helix + strand + turn), 1e-6);

@@ -15,7 +15,7 @@ namespace unidle::workloads::protein {
 namespace {
 
 constexpr std::int64_t kGroupsInBlock = 8;
-/// Peptides whose features are begun before they are due.
+/// How many peptides ahead features are requested.
 constexpr std::int64_t kAhead = 256;
 
 std::span<float> floats(std::span<std::byte> place) {
@@ -55,7 +55,7 @@ PeptideSource::PeptideSource(std::vector<std::string> sequences, Structures& str
 
 std::int64_t PeptideSource::items() const { return static_cast<std::int64_t>(sequences_.size()) / group_; }
 
-/// The last block takes what fills no group, too, so that every peptide comes in some epoch.
+/// The last block also takes the remainder that fills no group, so that every peptide occurs in some epoch.
 PeptideSource::Block PeptideSource::block_of(std::int64_t item) const {
   const std::int64_t block = item / kGroupsInBlock;
   const std::int64_t first = block * kGroupsInBlock * group_;

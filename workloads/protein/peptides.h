@@ -1,4 +1,4 @@
-// Peptides with their structure features, in batches of like length.
+// Peptides with their structure features, in batches of similar length.
 #pragma once
 
 #include <array>
@@ -14,20 +14,21 @@ namespace unidle::workloads::protein {
 constexpr std::string_view kAminoAcids = "ACDEFGHIKLMNPQRSTVWY";
 constexpr std::int64_t kShortest = 5;
 constexpr std::int64_t kLongest = 50;
-/// What lengths of batches are rounded up to for a GPU: of few shapes each has a captured step.
+/// On a GPU, lengths of batches are rounded up to a multiple of this: each shape has a captured step, so few are
+/// wanted.
 constexpr std::int64_t kLengthsOfGpu = 8;
 /// Fields of a PeptideSource.
 enum PeptideField : std::size_t { kTokens, kLength, kResidues, kAngles, kPairs };
 constexpr std::int64_t kResidueFeatures = 7;  // secondary structure (3), position (3), confidence
 
-/// A sample is a peptide of n residues: "tokens" int64 {n} (1 to 20, 0 behind its end), "length" int64, "residues"
-/// float32 {n, 7}, "angles" float32 {n, 3} in degrees, "pairs" float32 {n, 50, 2} (distances in angstrom and contacts;
-/// columns behind the end are 0). n is the longest of the batch, rounded up to a multiple of `lengths`, to 50 at most.
-/// An item is `group` peptides of like length: the peptides are sorted by length, and each epoch mixes those of eight
+/// A sample is a peptide of n residues: "tokens" int64 {n} (1 to 20, 0 for padding), "length" int64, "residues" float32
+/// {n, 7}, "angles" float32 {n, 3} in degrees, "pairs" float32 {n, 50, 2} (distances in angstrom and contacts; columns
+/// past the end are 0). n is the longest of the batch, rounded up to a multiple of `lengths`, at most 50. An item is
+/// `group` peptides of similar length: peptides are sorted by length, and each epoch shuffles those of eight
 /// neighbouring groups. Thread-safe.
 class PeptideSource final : public data::Source {
  public:
-  /// `sequences`: each of 5 to 50 of the twenty letters. `structures` must outlive this. With `keep_order`, an item is
+  /// `sequences`: each has 5 to 50 of the twenty letters. `structures` must outlive this. With `keep_order`, an item is
   /// the same in every epoch.
   PeptideSource(std::vector<std::string> sequences, Structures& structures, std::int64_t group, bool keep_order,
                 std::int64_t lengths = 1);
@@ -57,8 +58,8 @@ class PeptideSource final : public data::Source {
   std::vector<data::Field> fields_;
 };
 
-/// The peptides of a text with one a line, the first cell of it where there are commas; others (headers, too long, with
-/// other letters) are left out, and so is what comes again. `left_out` counts them, but for empty lines.
+/// The peptides of a text with one per line, in the first cell when there are commas. Drops other lines (headers, too
+/// long, other letters) and duplicates. `left_out` counts them, except empty lines.
 std::vector<std::string> peptides_of(std::string_view text, std::int64_t* left_out = nullptr);
 
 }  // namespace unidle::workloads::protein

@@ -12,7 +12,7 @@ namespace unidle::workloads::protein {
 
 /// "peptide" (peptide_features.h) and "peptide-ensemble" (ensemble_features.h).
 std::vector<std::string> predictor_names();
-/// nullptr when there is none of that name.
+/// nullptr for an unknown name.
 std::unique_ptr<cache::Predictor> make_predictor(std::string_view name);
 
 }  // namespace unidle::workloads::protein

@@ -18,9 +18,9 @@ namespace unidle::workloads::protein {
 namespace {
 
 constexpr double kHeldOut = 0.1;
-constexpr int kMostHeldOut = 128;  // their structures are predicted too, at every validation without a cache
+constexpr int kMostHeldOut = 128;  // without a cache every validation predicts their structures too
 constexpr std::int64_t kGenerated = 4000;
-constexpr std::int64_t kValidationStep = 250;  // of the diffusion: half of the signal is left
+constexpr std::int64_t kValidationStep = 250;  // of the diffusion: half of the signal remains
 constexpr const char* kPackageFiles[] = {"AMPvsUniProt.csv", "ACP_CancPPD_vs_Random.csv", "ACP_CancPPD_vs_TM.csv",
                                          "AMPvsTMset.csv"};
 
@@ -57,12 +57,12 @@ class Peptides final : public train::Workload {
   }
 
   const data::Source* held_out() const override { return &validation_; }
-  /// At one step, with the same noise for a place of a batch each time, so that two validations can be compared.
+  /// Uses one step and the same noise at each position of a batch, so that validations are comparable.
   at::Tensor metric_sums(const std::vector<at::Tensor>& fields) override {
     const at::Tensor step = at::full_like(fields[kLength], kValidationStep);
     const auto shape = noise_shape(fields);
     const at::Tensor wave = at::arange(shape[1] * shape[2], fields[kAngles].options()) * 12.9898;
-    const at::Tensor noise = (wave.sin() * 43758.5453).frac() * 3.4641;  // of mean 0 and about deviation 1
+    const at::Tensor noise = (wave.sin() * 43758.5453).frac() * 3.4641;  // mean 0, deviation about 1
     const Model::Parts parts = denoise(fields, step, noise.view({1, shape[1], shape[2]}).expand(shape));
     return at::stack({(parts.error * parts.real).sum(), (parts.surprise * parts.real).sum(), parts.real.sum()});
   }
@@ -99,7 +99,7 @@ class Peptides final : public train::Workload {
   Model model_;
 };
 
-/// Letters at random, as often as in proteins only in length.
+/// Random letters; only the lengths are distributed as in real data.
 std::vector<std::string> generate(std::int64_t count, std::uint64_t seed) {
   std::vector<std::string> peptides;
   for (std::int64_t i = 0; i < count; ++i) {
@@ -116,7 +116,7 @@ std::vector<std::string> generate(std::int64_t count, std::uint64_t seed) {
 struct Found {
   std::vector<std::string> peptides;
   std::string from;
-  std::int64_t left_out = 0;  // lines of a source that a person named
+  std::int64_t left_out = 0;  // lines of a source given by the user
 };
 
 Found find_peptides(const train::Config& config) {

@@ -1,4 +1,4 @@
-// The workload `protein`: peptides out of noise, by their structure features.
+// The workload `protein`: generates peptides from noise, guided by their structure features.
 #pragma once
 
 #include "unidle/train/workload.h"

@@ -143,7 +143,7 @@ TEST_F(Protein, FeaturesOfTheNextBatchesAreComputedWhileNobodyAsksForThem) {
   }
   Structures structures(config("disk"));
   const PeptideSource source(sequences, structures, 2, false);
-  data::Loader loader(source, {.batch = 4, .seed = 2});  // made by the thread that trains, which goes on training now
+  data::Loader loader(source, {.batch = 4, .seed = 2});  // made by the training thread, which continues training
   const data::Batch first = loader.next();
   cache::Options options;
   options.path = folder_.path() / "cache";
@@ -151,7 +151,7 @@ TEST_F(Protein, FeaturesOfTheNextBatchesAreComputedWhileNobodyAsksForThem) {
   while (store.statistics().entries < sequences.size()) {
     std::this_thread::yield();
   }
-  // Not with other caches, which have nobody who would compute meanwhile.
+  // Other caches have no workers to compute ahead.
   EXPECT_EQ(PeptideSource(sequences, structures, 2, false).look_ahead(), 128);
   Structures in_memory(config("memory"));
   EXPECT_EQ(PeptideSource(sequences, in_memory, 2, false).look_ahead(), 0);

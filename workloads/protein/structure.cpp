@@ -34,7 +34,7 @@ Structures::Structures(const train::Config& config) : mode_(config.text("cache.f
     features_ = std::make_unique<cache::Features>(
         *store_, cache::FeatureOptions{.pool = {.make = [](std::stop_token) { return make_predictor(kPredictor); },
                                                 .workers = static_cast<unsigned>(train::usable_cpus()),
-                                                .items_per_batch = 1},  // it computes one after the other anyway
+                                                .items_per_batch = 1},  // it computes one at a time anyway
                                        .layout = {}});
   }
 }
@@ -56,7 +56,7 @@ cache::Entry Structures::get(const std::string& sequence) {
       return found->second;
     }
   }
-  cache::Entry entry = predict(sequence);  // twice, at worst, where two threads ask at once
+  cache::Entry entry = predict(sequence);  // at worst computed twice, when two threads ask at once
   const std::lock_guard lock(mutex_);
   return kept_.emplace(sequence, std::move(entry)).first->second;
 }

@@ -1,4 +1,4 @@
-// Structure features of peptides, predicted when they are asked for or kept.
+// Structure features of peptides, predicted on demand or cached.
 #pragma once
 
 #include <functional>
@@ -15,19 +15,22 @@
 
 namespace unidle::workloads::protein {
 
-/// How features come: cache.features off (predicted each time, by the thread that asks), memory (kept by this process)
-/// or disk (the feature cache, filled by a pool of predictors, for all processes and runs). Thread-safe.
+/// The source of features follows cache.features: off (predicted on every request, by the requesting thread), memory
+/// (kept by this process) or disk (the feature cache, filled by a pool of predictors, shared by all processes and
+/// runs). Thread-safe.
 class Structures {
  public:
   explicit Structures(const train::Config& config);
 
   /// Throws kInput naming the sequence when the predictor refuses it.
   cache::Entry get(const std::string& sequence);
-  /// expect() is of use: there is a cache on disk, and so a pool of predictors.
+  /// Whether expect() has an effect: there is a cache on disk with a pool of predictors.
   bool computes_ahead() const { return features_ != nullptr; }
-  /// These will be asked for soon: what the cache on disk lacks of them is computed meanwhile. Returns at once.
+  /// Announces sequences that will be requested soon: those missing in the cache on disk are computed in the
+  /// background. Returns at once.
   void expect(const std::vector<std::string>& sequences);
-  /// Computes what the cache on disk lacks of these; how many. Nothing with other caches. Throws as get().
+  /// Computes the features missing in the cache on disk; returns how many. Does nothing with other caches. Throws as
+  /// get().
   std::uint64_t compute_ahead(const std::vector<std::string>& sequences);
   const std::string& mode() const { return mode_; }
 

@@ -14,24 +14,24 @@
 
 namespace unidle::workloads::recsys {
 
-/// Rows of a batch that one worker learns from.
+/// The rows of a batch that one worker processes.
 struct FastLoss::Rows {
   const float* features;
   const float* targets;
   std::int64_t count;
-  float share;  // of one row in the gradients
+  float share;  // weight of one row in the gradients
 };
 
 namespace {
 
-constexpr std::int64_t kChunk = 64;  // rows that stay in the core's cache from the first layer to the last and back
-constexpr std::int64_t kFewestRows = 16;  // for which another thread is woken
+constexpr std::int64_t kChunk = 64;       // rows that stay in the core's cache through all layers and back
+constexpr std::int64_t kFewestRows = 16;  // per woken thread
 
 std::int64_t in_lanes(std::int64_t columns) { return (columns + kLanes - 1) / kLanes * kLanes; }
 std::size_t chunk_of(std::int64_t columns) { return static_cast<std::size_t>(kChunk * columns); }
 const float* values_of(const at::Tensor& tensor) { return tensor.const_data_ptr<float>(); }
 
-/// Predictions are the first of each kLanes `values` and the bias. Returns the sum over the rows; writes the gradients
+/// A prediction is the first of each kLanes `values` plus the bias. Returns the sum over the rows; writes the gradients
 /// of the mean over the batch.
 double squared_error(std::int64_t count, const float* values, float bias, const float* targets, float share,
                      float* gradient) {
@@ -51,7 +51,7 @@ double cross_entropy(std::int64_t count, const float* values, float bias, const 
     const float logit = values[row * kLanes] + bias;
     const float click = targets[row * kTargets + kClick];
     const float power = std::exp(-std::abs(logit));
-    const float smaller = power / (1 + power);  // of the probabilities of a click and of none
+    const float smaller = power / (1 + power);  // the smaller of the probabilities of click and no click
     sum += static_cast<double>((1 - click) * logit - std::min(logit, 0.0F)) + static_cast<double>(std::log1p(power));
     gradient[row] = share * ((logit < 0 ? smaller : 1 - smaller) - click);
   }
@@ -108,7 +108,7 @@ at::Tensor FastLoss::learn(const at::Tensor& features, const at::Tensor& targets
   std::vector<at::Tensor> gradients;
   gradients.reserve(parameters_.size());
   for (const at::Tensor& parameter : parameters_) {
-    gradients.emplace_back(at::detail::empty_cpu(parameter.sizes(), at::kFloat));  // past the dispatcher
+    gradients.emplace_back(at::detail::empty_cpu(parameter.sizes(), at::kFloat));  // bypasses the dispatcher
   }
   const std::int64_t rows = features.size(0);
   const std::int64_t workers = std::clamp<std::int64_t>(rows / kFewestRows, 1, at::get_num_threads());
@@ -132,7 +132,7 @@ at::Tensor FastLoss::learn(const at::Tensor& features, const at::Tensor& targets
     }
   });
   double loss = workers_[0].loss;
-  for (std::int64_t i = 1; i < workers; ++i) {  // always in the same order
+  for (std::int64_t i = 1; i < workers; ++i) {  // fixed order: deterministic sums
     const Worker& worker = workers_[static_cast<std::size_t>(i)];
     loss += worker.loss;
     for (std::size_t place = 0; place < worker.own.size(); ++place) {

@@ -1,4 +1,4 @@
-// The loss of both perceptrons and all of its gradients on a CPU, as one operation.
+// The loss of both perceptrons with all gradients on a CPU, as one operation.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -8,40 +8,39 @@
 
 namespace unidle::workloads::recsys {
 
-/// Equal to loss_of(model(features), targets) within rounding, gradients too. What it saves, at batches of 64: starting
-/// hundreds of torch's operations that work for less than a microsecond each, and autograd's pass over them. A few rows
-/// go forward and backward through all layers while they are in the cache. Not thread-safe; memory that it works in is
-/// kept from call to call.
+/// Equals loss_of(model(features), targets) up to rounding, gradients included. At batches of 64 it saves launching
+/// hundreds of torch operations of less than a microsecond each, and autograd's pass over them. A few rows pass forward
+/// and backward through all layers while they are in the cache. Not thread-safe; buffers are reused between calls.
 class FastLoss {
  public:
-  /// Weight [outputs, inputs] and bias of each layer of the perceptron for play times, then of that for clicks. A layer
-  /// with one output ends each.
+  /// Weight [outputs, inputs] and bias of each layer: first the perceptron for play times, then the one for clicks.
+  /// Each ends with a layer with one output.
   explicit FastLoss(std::vector<at::Tensor> parameters);
 
-  /// At least one row in fp32 on a CPU with AVX2, outside autocast, hidden layers' widths multiples of 8. For the rest
-  /// there is the model.
+  /// Whether the inputs are supported: at least one row in fp32 on a CPU with AVX2, outside autocast, widths of hidden
+  /// layers multiples of 8. Otherwise use the model.
   bool fits(const at::Tensor& features, const at::Tensor& targets) const;
 
-  /// features [n, inputs], targets [n, 2] -> the loss, without a graph. Adds `share` of its gradients to those of the
-  /// parameters. REQUIRES: fits().
+  /// features [n, inputs], targets [n, 2] -> the loss, without a graph. Adds `share` times its gradients to those of
+  /// the parameters. REQUIRES: fits().
   at::Tensor learn(const at::Tensor& features, const at::Tensor& targets, double share);
 
  private:
   struct Layer {
     std::int64_t inputs;
     std::int64_t outputs;
-    std::int64_t columns;  // outputs in whole lanes
-    std::size_t place;     // of its weight among the parameters; its bias comes next
+    std::int64_t columns;  // outputs, rounded up to whole vectors
+    std::size_t place;     // index of its weight among the parameters; its bias is next
     std::vector<float> panels;
   };
-  /// What one thread works with.
+  /// The buffers of one thread.
   struct Worker {
-    std::vector<float> features;             // rows in whole lanes
+    std::vector<float> features;             // rows padded to whole vectors
     std::vector<std::vector<float>> values;  // of each layer
-    std::vector<float> gradient;             // of what the layer at hand makes
-    std::vector<float> gradient_before;      // of what it gets
-    std::vector<std::vector<float>> own;     // gradients of parameters, where it is not the first worker
-    std::vector<float*> sums;                // where it sums gradients of parameters
+    std::vector<float> gradient;             // with respect to the current layer's output
+    std::vector<float> gradient_before;      // with respect to its input
+    std::vector<std::vector<float>> own;     // gradients of parameters, except in the first worker
+    std::vector<float*> sums;                // where gradients of parameters are summed
     double loss = 0;
   };
   struct Rows;

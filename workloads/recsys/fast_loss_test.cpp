@@ -23,7 +23,7 @@ Batch random_batch(std::int64_t rows, std::int64_t features = kFeatures) {
   return {at::randn({rows, features}), at::stack({at::rand({rows}) * 1e5, at::rand({rows}).gt(0.4).to(at::kFloat)}, 1)};
 }
 
-/// The gradients of the last backward passes, which are cleared.
+/// Returns the gradients of the last backward passes, and clears them.
 std::vector<at::Tensor> take_gradients(Model& model) {
   std::vector<at::Tensor> all;
   for (const at::Tensor& parameter : model.parameters()) {
@@ -61,8 +61,8 @@ class FastLossTest : public testing::Test {
   int threads_ = at::get_num_threads();
 };
 
-// Widths with whole and half panels, features in whole lanes and not; batches of less than one chunk, of one, of
-// several and a rest; one thread and several.
+// Widths with whole and half panels, features that fill vectors and not; batches smaller than one chunk, of one chunk,
+// and of several with a remainder; one thread and several.
 TEST_F(FastLossTest, IsThatOfTheModelInValueAndGradients) {
   for (const int threads : {1, 3}) {
     at::set_num_threads(threads);
@@ -93,10 +93,10 @@ TEST_F(FastLossTest, SurvivesLogitsFarOut) {
   const double plain = loss_of(model.forward(batch.features), batch.targets).item<double>();
   EXPECT_GT(model.forward(batch.features).click.abs().max().item<double>(), 100);
   EXPECT_NEAR(loss.item<double>(), plain, 1e-6 * plain);
-  expect_near(ours, gradients_in_torch(model, batch), 1, 1e-3);  // what is left of logits near 0
+  expect_near(ours, gradients_in_torch(model, batch), 1, 1e-3);  // cancellation near logit 0
 }
 
-// As gradient accumulation has them one after the other; the first batch finds none, or zeros.
+// As in gradient accumulation; before the first batch gradients are undefined or zero.
 TEST_F(FastLossTest, AddsItsShareToTheGradientsThatAreThere) {
   Model model(kFeatures, kWidth);
   FastLoss fast(model.parameters());

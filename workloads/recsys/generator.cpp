@@ -112,10 +112,10 @@ std::vector<std::string> names_of_features() {
   return names;
 }
 
-/// Who watches, or what is watched: what the model may see of it as text, and what it may not.
+/// A user or a video: features that the model sees as text, and hidden properties.
 struct Side {
   Taste taste;
-  double appeal;     // of a video to everyone, of everything to a user
+  double appeal;     // of a video to all users, or of all videos to a user
   double seconds;    // of a video
   bool validation;   // of a user
   std::string text;  // its features, comma-separated
@@ -196,7 +196,7 @@ class Maker {
     return made;
   }
   Side hidden() { return {.taste = taste(), .appeal = normal(), .seconds = 0, .validation = false, .text = {}}; }
-  /// What feature `number` shows of the hidden taste; about as large as a normal number.
+  /// The observed value of feature `number`, which depends on the hidden taste; roughly standard normal.
   double seen(const Side& side, std::size_t number) {
     const Taste& weights = mixture_[number % mixture_.size()];
     double sum = 0;
@@ -206,7 +206,7 @@ class Maker {
     return 0.9 * sum / std::sqrt(static_cast<double>(kTastes)) + 0.3 * normal();
   }
   static void add(std::string& text, double value) { fmt::format_to(std::back_inserter(text), "{:.6g},", value); }
-  /// One of `values` places, by where `seen` stands among normal numbers.
+  /// Adds one of `values` categories, by the quantile of `seen` in the normal distribution.
   static void add_choice(std::string& text, int values, double seen) {
     const double share = 0.5 * std::erfc(-seen / std::sqrt(2.0));
     const int chosen = std::min(values - 1, static_cast<int>(share * values));
@@ -242,7 +242,7 @@ void write_generated(const std::filesystem::path& folder, std::int64_t rows, int
     row.user = static_cast<std::int64_t>(user);
     row.video = static_cast<std::int64_t>(video);
     std::string text = users[user].text + videos[video].text + maker.row_text();
-    text.pop_back();  // the last comma
+    text.pop_back();  // removes the last comma
     writer.add(row, text);
   }
   writer.close();

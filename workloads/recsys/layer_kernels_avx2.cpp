@@ -1,5 +1,5 @@
-// Compiled for AVX2 and FMA; see CMakeLists.txt. Includes nothing that could leak such code into shared inline
-// functions.
+// Compiled for AVX2 and FMA; see CMakeLists.txt. Includes no header whose inline functions other files share: the
+// linker could keep the AVX2 copies.
 #include "workloads/recsys/layer_kernels.h"
 
 #include "workloads/common/lanes.h"
@@ -9,7 +9,7 @@ namespace unidle::workloads::recsys {
 
 namespace {
 
-/// Element (r, c) goes to (c, r). Both have kLanes rows, that far apart.
+/// Transposes a kLanes x kLanes square; the strides are in floats.
 inline void transpose_square(const float* from, std::int64_t from_row, float* to, std::int64_t to_row) {
   Lanes pairs[8];
   for (int r = 0; r < 8; r += 2) {
@@ -33,7 +33,7 @@ inline void transpose_square(const float* from, std::int64_t from_row, float* to
   }
 }
 
-/// kLanes columns of a panel from `some` rows of the weight.
+/// Packs kLanes columns of a panel from `some` rows of the weight.
 void pack_columns(std::int64_t some, std::int64_t inputs, const float* weight, float* to, std::int64_t to_row) {
   std::int64_t k = 0;
   if (some == kLanes) {
@@ -64,7 +64,7 @@ void activate(std::int64_t rows, std::int64_t columns, const float* bias, float*
     float* at = values + row * columns;
     for (std::int64_t c = 0; c < columns; c += kLanes) {
       const Lanes value = load(at + c) + load(bias + c);
-      store(at + c, value < 0.0F ? splat(0.0F) : value);  // a NaN stays one, as in torch
+      store(at + c, value < 0.0F ? splat(0.0F) : value);  // NaN stays NaN, as in torch
     }
   }
 }

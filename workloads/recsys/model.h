@@ -1,4 +1,4 @@
-// One multi-layer perceptron a label, and their loss.
+// One multi-layer perceptron per label, and their loss.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -10,7 +10,7 @@
 
 namespace unidle::workloads::recsys {
 
-/// Layers with ReLU between them, and a last one to a single number.
+/// Layers with ReLU between them; the last layer has one output.
 class Perceptron : public torch::nn::Module {
  public:
   Perceptron(std::int64_t inputs, const std::vector<std::int64_t>& widths);
@@ -26,8 +26,8 @@ struct Told {
   at::Tensor click;     // logit
 };
 
-/// Play time by width, width/2 and width/4; clicks by width/2, width/4 and width/8. 43,330 parameters with 157 features
-/// and width 128. Parameters have the names that the same model has in Python.
+/// Play time has layers of width, width/2 and width/4; clicks of width/2, width/4 and width/8. 43,330 parameters with
+/// 157 features and width 128. Parameters have the same names as in the Python model.
 class Model : public torch::nn::Module {
  public:
   Model(std::int64_t features, std::int64_t width);
@@ -46,7 +46,7 @@ enum Target : std::int64_t { kPlayTime, kClick, kTargets };
 /// [n] milliseconds -> log(1 + seconds).
 at::Tensor log_seconds(const at::Tensor& milliseconds);
 
-/// Squared error of the play time's log plus cross-entropy of the click, means over the batch. targets: [n, kTargets].
+/// Squared error of the log play time plus cross-entropy of the click, means over the batch. targets: [n, kTargets].
 at::Tensor loss_of(const Told& told, const at::Tensor& targets);
 
 }  // namespace unidle::workloads::recsys

@@ -1,4 +1,4 @@
-// Makes the tables of the workload.
+// Prepares the tables of the workload.
 #include <fmt/format.h>
 
 #include "unidle/base/error.h"
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kGeneratedRows = 200000;
 
-/// Empty where the table is to be generated.
+/// Empty when the table is to be generated.
 std::filesystem::path ratings_folder(const TableRequest& request) {
   if (!request.source.empty()) {
     return request.source == "generated" ? "" : request.source;

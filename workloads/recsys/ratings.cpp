@@ -33,7 +33,7 @@ std::vector<std::string> split_at(std::string_view text, char at) {
   }
 }
 
-/// The lines behind the header of a file of tab-separated cells, each of `columns` cells.
+/// The lines after the header of a tab-separated file, each with `columns` cells.
 class Lines {
  public:
   Lines(std::filesystem::path path, std::size_t columns)
@@ -55,7 +55,7 @@ class Lines {
   }
   const std::string& text(std::size_t column) const { return cells_[column]; }
   std::int64_t number(std::size_t column) const {
-    constexpr double kMost = 0x1p53;  // beyond, a double is no number of its own
+    constexpr double kMost = 0x1p53;  // above this, a double does not represent every integer
     const auto value = parse_number<double>(cells_[column]);
     if (!value || std::abs(*value) > kMost) {
       fail(fmt::format("expected a number, found '{}'", cells_[column]));
@@ -83,7 +83,7 @@ class Lines {
   std::int64_t line_ = 0;
 };
 
-/// What some ratings have in common; others can be taken out of it.
+/// Statistics over a group of ratings; ratings can be removed again.
 struct Tally {
   double count = 0;
   double stars = 0;
@@ -94,7 +94,7 @@ struct Tally {
     stars += times * rating;
     of[static_cast<std::size_t>(rating - 1)] += times;
   }
-  /// Towards the mean of everything as long as there are few.
+  /// Shrunk towards the overall mean when there are few ratings.
   double mean(double prior) const { return (stars + 5 * prior) / (count + 5); }
 };
 
@@ -139,7 +139,7 @@ class Row {
   std::string text_;
 };
 
-/// All that rows are made of.
+/// All data that rows are made of.
 class Table {
  public:
   explicit Table(const Ratings& ratings) : ratings_(ratings) {

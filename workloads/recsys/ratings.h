@@ -1,4 +1,4 @@
-// MovieLens 100k as RecBole's package carries it, as a table of KuaiRand's shape.
+// Converts MovieLens 100k, as contained in RecBole's package, to a table in KuaiRand's format.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Viewer {
 };
 
 struct Film {
-  int year = 0;  // 0: not known
+  int year = 0;  // 0: unknown
   std::set<std::string> genres;
 };
 
@@ -34,14 +34,14 @@ struct Ratings {
   std::map<std::int64_t, Film> items;
 };
 
-/// Reads ml-100k.inter, .user and .item of a folder. Throws kInput with file and line for what is not of that form.
+/// Reads ml-100k.inter, .user and .item of a folder. Throws kInput with file and line when their format differs.
 Ratings read_ratings(const std::filesystem::path& folder);
 
-/// Writes the ratings as `parts` CSV parts and returns how many rows. A click is a rating of 4 or 5; the play time
-/// stands for the rating, 2^stars seconds, so that its logarithm is nearly linear in it. The 157 features are of the
-/// viewer (24 and 7 of age), the film (20), the hour and weekday (31), the viewer's ratings (45) and the film's (30).
-/// Statistics are of training rows only and without the row itself. A fifth of the rows, by a hash of viewer and film,
-/// is for validation.
+/// Writes the ratings as `parts` CSV parts and returns the number of rows. A click is a rating of 4 or 5; the play time
+/// encodes the rating, 2^stars seconds, so that its logarithm is nearly linear in it. The 157 features describe the
+/// viewer (24, and 7 for age), the film (20), the hour and weekday (31), the viewer's ratings (45) and the film's (30).
+/// Statistics use training rows only, without the row itself. A fifth of the rows, by a hash of viewer and film, is for
+/// validation.
 std::int64_t write_ratings(const Ratings& ratings, const std::filesystem::path& folder, int parts);
 
 }  // namespace unidle::workloads::recsys

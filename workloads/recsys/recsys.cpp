@@ -28,7 +28,7 @@ data::TableOptions table_options(const train::Config& config, data::TablePart pa
           .cache = (folder / "built").string()};
 }
 
-/// Of values that are all 0 or 1 the mean tells the deviation.
+/// When all values are 0 or 1, the mean determines the deviation.
 void check_is_truth(const data::TableColumn& column) {
   constexpr double kRounding = 1e-6;
   const double expected = std::sqrt(column.mean * (1 - column.mean));
@@ -40,7 +40,7 @@ void check_is_truth(const data::TableColumn& column) {
   }
 }
 
-/// How many rows have a probability in each of the bins.
+/// Counts the rows with a probability in each bin.
 at::Tensor count_by_bin(const at::Tensor& probability, const at::Tensor& weight) {
   const at::Tensor bin = (probability * kBins).to(at::kLong).clamp(0, kBins - 1);
   return at::zeros({kBins}, weight.options()).scatter_add_(0, bin, weight);

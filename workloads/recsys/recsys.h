@@ -1,4 +1,4 @@
-// The workload `recsys`: how long a video is played and whether it is clicked, out of tables.
+// The workload `recsys`: predicts from tables how long a video is played and whether it is clicked.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ struct TableRequest {
   std::uint64_t seed = 1;
 };
 
-/// Writes log_part1.csv ... to `folder`; all or nothing. Returns what was made, and out of what. Without a source and
-/// without RecBole's package the table is generated. Throws what reading the ratings throws.
+/// Writes log_part1.csv ... to `folder`, atomically. Returns a description of the result and its source. Without a
+/// source and without RecBole's package the table is generated. Throws what reading the ratings throws.
 std::string prepare_table(const std::filesystem::path& folder, const TableRequest& request);
 
-/// Area under the ROC curve out of how many clicks and other rows had a score in each of some bins, in rising order.
-/// Rows of one bin count half. 0.5 where one kind is missing.
+/// Area under the ROC curve, from the counts of clicks and other rows per bin of scores, in rising order. Ties in a bin
+/// count half. 0.5 when either kind is missing.
 double area_under_curve(const double* clicks, const double* others, std::size_t bins);
 
 }  // namespace unidle::workloads::recsys

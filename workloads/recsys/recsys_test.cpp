@@ -98,7 +98,7 @@ TEST_F(Recsys, AClickIsYesOrNo) {
   const std::filesystem::path part = data() / "log_part1.csv";
   for (const std::string_view click : {"7", ""}) {
     std::string text = read_file(part);
-    const std::size_t row = text.rfind('\n', text.find(",train,")) + 1;  // statistics are of the training rows
+    const std::size_t row = text.rfind('\n', text.find(",train,")) + 1;  // statistics use training rows only
     const std::size_t cell = text.find(',', text.find(',', row) + 1) + 1;
     text.replace(cell, text.find(',', cell) - cell, click);
     write_file_atomic(part, text);
@@ -123,7 +123,7 @@ Ratings two_viewers() {
   return ratings;
 }
 
-// The label must not be among the features: a row whose rating changes has the same features.
+// The label must not leak into the features: changing a row's rating does not change its features.
 TEST_F(Recsys, ARowDoesNotSeeItsOwnRating) {
   const auto features_of = [&](int stars) {
     Ratings ratings = two_viewers();

@@ -1,4 +1,4 @@
-// The CSV parts that the workload learns from.
+// The CSV parts that the workload trains on.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace unidle::workloads::recsys {
 /// Columns before the features, as KuaiRand's logs name them; `split` is "train" or "validation".
 constexpr std::string_view kLeadingColumns[] = {"user_id", "video_id", "is_click", "play_time_ms", "split"};
 
-/// What is known of one row but its features.
+/// A row without its features.
 struct Interaction {
   std::int64_t user = 0;
   std::int64_t video = 0;
@@ -22,13 +22,12 @@ struct Interaction {
   bool validation = false;
 };
 
-/// Writes log_part1.csv, log_part2.csv, ... with one header each and as many rows as near to equal as can be. One
-/// thread.
+/// Writes log_part1.csv, log_part2.csv, ..., each with a header and an equal share of the rows, up to one. One thread.
 class PartWriter {
  public:
   PartWriter(std::filesystem::path folder, std::vector<std::string> feature_names, std::int64_t rows, int parts);
 
-  /// `features`: comma-separated, one a name. Throws kIo naming the file.
+  /// `features`: comma-separated, one per name. Throws kIo naming the file.
   void add(const Interaction& row, std::string_view features);
   /// Throws kIo when the last file cannot be finished.
   void close();
@@ -47,8 +46,8 @@ class PartWriter {
   std::string line_;
 };
 
-/// Names of the features in a prepared folder: all columns but the leading ones. Throws kMissing, with the command that
-/// helps, when there is no table; kInput when it has no features.
+/// Names of the features in a prepared folder: all columns except the leading ones. Throws kMissing, with the command
+/// to run, when there is no table; kInput when it has no features.
 std::vector<std::string> feature_names(const std::filesystem::path& folder, const std::string& prepare_command);
 
 }  // namespace unidle::workloads::recsys

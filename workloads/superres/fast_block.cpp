@@ -23,14 +23,14 @@ constexpr float kEpsilon = 1e-5F;
 float* data(const at::Tensor& tensor) { return tensor.mutable_data_ptr<float>(); }
 const float* read(const at::Tensor& tensor) { return tensor.const_data_ptr<float>(); }
 
-/// Splits `count` over the threads, once each.
+/// Splits `count` over the threads, one part each.
 template <typename Body>
 void split(std::int64_t count, const Body& body) {
   const std::int64_t threads = at::get_num_threads();
   at::parallel_for(0, count, (count + threads - 1) / threads, body);
 }
 
-/// The same, in pieces whose pixels stay in the core's cache from one operation to the next.
+/// The same, in pieces whose pixels stay in the core's cache between operations.
 template <typename Body>
 void split_into_chunks(std::int64_t rows, std::int64_t chunk, const Body& body) {
   split(rows, [&](std::int64_t begin, std::int64_t end) {
@@ -45,7 +45,7 @@ std::int64_t chunk_rows(const Shape& shape) {
   return std::max<std::int64_t>(1, kPixels / shape.width);
 }
 
-/// A [rows, columns] matrix for each thread.
+/// One [rows, columns] matrix per thread.
 class PerThread {
  public:
   PerThread(std::int64_t rows, std::int64_t columns, bool zeros)
@@ -55,7 +55,7 @@ class PerThread {
 
   /// The calling thread's.
   float* mine() const { return data(all_) + at::get_thread_num() * size_; }
-  /// Always in the same order.
+  /// Fixed order: deterministic.
   at::Tensor sum() const { return all_.sum(0); }
 
  private:
@@ -72,7 +72,7 @@ at::Tensor by_tap(const at::Tensor& depthwise) {
   return depthwise.reshape({depthwise.size(0), kTaps * kTaps}).t().contiguous();
 }
 
-/// The weights as the passes want them: the affine part of LayerNorm is folded into expand, gamma into project.
+/// The weights in the form that the passes use: LayerNorm's affine part is folded into expand, gamma into project.
 struct Folded {
   at::Tensor expand;   // [4w, w]
   at::Tensor project;  // [w, 4w]
@@ -86,7 +86,7 @@ struct Forward {
   at::Tensor padded;      // x with its border
   at::Tensor normalised;  // [pixels, w]
   at::Tensor inverse_deviation;
-  at::Tensor activated;  // gelu, [pixels, 4w]; this and the next for a backward pass only
+  at::Tensor activated;  // gelu, [pixels, 4w]; this and the next only for a backward pass
   at::Tensor slope;      // its derivative
 };
 
@@ -139,7 +139,7 @@ Forward run_forward(const at::Tensor& x, const BlockWeights& weights, bool for_b
   return f;
 }
 
-/// Gradients of the folded weights and of what comes before them.
+/// Gradients of the folded weights and their inputs.
 struct Backward {
   at::Tensor project_bias;
   at::Tensor project;  // [w, 4w]
@@ -194,7 +194,7 @@ ConvolutionGradients back_through_convolution(const at::Tensor& out_gradient, co
   const Kernels& k = *kernels();
   const Shape shape = shape_of(out_gradient);
   const PerThread taps(kTaps * kTaps + 1, shape.channels, true);
-  // The gradient of a convolution is the convolution with the kernel turned round.
+  // The gradient of a convolution is a convolution with the flipped kernel.
   const at::Tensor turned = by_tap(depthwise.flip({2, 3}));
   const at::Tensor input = at::empty_like(out_gradient);
   split_into_chunks(out_gradient.size(0) * shape.height, chunk_rows(shape), [&](std::int64_t begin, std::int64_t end) {
@@ -206,7 +206,7 @@ ConvolutionGradients back_through_convolution(const at::Tensor& out_gradient, co
 
 class FastBlock : public torch::autograd::Function<FastBlock> {
  public:
-  // Torch hands over each tensor by itself.
+  // Autograd functions take each tensor as a separate argument.
   static Variable forward(AutogradContext* context, const Variable& x, const Variable& depthwise,
                           const Variable& depthwise_bias, const Variable& norm, const Variable& norm_bias,
                           const Variable& expand, const Variable& expand_bias, const Variable& project,

@@ -1,4 +1,4 @@
-// Loops of the ConvNeXt block over rows of channels-last pictures, on plain memory; single-threaded each.
+// Loops of the ConvNeXt block over rows of channels-last pictures, on plain memory; single-threaded.
 //
 // Compiled for AVX2 with FMA; kernels() says whether this processor has them.
 #pragma once
@@ -9,7 +9,7 @@
 
 namespace unidle::workloads::superres {
 
-constexpr std::int64_t kTaps = 7;            // the depth-wise kernel's side
+constexpr std::int64_t kTaps = 7;            // side of the depth-wise kernel
 constexpr std::int64_t kBorder = kTaps / 2;  // zeros around a picture
 
 /// Pictures [n, height, width, channels]; padded ones have kBorder zeros on all four sides. channels % kLanes == 0.
@@ -19,7 +19,7 @@ struct Shape {
   std::int64_t channels;
 };
 
-/// Each works on rows `begin` to `end` of the n * height rows, or of the pixels where it says so.
+/// Each processes rows `begin` to `end` of the n * height rows, or of the pixels where stated.
 struct Kernels {
   /// Copies rows into the padded picture.
   void (*pad)(const Shape& shape, const float* in, float* padded, std::int64_t begin, std::int64_t end);
@@ -32,7 +32,7 @@ struct Kernels {
   void (*convolve_add)(const Shape& shape, const float* padded, const float* weights, const float* residual, float* out,
                        std::int64_t begin, std::int64_t end);
 
-  /// Gradient of the normalisation, written into the inside of a padded picture. `gradient` begins at row `begin`.
+  /// Gradient of the normalisation, written to the interior of a padded picture. `gradient` begins at row `begin`.
   void (*normalise_backward)(const Shape& shape, const float* gradient, const float* normalised,
                              const float* inverse_deviation, float* padded, std::int64_t begin, std::int64_t end);
 
@@ -56,7 +56,7 @@ struct Kernels {
   void (*column_sums)(std::int64_t columns, const float* values, float* sums, std::int64_t begin, std::int64_t end);
 };
 
-/// nullptr where the processor has neither AVX2 nor FMA; torch's own operations do the work there.
+/// nullptr when the processor lacks AVX2 or FMA; torch's operations are then used.
 const Kernels* kernels();
 
 }  // namespace unidle::workloads::superres

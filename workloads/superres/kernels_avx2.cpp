@@ -1,5 +1,5 @@
-// Compiled for AVX2 and FMA; see CMakeLists.txt. Includes nothing that could leak such code into shared inline
-// functions.
+// Compiled for AVX2 and FMA; see CMakeLists.txt. Includes no header whose inline functions other files share: the
+// linker could keep the AVX2 copies.
 #include <cstdint>
 #include <cstring>
 
@@ -10,13 +10,13 @@ namespace unidle::workloads::superres {
 
 namespace {
 
-/// Rows of the padded picture that a row of the plain one starts at: the window's upper left corner.
+/// The row of the padded picture where the window of a plain row starts: its upper left corner.
 inline std::int64_t padded_row(const Shape& shape, std::int64_t row) {
   const std::int64_t picture = row / shape.height;
   return (picture * (shape.height + 2 * kBorder) + row % shape.height) * (shape.width + 2 * kBorder) * shape.channels;
 }
 inline std::int64_t row_stride(const Shape& shape) { return (shape.width + 2 * kBorder) * shape.channels; }
-/// From a window's corner to its centre.
+/// Offset from a window's corner to its centre.
 inline std::int64_t to_centre(const Shape& shape) { return kBorder * row_stride(shape) + kBorder * shape.channels; }
 
 void pad(const Shape& shape, const float* in, float* padded, std::int64_t begin, std::int64_t end) {
@@ -27,7 +27,7 @@ void pad(const Shape& shape, const float* in, float* padded, std::int64_t begin,
   }
 }
 
-/// Kernel over `Pixels` neighbours and kLanes channels: an input is loaded once for all outputs that it touches.
+/// Kernel for `Pixels` neighbours and kLanes channels: each input is loaded once for all outputs that use it.
 template <int Pixels>
 inline void convolve(const float* corner, std::int64_t row_floats, std::int64_t channels, const float* weights,
                      Lanes* sums) {
@@ -50,7 +50,7 @@ inline void convolve(const float* corner, std::int64_t row_floats, std::int64_t 
   }
 }
 
-/// `first`: what the sums start from, moved by `first_stride` from pixel to pixel (0 for a bias).
+/// `first`: initial values of the sums, advanced by `first_stride` per pixel (0 for a bias).
 template <int Pixels>
 inline void convolve_block(const float* corner, std::int64_t row_floats, std::int64_t channels, const float* weights,
                            const float* first, std::int64_t first_stride, float* out) {
@@ -86,7 +86,7 @@ float inverse_square_root(float value) {
   return 1.0F / root;
 }
 
-/// One pixel's channels to mean 0 and variance 1; returns 1 / deviation.
+/// Normalises one pixel's channels to mean 0 and variance 1; returns 1 / deviation.
 float normalise(std::int64_t channels, float epsilon, float* pixel) {
   const float scale = 1.0F / static_cast<float>(channels);
   Lanes total{};
@@ -193,7 +193,7 @@ void weight_gradient(const Shape& shape, const float* padded_input, const float*
 }
 
 /// x * Phi(x) and its derivative. Phi by Abramowitz and Stegun 7.1.26, absolute error 1.5e-7 in erf: one exponential
-/// gives both.
+/// serves both.
 inline Lanes gelu_of(Lanes x, Lanes* slope) {
   const Lanes size = x < 0.0F ? -x : x;
   const Lanes density = exp_negative(x * x * -0.5F);

@@ -12,7 +12,7 @@ namespace {
 constexpr double kNormMomentum = 0.1;
 constexpr double kNormEpsilon = 1e-5;
 
-/// A part of `module` with these two, so that their names are those of Python's modules.
+/// Adds a submodule with these two, so that names match Python's modules.
 Affine add_part(torch::nn::Module& module, const std::string& name, const at::Tensor& weight, const at::Tensor& bias) {
   const auto part = module.register_module(name, std::make_shared<torch::nn::Module>());
   return {part->register_parameter("weight", weight), part->register_parameter("bias", bias)};
@@ -37,8 +37,8 @@ Affine add_norm(torch::nn::Module& module, const std::string& name, std::int64_t
   return add_part(module, name, at::ones({width}), at::zeros({width}));
 }
 
-/// A bias whose effect batch normalisation takes away again, while it trains. Its gradient is zero; left to rounding it
-/// would be noise, which Adam scales up to full steps, so that runs that differ in rounding alone would drift apart.
+/// In training, batch normalisation cancels the effect of this bias. Its true gradient is zero; rounding would make it
+/// noise, which Adam scales up to full steps, so that runs that differ only in rounding would drift apart.
 at::Tensor cancelled(const at::Tensor& bias, bool training) { return training ? bias.detach() + bias * 0 : bias; }
 
 }  // namespace
@@ -53,7 +53,7 @@ Block::Block(std::int64_t width, bool channels_last)
       gamma_(register_parameter("gamma", at::ones({1}))) {}
 
 at::Tensor Block::plain(const at::Tensor& x) const {
-  // With channels-last both permutes are views and the matrix products see plain rows.
+  // With channels-last both permutes are views, and the matrix products get contiguous rows.
   at::Tensor y = at::conv2d(x, depthwise_.weight, depthwise_.bias, 1, 3, 1, width_).permute({0, 2, 3, 1});
   y = at::layer_norm(y, {width_}, norm_.weight, norm_.bias);
   y = at::linear(at::gelu(at::linear(y, expand_.weight, expand_.bias)), project_.weight, project_.bias);
@@ -87,7 +87,7 @@ Model::Model(const ModelOptions& options)
 at::Tensor Model::head(const at::Tensor& low) {
   const bool training = is_training();
   if (training) {
-    batches_seen_.add_(1);  // of no effect here; Python's module has it
+    batches_seen_.add_(1);  // unused here; Python's module has it
   }
   at::Tensor x = at::conv2d(low, head_depthwise_.weight, cancelled(head_depthwise_.bias, training), 1, 1, 1, 3);
   x = at::conv2d(x, head_pointwise_.weight, cancelled(head_pointwise_.bias, training));

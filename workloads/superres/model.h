@@ -43,7 +43,7 @@ class Block : public torch::nn::Module {
   at::Tensor gamma_;
 };
 
-/// Names of parameters and buffers are those of bench/peers/superres.py. [n, 3, h, w] in 0..1 -> [n, 3, 4h, 4w]. 60,526
+/// Names of parameters and buffers match bench/peers/superres.py. [n, 3, h, w] in 0..1 -> [n, 3, 4h, 4w]. 60,526
 /// parameters at width 32 and depth 4.
 class Model : public torch::nn::Module {
  public:

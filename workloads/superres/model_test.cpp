@@ -26,7 +26,7 @@ TEST(Model, EnlargesFourTimes) {
   EXPECT_EQ(high.sizes(), at::IntArrayRef({2, 3, 36, 52}));
 }
 
-/// Runs one forward and backward; the loss and all gradients.
+/// Runs one forward and backward pass; returns the loss and all gradients.
 std::vector<at::Tensor> run(Model& model, const at::Tensor& low) {
   model.zero_grad();
   const at::Tensor loss = model.forward(low).square().mean();
@@ -55,7 +55,7 @@ void expect_close(const std::vector<at::Tensor>& a, const std::vector<at::Tensor
   }
 }
 
-/// Other weights than the start's, so that biases, gamma and the affine part of LayerNorm matter.
+/// Changes the weights, so that biases, gamma and LayerNorm's affine part matter.
 void disturb(Model& model) {
   const at::NoGradGuard no_grad;
   for (const at::Tensor& parameter : model.parameters()) {
@@ -65,7 +65,7 @@ void disturb(Model& model) {
 
 class Layouts : public testing::TestWithParam<std::vector<std::int64_t>> {};
 
-// Both layouts compute the same; with channels-last on a CPU that is the fused block against torch's operations.
+// Both layouts compute the same; on a CPU, channels-last compares the fused block with torch's operations.
 TEST_P(Layouts, AgreeInLossAndGradients) {
   at::manual_seed(3);
   Model planes({.width = 16, .depth = 2});
@@ -84,7 +84,7 @@ INSTANTIATE_TEST_SUITE_P(Sizes, Layouts,
 TEST(Model, BiasesBeforeBatchNormalisationHaveNoGradient) {
   Model model({.width = 16, .depth = 1, .channels_last = true});
   const std::vector<at::Tensor> all = run(model, at::rand({2, 3, 8, 8}).contiguous(at::MemoryFormat::ChannelsLast));
-  for (const std::size_t tensor : {2, 4}) {  // of the depth-wise and of the point-wise convolution
+  for (const std::size_t tensor : {2, 4}) {  // biases of the depth-wise and the point-wise convolution
     EXPECT_EQ(all[tensor].abs().max().item<double>(), 0);
   }
 }
@@ -101,7 +101,7 @@ TEST(Model, RecomputedBlocksGiveTheSameGradients) {
   }
 }
 
-// The slope that the forward pass keeps must be the derivative of what it computes, also far out.
+// The stored slope must be the derivative of the forward function, also far from 0.
 TEST(FastBlock, GeluMatchesTorchOverItsWholeRange) {
   if (kernels() == nullptr) {
     GTEST_SKIP() << "no AVX2";

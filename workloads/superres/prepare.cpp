@@ -1,4 +1,4 @@
-// Makes the data of the workload out of the photographs that scikit-image's package carries.
+// Prepares the workload's data from the photographs in scikit-image's package.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,8 +24,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kTileSide = 512;  // pixels, about: what a photograph is cut into
-constexpr int kOfHeldOut = 10;  // one of so many of a folder's pictures is for validation
+constexpr int kTileSide = 512;  // approximate side in pixels of the tiles that a photograph is cut into
+constexpr int kOfHeldOut = 10;  // one in this many pictures of a folder is for validation
 
 /// A photograph and the grid it is cut into.
 struct Photograph {
@@ -35,8 +35,8 @@ struct Photograph {
   int rows;
 };
 
-/// Those of scikit-image: an epoch is 24 pictures. Both of the stereo pair are for training: one in each part would let
-/// the model see what it is asked for.
+/// The photographs of scikit-image: an epoch has 24 pictures. Both pictures of the stereo pair are for training: one in
+/// each part would leak validation data.
 const Photograph kPhotographs[] = {
     {"astronaut.png", "train", 1, 1},         {"ihc.png", "train", 1, 1},
     {"hubble_deep_field.jpg", "train", 3, 2}, {"motorcycle_left.png", "train", 2, 1},
@@ -45,7 +45,7 @@ const Photograph kPhotographs[] = {
     {"rocket.jpg", "validation", 1, 1},
 };
 
-/// By its first bytes, whatever its name is.
+/// Judges by the first bytes, not by the name.
 bool is_picture(const fs::path& path) {
   std::array<char, 12> start{};
   std::ifstream(path, std::ios::binary).read(start.data(), start.size());
@@ -69,7 +69,7 @@ fs::path photographs_folder() {
               "python3 -m pip install scikit-image, or set UNIDLE_PHOTOS to its data folder");
 }
 
-/// The grid that makes tiles of about kTileSide.
+/// The number of tiles of about kTileSide.
 int cut_of(int pixels) { return std::max(1, (pixels + kTileSide / 2) / kTileSide); }
 
 std::vector<Photograph> photographs_in(const fs::path& folder) {

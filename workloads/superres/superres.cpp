@@ -33,7 +33,7 @@ std::string part(const train::Config& config, const char* name) {
 }
 
 at::Tensor to_tensor(const data::Picture& picture) {
-  // from_blob wants a mutable pointer; it is only read.
+  // from_blob requires a mutable pointer, but the data is only read.
   return at::from_blob(const_cast<std::uint8_t*>(picture.pixels.data()), {1, picture.height, picture.width, 3},
                        at::TensorOptions(at::kByte));
 }
@@ -47,7 +47,7 @@ torch::jit::Module load_features(const std::string& path, at::Device device) {
   }
 }
 
-/// Distance of deep features, from a TorchScript module that maps pictures to one tensor.
+/// Distance of deep features computed by a TorchScript module that maps pictures to one tensor.
 class PerceptualLoss {
  public:
   PerceptualLoss(const train::Config& config, at::Device device) : weight_(config.real("loss.perceptual_weight")) {
@@ -113,7 +113,7 @@ class SuperResolution final : public train::Workload {
     return perceptual_.add_to(at::mse_loss(picture, reference), picture, reference);
   }
 
-  // Whole photographs, each of its own size. PSNR is the mean of theirs.
+  // Whole photographs of different sizes. PSNR is the mean over them.
   std::int64_t validation_samples() const override { return validation_.items(); }
   at::Tensor metric_sums_of(std::int64_t sample) override {
     const data::ImagePairSource::Pair pair = validation_.read_pair(sample);
@@ -155,7 +155,7 @@ at::Tensor luma(const at::Tensor& picture) {
 
 at::Tensor psnr(const at::Tensor& picture, const at::Tensor& reference) {
   const at::Tensor difference = luma(picture.to(at::kFloat).clamp(0, 1)) - luma(reference);
-  constexpr double kSmallest = 1e-12;  // 120 dB for equal pictures instead of infinity
+  constexpr double kSmallest = 1e-12;  // limits equal pictures to 120 dB instead of infinity
   return -10 * difference.square().mean().to(at::kDouble).clamp_min(kSmallest).log10();
 }
 

@@ -29,7 +29,7 @@ void write_picture(const std::filesystem::path& path, int width, int height, int
   write_file_atomic(path, data::encode_png(picture));
 }
 
-/// Five training and two validation pairs, small.
+/// Writes five training and two validation pairs of small pictures.
 void write_pictures(const std::filesystem::path& folder) {
   for (const char* part : {"train", "validation"}) {
     for (int i = 0; i < (std::string(part) == "train" ? 5 : 2); ++i) {
@@ -65,7 +65,7 @@ TEST(Superres, TrainsAndReadsItsKnobsBack) {
   EXPECT_EQ(summary.effective.at("input.size"), "32");
 }
 
-// What only saves waiting must not change what is trained.
+// Options that only save waiting must not change the result of training.
 TEST(Superres, CacheWorkersAndMetricsChangeNothing) {
   const TemporaryFolder folder;
   write_pictures(folder.path());

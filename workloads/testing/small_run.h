@@ -1,4 +1,4 @@
-// Short training runs for the tests of workloads.
+// Short training runs for tests of workloads.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace unidle::workloads {
 
-/// Trains on a CPU with one thread; what `settings` say wins over the defaults.
+/// Trains on a CPU with one thread; `settings` override the defaults.
 inline train::Summary train_small(const std::string& workload, std::vector<std::string> settings,
                                   std::optional<std::filesystem::path> resume = std::nullopt) {
   settings.insert(settings.begin(), {"cpu.threads=1", "device=cpu", "train.warmup_samples=0"});
@@ -28,7 +28,7 @@ inline train::Summary train_small(const std::string& workload, std::vector<std::
   return trainer.run();
 }
 
-/// That a run which is cut at half of `samples` and resumed ends as one that was not cut, to the bit.
+/// Checks that a run interrupted at half of `samples` and resumed ends bit for bit like an uninterrupted one.
 inline void expect_resumes_exactly(const std::string& workload, std::vector<std::string> settings, std::int64_t samples,
                                    const std::filesystem::path& folder) {
   const auto with = [&](std::vector<std::string> more, std::optional<std::filesystem::path> resume = std::nullopt) {

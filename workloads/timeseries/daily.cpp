@@ -82,7 +82,7 @@ std::size_t day_number(const Daily& daily, const DayRow& row) {
   return static_cast<std::size_t>((row.day - daily.first_day).count());
 }
 
-/// The values by day; what is missing takes the value of the day before, or of the first day that has one.
+/// The values by day; a missing value is that of the day before, or of the first day that has one.
 std::vector<float> measurements(Daily& daily, const std::vector<DayRow>& rows, std::size_t column,
                                 const std::filesystem::path& path) {
   std::vector<float> values(static_cast<std::size_t>(daily.days), kMissing);

@@ -22,7 +22,7 @@ using torch::autograd::variable_list;
 float* writable(const at::Tensor& tensor) { return tensor.mutable_data_ptr<float>(); }
 const float* values_in(const at::Tensor& tensor) { return tensor.const_data_ptr<float>(); }
 
-/// `body` gets the number and the samples of a part; each thread has one.
+/// Calls `body` with the number and the samples of each part, one part per thread.
 template <typename Body>
 void split_samples(std::int64_t samples, std::int64_t parts, const Body& body) {
   at::parallel_for(0, parts, 1, [&](std::int64_t first, std::int64_t last) {
@@ -34,10 +34,10 @@ void split_samples(std::int64_t samples, std::int64_t parts, const Body& body) {
 
 std::int64_t parts_of(std::int64_t samples) { return std::min<std::int64_t>(samples, at::get_num_threads()); }
 
-constexpr std::int64_t kPanel = 16;  // columns of a factor that lie together
+constexpr std::int64_t kPanel = 16;  // adjacent columns of a packed factor
 
-/// The second factor of products, [columns / kPanel, depth, kPanel], filled with zeros where columns end: the order
-/// that a product reads it in, which a BLAS would make anew for each product.
+/// The second factor of products, [columns / kPanel, depth, kPanel], padded with zeros: in the order in which a product
+/// reads it. A BLAS would pack it again for each product.
 struct Panels {
   at::Tensor values;
   std::int64_t columns;
@@ -50,7 +50,7 @@ Panels panels_of(const at::Tensor& factor) {
   return {whole.unflatten(1, {-1, kPanel}).permute({1, 0, 2}).contiguous(), columns};
 }
 
-/// c [rows, columns] = a * b, or c += a * b. Rows of a are a_row apart.
+/// c [rows, columns] = a * b, or c += a * b. a_row is the row stride of a.
 void multiply_panels(void (*multiply)(const Product&), const float* a, std::int64_t a_row, const Panels& b, float* c,
                      std::int64_t rows) {
   const std::int64_t depth = b.values.size(1);
@@ -60,16 +60,16 @@ void multiply_panels(void (*multiply)(const Product&), const float* a, std::int6
   }
 }
 
-/// `days` [length, n, f] with rows of whole kLanes, in which products read them.
+/// `days` [length, n, f], with rows padded to whole vectors, as products read them.
 at::Tensor filled_up(const at::Tensor& days) {
   const std::int64_t rest = (kLanes - days.size(2) % kLanes) % kLanes;
   return rest > 0 ? at::constant_pad_nd(days, {0, rest}) : days.contiguous();
 }
 
-/// What the forward pass leaves for the backward pass; all [length, n, ...].
+/// The results of the forward pass for the backward pass; all [length, n, ...].
 struct Passed {
-  at::Tensor days;   // filled up
-  at::Tensor gates;  // after their activation
+  at::Tensor days;   // padded
+  at::Tensor gates;  // after activation
   at::Tensor cells;
   at::Tensor bent;
   at::Tensor outputs;
@@ -93,7 +93,7 @@ Passed through_days(const at::Tensor& days, const LstmWeights& weights) {
       const std::int64_t at = row * width;
       const std::int64_t before = at - samples * width;
       float* today = writable(p.gates) + 4 * at;
-      // Depth of the first product: all columns of `input`, none of the zeros that fill the day's lanes.
+      // Depth of the first product: all columns of `input`, without the padding of the day's vectors.
       multiply_panels(products()->multiply, values_in(p.days) + row * day_row, day_row, input, today, rows);
       if (day > 0) {
         multiply_panels(products()->multiply_add, values_in(p.outputs) + before, width, recurrent, today, rows);
@@ -105,14 +105,14 @@ Passed through_days(const at::Tensor& days, const LstmWeights& weights) {
   return p;
 }
 
-/// Of a layer's weights; both biases have the same.
+/// Gradients of a layer's weights; both biases have the same gradient.
 struct Gradients {
   at::Tensor input;
   at::Tensor recurrent;
   at::Tensor bias;
 };
 
-/// The way back of samples [begin, end): gradients of the weights by these samples, and of the days' rows.
+/// The backward pass of samples [begin, end): the gradients of the weights from these samples, and of the days' rows.
 class WayBack {
  public:
   WayBack(const Passed& passed, const at::Tensor& from_above, const LstmWeights& weights, bool to_days)
@@ -126,12 +126,12 @@ class WayBack {
 
   Gradients operator()(std::int64_t begin, std::int64_t end) const {
     const std::int64_t rows = end - begin;
-    // Rows are no power of two apart: a column of them would fall into the same few lines of the cache.
+    // Row strides are not powers of two: a column would map to only a few lines of the cache.
     const std::int64_t gates_row = 4 * width_ + kPanel;
     const Gradients sums = {at::zeros({4 * width_, features_}), at::zeros({4 * width_, width_}),
                             at::zeros({4 * width_})};
-    const at::Tensor gates = at::empty({rows, gates_row});   // their gradient before their activation, of one day
-    const at::Tensor of_output = at::zeros({rows, width_});  // of the day before, by way of its gates
+    const at::Tensor gates = at::empty({rows, gates_row});   // gradients before activation, of one day
+    const at::Tensor of_output = at::zeros({rows, width_});  // of the day before, through its gates
     const at::Tensor of_cells = at::zeros({rows, width_});
     float* today = writable(gates);
     for (std::int64_t day = days() - 1; day >= 0; --day) {
@@ -169,7 +169,7 @@ class WayBack {
   Panels recurrent_;
   std::int64_t features_;
   std::int64_t width_;
-  at::Tensor of_days_;  // undefined where nobody asks for it
+  at::Tensor of_days_;  // undefined when not requested
 };
 
 Gradients learned(const WayBack& way_back) {
@@ -178,7 +178,7 @@ Gradients learned(const WayBack& way_back) {
                 [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
                   parts[static_cast<std::size_t>(part)] = way_back(begin, end);
                 });
-  for (std::size_t part = 1; part < parts.size(); ++part) {  // always in the same order
+  for (std::size_t part = 1; part < parts.size(); ++part) {  // fixed order: deterministic sums
     parts[0].input += parts[part].input;
     parts[0].recurrent += parts[part].recurrent;
     parts[0].bias += parts[part].bias;
@@ -188,7 +188,7 @@ Gradients learned(const WayBack& way_back) {
 
 class FastLstm : public torch::autograd::Function<FastLstm> {
  public:
-  // Torch hands over each tensor by itself.
+  // Autograd functions take each tensor as a separate argument.
   static Variable forward(AutogradContext* context, const Variable& days, const Variable& input,
                           const Variable& recurrent, const Variable& input_bias, const Variable& recurrent_bias) {
     const Passed p = through_days(days, {input, recurrent, input_bias, recurrent_bias});
@@ -218,7 +218,7 @@ at::Tensor fast_lstm(const at::Tensor& days, const LstmWeights& w) {
   if (at::GradMode::is_enabled()) {
     return FastLstm::apply(days, w.input, w.recurrent, w.input_bias, w.recurrent_bias);
   }
-  constexpr std::int64_t kSamples = 128;  // as little memory for a validation's batch as for a step's
+  constexpr std::int64_t kSamples = 128;  // so that validation uses as little memory as a step
   std::vector<at::Tensor> parts;
   for (const at::Tensor& part : days.split(kSamples, 1)) {
     parts.push_back(through_days(part, w).outputs);

@@ -27,12 +27,12 @@ torch::nn::LSTM lstm_of(const Sizes& sizes) {
   torch::nn::LSTM lstm(torch::nn::LSTMOptions(sizes.features, sizes.width));
   const at::NoGradGuard no_grad;
   for (const at::Tensor& weights : lstm->parameters()) {
-    weights.uniform_(-0.4, 0.4);  // so that some units saturate
+    weights.uniform_(-0.4, 0.4);  // large enough for some units to saturate
   }
   return lstm;
 }
 
-/// The outputs, and the gradients of input and weights for a loss that weighs each output differently.
+/// The outputs, and the gradients of input and weights for a loss with a different weight for each output.
 std::vector<at::Tensor> learned(torch::nn::LSTM& lstm, const at::Tensor& days, bool fast) {
   lstm->zero_grad();
   const at::Tensor input = days.detach().clone().requires_grad_(true);
@@ -69,7 +69,8 @@ TEST_P(FastLstm, GivesWhatTorchGives) {
   expect_same_within_rounding({fast_lstm(days, weights_of(lstm))}, {std::get<0>(lstm->forward(days))});
 }
 
-// One day has no day before; 13 and 7 samples leave a thread a part of a tile; 300 are several parts of a validation.
+// A single day has no day before; with 13 and 7 samples a thread has a partial tile; 300 are several parts of a
+// validation.
 INSTANTIATE_TEST_SUITE_P(Shapes, FastLstm,
                          testing::Values(Sizes{1, 1, 1, 16}, Sizes{1, 9, 5, 32}, Sizes{6, 13, 3, 16},
                                          Sizes{30, 128, 38, 128}, Sizes{4, 7, 96, 96}, Sizes{3, 300, 4, 16}));

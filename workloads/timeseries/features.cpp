@@ -18,12 +18,12 @@ class Columns {
  public:
   explicit Columns(std::int64_t days) : days_(days) {}
 
-  /// `values`: [days], of which the history is left out.
+  /// `values`: [days]; the days of history are dropped.
   void add(std::string name, const at::Tensor& values) {
     names_.push_back(std::move(name));
     columns_.push_back(values.narrow(0, kHistory, days_ - kHistory));
   }
-  /// Places on a circle of `period` days.
+  /// Positions on a circle of `period` days, as two features.
   void add_circle(const std::string& name, const at::Tensor& position, double period) {
     const at::Tensor angle = position * (2 * std::numbers::pi / period);
     add(name + "_sin", angle.sin());
@@ -43,7 +43,7 @@ at::Tensor as_tensor(const std::vector<float>& values) {
 
 at::Tensor lagged(const at::Tensor& values, std::int64_t days) { return values.roll({days}, {0}); }
 
-/// [days, window]: each day and the window - 1 before it; the first days wrap round, and are left out later.
+/// [days, window]: each day and the window - 1 before it; the first days wrap around, and are dropped later.
 at::Tensor windows(const at::Tensor& values, std::int64_t window) {
   std::vector<at::Tensor> shifted;
   for (std::int64_t back = 0; back < window; ++back) {

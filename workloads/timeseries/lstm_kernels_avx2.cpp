@@ -1,5 +1,5 @@
-// Compiled for AVX2 and FMA; see CMakeLists.txt. Includes nothing that could leak such code into shared inline
-// functions.
+// Compiled for AVX2 and FMA; see CMakeLists.txt. Includes no header whose inline functions other files share: the
+// linker could keep the AVX2 copies.
 #include "workloads/timeseries/lstm_kernels.h"
 
 #include "workloads/common/lanes.h"
@@ -80,8 +80,8 @@ void backward(const LstmDayBack& day) {
 const LstmKernels* lstm_kernels() {
 #if defined(__AVX2__) && defined(__FMA__)
   static const LstmKernels kAvx2 = {forward, backward};
-  // oneDNN's layer, which torch takes, uses wider units where they are. Those of AMD's Zen 4 are no wider: an operation
-  // of AVX-512 takes two turns.
+  // torch uses oneDNN's layer, which is faster on wider units. AMD's Zen 4 has none: it splits an AVX-512 operation in
+  // two.
   static const bool kBest = __builtin_cpu_supports("avx512f") == 0 || __builtin_cpu_is("amd") != 0;
   static const bool kSupported = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
   return kSupported && kBest ? &kAvx2 : nullptr;

@@ -10,7 +10,7 @@ namespace unidle::workloads::timeseries {
 
 namespace {
 
-/// Whether torch has an LSTM in 16 bits there: oneDNN's needs AVX-512.
+/// Whether torch has a 16-bit LSTM on this device: oneDNN's needs AVX-512.
 bool has_half_lstm(at::Device device) {
 #if defined(__x86_64__)
   return !device.is_cpu() || __builtin_cpu_supports("avx512f") != 0;

@@ -9,8 +9,8 @@
 
 namespace unidle::workloads::timeseries {
 
-/// [n, length, features] -> [n]. 251,265 parameters with 38 features, width 128 and 2 layers. Parameters have the names
-/// that the same model has in Python.
+/// [n, length, features] -> [n]. 251,265 parameters with 38 features, width 128 and 2 layers. Parameters have the same
+/// names as in the Python model.
 class Forecaster : public torch::nn::Module {
  public:
   struct Options {

@@ -1,4 +1,4 @@
-// Makes the data of the workload out of a daily table.
+// Prepares the workload's data from a daily table.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ std::string prepare_series(const std::filesystem::path& folder, const std::files
   const auto training = static_cast<std::int64_t>(kShareOfTraining * static_cast<double>(days));
   const at::Tensor mean = features.values.narrow(0, 0, training).mean(0);
   const at::Tensor deviation = features.values.narrow(0, 0, training).std(0, false);
-  // A column that never changes while training says nothing: it stays 0.
+  // A column that is constant in training has no information: it becomes 0.
   const at::Tensor scaled = (features.values - mean) / at::where(deviation > 0, deviation, at::ones_like(deviation));
   const nlohmann::json about = {{"source", source.string()},
                                 {"target", target},

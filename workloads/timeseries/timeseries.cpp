@@ -16,7 +16,7 @@ namespace unidle::workloads::timeseries {
 
 namespace {
 
-/// A prepared file and the windows over it.
+/// A prepared file and its windows.
 class Series {
  public:
   Series(const train::Config& config, const char* file)
@@ -97,7 +97,7 @@ class TimeSeries final : public train::Workload {
  private:
   Series train_;
   Series validation_;
-  double deviation_;  // of the target, in its unit: the model sees it scaled
+  double deviation_;  // of the target in its unit; the model works on scaled values
   Forecaster model_;
 };
 

@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kHowToMakeOne = "make one with torch.jit.script(model).save(path)";
 
-/// The part of `module` that "a.b.weight" belongs to, made where it is not there, and "weight".
+/// The submodule that "a.b.weight" belongs to, created if needed, and "weight".
 std::pair<torch::nn::Module*, std::string> part_and_name(torch::nn::Module& module, const std::string& path) {
   torch::nn::Module* part = &module;
   std::size_t begin = 0;
@@ -34,7 +34,7 @@ std::pair<torch::nn::Module*, std::string> part_and_name(torch::nn::Module& modu
 
 ScriptModel::ScriptModel(torch::jit::Module script, std::string path)
     : script_(std::move(script)), path_(std::move(path)) {
-  std::unordered_set<const at::TensorImpl*> known;  // one that has two names is registered under the first
+  std::unordered_set<const at::TensorImpl*> known;  // a parameter with two names is registered under the first
   for (const auto& parameter : script_.named_parameters()) {
     if (known.insert(parameter.value.unsafeGetTensorImpl()).second) {
       add_parameter(parameter.name, parameter.value);
@@ -63,7 +63,7 @@ void ScriptModel::train(bool on) {
 at::Tensor ScriptModel::forward(const at::Tensor& rows) {
   try {
     return script_.forward({rows}).toTensor();
-  } catch (const std::exception& failure) {  // torch throws several kinds
+  } catch (const std::exception& failure) {  // torch throws various types
     if (train::is_out_of_memory(failure)) {
       throw;
     }
@@ -77,7 +77,7 @@ std::unique_ptr<ScriptModel> load_script(const std::string& path, at::Device dev
   }
   try {
     return std::make_unique<ScriptModel>(torch::jit::load(path, device), path);
-  } catch (const std::exception& failure) {  // torch throws several kinds
+  } catch (const std::exception& failure) {  // torch throws various types
     if (train::is_out_of_memory(failure)) {
       throw;
     }

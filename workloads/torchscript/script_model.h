@@ -1,4 +1,4 @@
-// TorchScript modules that Python wrote, as models that the engine trains.
+// Trains TorchScript modules written in Python.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -10,14 +10,14 @@
 
 namespace unidle::workloads::torchscript {
 
-/// With the parameters and buffers of the script, under the names of its state dict. One thread.
+/// Has the script's parameters and buffers under the names of its state dict. One thread.
 class ScriptModel final : public torch::nn::Module {
  public:
   /// `path` is for errors.
   ScriptModel(torch::jit::Module script, std::string path);
 
   void train(bool on = true) override;
-  /// [rows, features] to what the model makes of them. Throws kInput where the script fails.
+  /// Maps [rows, features] to the model's output. Throws kInput when the script fails.
   at::Tensor forward(const at::Tensor& rows);
 
  private:
@@ -28,7 +28,7 @@ class ScriptModel final : public torch::nn::Module {
   std::string path_;
 };
 
-/// Opens the file on the device. Throws kInput naming it where it is no TorchScript module, or a damaged one.
+/// Opens the file on the device. Throws kInput naming the file when it is damaged or not a TorchScript module.
 std::unique_ptr<ScriptModel> load_script(const std::string& path, at::Device device);
 
 }  // namespace unidle::workloads::torchscript

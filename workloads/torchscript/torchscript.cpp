@@ -1,4 +1,4 @@
-// The workload `torchscript`: a TorchScript module over the rows of a table, without C++.
+// The workload `torchscript`: trains a TorchScript module on the rows of a table, without C++.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 using Tensors = std::vector<at::Tensor>;
 
-/// What script.loss names. Classes are the targets' own numbers, from 0.
+/// The loss named by script.loss. Classes are the targets' values, counted from 0.
 at::Tensor loss_of(const std::string& name, const at::Tensor& output, const at::Tensor& target) {
   if (name == "cross-entropy") {
     return at::cross_entropy_loss(output, target.select(1, 0).to(at::kLong));
@@ -31,8 +31,8 @@ at::Tensor loss_of(const std::string& name, const at::Tensor& output, const at::
 
 bool takes_logits(const std::string& loss) { return loss == "cross-entropy" || loss == "binary-cross-entropy"; }
 
-/// Throws kInput for a target that the loss would take for something else: a class that is no whole number from 0, a
-/// truth beyond 0 and 1.
+/// Throws kInput for targets that the loss would misread: a class that is not an integer from 0 on, a probability
+/// outside 0..1.
 void check_targets(const data::TableSource& rows, const std::string& loss) {
   constexpr std::int64_t kAtOnce = 4096;
   if (!takes_logits(loss)) {
@@ -65,7 +65,7 @@ void check_targets(const data::TableSource& rows, const std::string& loss) {
   }
 }
 
-/// Throws kUsage for an error of logits.
+/// Throws kUsage for a regression error of logits.
 std::string metric_for(const train::Config& config, const std::string& loss) {
   std::string metric = config.text("script.metric");
   if (metric == "auto") {
@@ -79,7 +79,7 @@ std::string metric_for(const train::Config& config, const std::string& loss) {
   return metric;
 }
 
-/// Over one batch: what the metric adds up, and how many. Of one class among several, or of what holds or does not.
+/// The metric's sums and count over one batch, for one of several classes or for true and false.
 at::Tensor sums_of(const std::string& metric, const std::string& loss, const at::Tensor& output,
                    const at::Tensor& target) {
   if (metric == "accuracy") {
