@@ -79,32 +79,32 @@ def _kept(name: str, value: Any) -> Any:
 
 
 class Cache(MutableMapping):
-    """A mapping of names to dicts of named arrays, kept in a folder for all processes and later runs.
+    """A mapping of names to dicts of named arrays, stored in a folder for all processes and later runs.
 
         cache = unidle.Cache("features", max_bytes=20 * 2**30)
         cache["1ubq"] = {"distances": distances, "angles": angles}
-        cache["1ubq"]["distances"]       # a numpy array, read-only, mapped from the file: not copied
+        cache["1ubq"]["distances"]       # a read-only numpy array, mapped from the file: not copied
 
-    path       the folder; made when it is not there
-    max_bytes  the most that all entries take together; what is used least goes first. Kept with the cache:
-               None leaves it as it is, and a new cache has no bound
-    durable    whether an entry outlives a power failure as soon as it is stored, which costs a wait for the
-               disk. Every entry outlives the death of any process
+    path       the folder; created if missing
+    max_bytes  maximum size of all entries; the least used are evicted first. Stored with the cache: None
+               keeps the current bound, and a new cache has none
+    durable    whether a stored entry survives a power failure at once, which costs a wait for the disk. Every
+               entry survives the end of any process
 
     Names are str or bytes; "a" and b"a" are two entries. Arrays are numbers or booleans, of numpy, torch or
-    anything that numpy makes an array of. bfloat16 comes back as the type of ml_dtypes where that is
-    installed, else as its bits (V2).
+    anything that numpy converts. bfloat16 is returned as the type of ml_dtypes if that is installed,
+    otherwise as raw bits (V2).
 
-    Any number of threads, processes, workers of a DataLoader (forked or spawned) and ranks may use a cache
-    at once; a pickled Cache is opened again where it arrives. Arrays stay valid and unchanged for as long as
-    they are held, whatever becomes of the entry. What cannot be stored (a full disk, a folder that may not
-    be written, no room) is told once on stderr and costs only the caching; a damaged entry is set aside and
-    counts as missing.
+    Any number of threads, processes, DataLoader workers (forked or spawned) and ranks may share a cache; a
+    pickled Cache is reopened when unpickled. Arrays stay valid and unchanged as long as they are held, even
+    when the entry is removed. When entries cannot be stored (disk full, folder not writable, no room), the
+    cache says so once on stderr, and the program continues without storing them; a damaged entry is set aside
+    and counts as missing.
 
-    Iterating lists the entries that have names, in no particular order, and reads every entry. len() and
-    statistics() are fast because they ask the index: len() counts the entries that have names, statistics()
-    everything in the folder. A name that is neither str nor bytes is never found, as in a dict. A cache
-    equals only itself. `with` returns the cache and closes nothing.
+    Iterating lists the entries with names, unordered, and reads every entry. len() and statistics() use the
+    index and are fast: len() counts the entries with names, statistics() everything in the folder. A name
+    that is neither str nor bytes is never found, as in a dict. A cache equals only itself. `with` returns the
+    cache and closes nothing.
     """
 
     def __init__(

@@ -29,36 +29,35 @@ def cached(
     ignore: Iterable[str] = (),
     name: Optional[str] = None,
 ) -> Callable[[Callable], Callable]:
-    """A decorator: the function is called once for the same arguments, by whichever process comes first.
+    """A decorator: calls the function once for the same arguments, in whichever process comes first.
 
         @unidle.cached("features", version=1)
         def distances(sequence, cutoff=8.0):
             ...
 
     cache    a Cache, or the folder of one
-    version  change it when the function would return something else although neither its code nor its
-             arguments have changed; entries of the old version stay and are no longer found
-    ignore   arguments that the result does not depend on (a device, a model that `version` stands for)
-    name     identifies the function; its module and qualified name when None, and the file of a script. A
-             lambda has no name of its own and needs this one
+    version  change it when the function's result changes although neither its code nor its arguments do;
+             entries of the old version stay, but are no longer found
+    ignore   arguments that do not affect the result (a device, a model that `version` stands for)
+    name     identifies the function; by default its module and qualified name, or the file of a script. A
+             lambda needs a name
 
-    Arguments are None, numbers, texts, bytes, arrays, tensors, paths (by their text, not by what the file
-    holds), dates, enums, data classes, and tuples, lists, sets and dicts of these; it does not matter
-    whether they are given by position or by name, or left to their defaults. Variables of an enclosing
-    function count as arguments; these may be functions, which count by their code and by the values that they
-    hold in turn. Anything else raises UsageError, which names the argument; nothing is ever keyed by its id
-    or its repr().
+    Arguments may be None, numbers, texts, bytes, arrays, tensors, paths (their text, not the file's
+    contents), dates, enums, data classes, and tuples, lists, sets and dicts of these. Passing them by
+    position, by name or as defaults is equivalent. Variables of an enclosing function count as arguments;
+    they may be functions, which count by their code and the values they hold. Anything else raises UsageError
+    with the argument's name; nothing is ever keyed by its id or its repr().
 
-    The code counts as well: that of the function and of the program's functions that it calls, with the
-    numbers, texts, lists, dicts and arrays of its module that it reads. Not counted are values of the module
-    that cannot be keyed (a model, an open file), what the function itself changes, and libraries: change
-    `version` for these. A function whose code changed finds no old results. Two functions with one name and
+    The code counts as well: that of the function and of the program's functions it calls, with the numbers,
+    texts, lists, dicts and arrays of its module that it reads. Not counted are module values that cannot be
+    keyed (a model, an open file), values that the function itself changes, and libraries: change `version`
+    for these. After a change of its code, a function finds no old results. Two functions with one name and
     different code keep separate results, with a warning.
 
     The result may be an array (of numbers, texts, dates), tensor, number, text, bytes, None, or lists, tuples
-    and dicts of these. Arrays come back read-only, mapped from the cache; tensors are copies of the caller's.
-    The first caller gets the same as all others. What the function raises goes to its caller and is not kept.
-    The function should be pure: what it prints or changes happens once.
+    and dicts of these. Arrays are returned read-only, mapped from the cache; tensors are copies. The first
+    caller gets the same as all others. Exceptions reach the caller and are not cached. The function should be
+    pure: its side effects happen only once.
     """
     version_text = str(version)
     if version is None or not version_text:

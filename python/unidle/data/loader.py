@@ -24,53 +24,51 @@ def _seed(seed: Any) -> int:
 
 
 class Loader(frameworks.DataLoaderParts):
-    """Stands where torch's DataLoader stood: iterate over it, once an epoch.
+    """A replacement for torch's DataLoader: iterate over it, once per epoch.
 
-    A batch is a tuple with a tensor a field, each [samples, ...] and of the field's dtype; the last batch
-    of an epoch is shorter unless `drop_last` leaves it out. The tensors are the caller's: they may be kept,
-    changed and passed on, and their memory goes back into use when the last of them is gone.
+    A batch is a tuple with one tensor per field, each [samples, ...] in the field's dtype; the last batch of
+    an epoch is shorter unless `drop_last` drops it. The caller owns the tensors and may keep, change and pass
+    them on; their memory is reused when the last of them is released.
 
-    shuffle      in an order of its own for each epoch, a function of (seed, epoch) alone
-    workers      threads that make samples; 0 makes them in next(). None: as many as help, up to the CPUs that
-                 there are to use; they come and go as the program and they wait for each other
-                 (`active_workers`, `batches_ahead`), and nothing but speed and memory depends on it
-    device       where the batch is to be; None leaves it in the host's memory. For a CUDA device samples are
-                 made in page-locked memory and copied on a stream of their own, the next batch while this one
-                 is used, where it lies ready. A batch is for the stream that is the current one when it is
-                 taken
-    rank, world  this process takes every world-th item, beginning with item `rank`, of the order that all
-                 share; those of torch.distributed or the environment's RANK and WORLD_SIZE when None. All
-                 ranks have equally many batches: with `drop_last` the items that do not divide are left
-                 out, otherwise the first ones of the order are taken again
-    weights      a number for each sample: how often it is drawn. Each place of an epoch, of as many as there
-                 are samples, is drawn by itself, so that a sample may come several times; what is random
-                 about it is drawn anew each time
-    groups       a label for each sample: all of a batch are of one group. An epoch has each sample once; at
-                 the end of a group, what fills no batch is left out with `drop_last`, and otherwise completed
+    shuffle      shuffles each epoch differently, as a function of (seed, epoch)
+    workers      threads that make samples; 0 makes them in next(). None: as many as help, at most the usable
+                 CPUs; their number adapts to how long the program and they wait for each other
+                 (`active_workers`, `batches_ahead`), which affects only speed and memory
+    device       where to put the batch; None means host memory. For a CUDA device, samples are made in
+                 page-locked memory and copied on a separate stream; the next batch, if ready, is copied while
+                 this one is used. A batch belongs to the stream that is current when it is taken
+    rank, world  this process takes every world-th item of the common order, starting with item `rank`; the
+                 default is that of torch.distributed or the environment's RANK and WORLD_SIZE. All ranks have
+                 the same number of batches: with `drop_last`, items that do not divide evenly are dropped,
+                 otherwise the first ones of the order are repeated
+    weights      a number for each sample: how often to draw it. Each of the epoch's places (as many as
+                 samples) is drawn independently, so samples may repeat, with different randomness each time
+    groups       a label for each sample: all samples of a batch are from one group. An epoch has each sample
+                 once; an incomplete last batch of a group is dropped with `drop_last`, otherwise completed
                  with the first ones of the group
-    shuffle_shards  shuffles so many shards at a time, instead of the whole epoch, and reads them ahead: for
-                 files that are not in memory yet. Shards come in a shuffled order; a shard of more than
-                 16 MiB counts as several. All samples of a shard come within one such window. Where
-                 shards have different numbers of samples, runs of the average number stand for them
-    prefetch     batches ahead, for each worker
-    max_bytes    of the batches that are made ahead, at most; at least two must fit. A quarter of the memory
-                 that the process may use when None; of page-locked memory 2 GiB. What the program keeps of
-                 batches does not count. Not for a wrapped data set, of whose samples nobody knows the size
-    on_error     what becomes of a sample that cannot be read, counted in `skipped`: "fail" raises at its
-                 batch; "skip" leaves it out, so that the batch is shorter, but never empty; "replace" takes
-                 the next one of the order in its place. All ranks have equally many batches in any case, and
-                 with "replace" of the same sizes
-    batch_transform  takes the tuple and returns what is delivered instead; called in the thread that takes
-                     batches
-    tensors      "torch" or "numpy"; torch where it is installed when None
-    pin_memory   batches in the host's memory lie in page-locked memory, where there is a GPU: the program may
-                 copy them with `non_blocking=True`. `device` copies them by itself
+    shuffle_shards  shuffles this many shards at a time instead of the whole epoch, and reads them ahead: for
+                 files that are not in memory yet. Shards come in shuffled order; a shard of more than 16 MiB
+                 counts as several. All samples of a shard are in one such window. If shards differ in size,
+                 runs of the average size are used instead
+    prefetch     batches ahead, per worker
+    max_bytes    limit for prefetched batches; at least two must fit. Default: a quarter of the memory that
+                 the process may use, or 2 GiB of page-locked memory. Batches that the program keeps do not
+                 count. Not available for a wrapped data set, whose sample size is unknown
+    on_error     how to handle an unreadable sample, counted in `skipped`: "fail" raises at its batch; "skip"
+                 leaves it out, so the batch is shorter but never empty; "replace" uses the next one of the
+                 order. All ranks have the same number of batches in any case, and with "replace" of the same
+                 sizes
+    batch_transform  receives the tuple and returns what to deliver instead; called in the thread that takes
+                 batches
+    tensors      "torch" or "numpy"; by default torch if it is installed
+    pin_memory   puts host batches into page-locked memory if there is a GPU, so that the program may copy
+                 them with `non_blocking=True`. Not needed with `device`
 
-    Each iteration is the next epoch, or the one that set_epoch() named, or goes on where load_state_dict()
-    says; an iteration that no batch is taken of does not count. Where next() raises, the batch is passed
-    over: the next call gives the one behind it. Only one iteration at a time: a new one ends the one before.
-    Options stay what they are; only `batch_transform` may be set later. Not to be used by several threads at
-    once, nor in a process that was forked after it was made: that raises ForkedError.
+    Each iteration is the next epoch, or the one set by set_epoch(), or continues where load_state_dict()
+    says; an iteration without a batch does not count. When next() raises, its batch is skipped: the next call
+    returns the following one. Only one iteration at a time: a new one ends the previous one. Options are
+    fixed except for `batch_transform`. Not thread-safe. Using it in a process forked after its creation
+    raises ForkedError.
     """
 
     def __init__(
@@ -153,24 +151,23 @@ class Loader(frameworks.DataLoaderParts):
             "on_error": on_error,
         }
         self._order = orders.chosen(source, weights, groups, shuffle_shards, sampling)
-        self._samples = self._order.samples  # an epoch, of all ranks
+        self._samples = self._order.samples  # per epoch, of all ranks
         self._takes_one_by_one = source._samples_per_item == 1 and groups is None and not self._batched
-        self.skipped = 0  # samples that could not be read, over all epochs
+        self.skipped = 0  # unreadable samples, over all epochs
         self._wanted_workers = None if workers is None else check.whole("loader", "workers", workers, 0, 4096)
-        self._next = (0, 0)  # epoch and sample that the next iteration starts at
-        self._place = (0, 0)  # behind the last batch that was delivered
-        self._batches = 0  # an epoch
+        self._next = (0, 0)  # epoch and sample where the next iteration starts
+        self._place = (0, 0)  # after the last delivered batch
+        self._batches = 0  # per epoch
         self._stream: Any = None  # a NativeStream or a ThreadedStream
         self._iterations = 0
-        self._epoch_end: Optional[frameworks.EpochEnd] = None  # of the newest one that was begun
+        self._epoch_end: Optional[frameworks.EpochEnd] = None  # of the newest started iteration
         self._process = os.getpid()
         self._on_gpu = is_gpu(device)
         self._pins = False  # batches are made in page-locked memory, or pinned
         self._copies: Optional[Copies] = None
-        self._extents: tuple = (None,) * len(source.fields)  # of the last batch that went to a GPU
+        self._extents: tuple = (None,) * len(source.fields)  # of the last batch copied to a GPU
         self._has_extents = not self._batched and any(field.ragged for field in source.fields)
-        # So that what is wrong with the options is said here. The device and page-locked memory come when a
-        # batch is asked for.
+        # Validates the options now. Device and page-locked memory are set up with the first batch.
         waits = self._on_gpu or self.pin_memory
         self._open((0, 0), for_batches=not waits)
         if waits:
@@ -178,25 +175,25 @@ class Loader(frameworks.DataLoaderParts):
 
     @property
     def workers(self) -> int:
-        """How many threads there are to make samples."""
+        """Number of threads that make samples."""
         if self._wanted_workers is not None:
             return self._wanted_workers
         return _native.library().unidle_usable_cpus()
 
     @property
     def active_workers(self) -> int:
-        """How many of them do, for the time being."""
+        """Number of currently active threads."""
         return self._opened().pace()[0]
 
     @property
     def batches_ahead(self) -> int:
-        """How many batches are made ahead, for the time being, at most."""
+        """Current limit of prefetched batches."""
         return self._opened().pace()[1]
 
     @property
     def extents(self) -> tuple:
-        """How the last batch was padded: for each field the length of each sample along its first axis, as an
-        array, and None where all samples of the source have the same shape."""
+        """Lengths of the last batch's samples before padding: for each field an array of extents along the
+        first axis, or None if all samples of the source have the same shape."""
         return self._extents if self._on_gpu or self._stream is None else self._extents_of(self._stream)
 
     def _extents_of(self, stream: Any) -> tuple:
@@ -213,23 +210,23 @@ class Loader(frameworks.DataLoaderParts):
 
     @property
     def epoch(self) -> int:
-        """The epoch of the iteration under way, or of the next one."""
+        """The epoch of the current iteration, or of the next one."""
         return self._place[0]
 
     def __len__(self) -> int:
-        """Batches an epoch, of this rank."""
+        """Batches per epoch, of this rank."""
         return self._batches
 
     def set_epoch(self, epoch: int) -> None:
-        """The next iteration is this epoch: from its start, or from the place in it that load_state_dict()
-        named."""
+        """Sets the epoch of the next iteration, which starts at its beginning, or at the position in it
+        that load_state_dict() set."""
         epoch = self._epoch(epoch)
         if self._next[0] != epoch:
             self._next = (epoch, 0)
         self._place = self._next
 
     def _skip(self, batches: int) -> None:
-        """The next iteration is without the first batches of its epoch. A place that a state had stays."""
+        """Skips the first batches of the next iteration's epoch. Keeps a position set by a state."""
         if self._next[1] == 0:
             sample = min(batches * self.batch_size * self.world, self._samples)
             self._next = self._place = (self._next[0], sample)
@@ -238,8 +235,9 @@ class Loader(frameworks.DataLoaderParts):
         return check.whole("loader", "epoch", epoch, 0, check.MOST // self._samples - 1)
 
     def state_dict(self) -> dict:
-        """Where the loader is: after the last batch that was delivered. A few numbers, the same on all ranks.
-        After the last batch of an epoch nothing of it is left; after the loop the next epoch is due."""
+        """Returns the position after the last delivered batch: a few numbers, the same on all ranks. After
+        the last batch of an epoch none of its samples are left; after the loop the state is the start of
+        the next epoch."""
         epoch, sample = self._place
         state = {
             "version": _STATE,
@@ -252,9 +250,9 @@ class Loader(frameworks.DataLoaderParts):
         return {**state, "order": self._order.fingerprint} if self._order.handle else state
 
     def load_state_dict(self, state: dict) -> None:
-        """The next iteration goes on there: exactly with the samples that come then, for any number of
-        workers, also with another batch size and another number of ranks. A set_epoch() of the same epoch
-        leaves the place."""
+        """Sets the position of the next iteration, which delivers exactly the samples that follow, for any
+        number of workers, batch size and number of ranks. set_epoch() with the same epoch keeps the
+        position."""
         if not isinstance(state, dict) or state.get("version") != _STATE:
             raise check.refuse("loader", "state", f"what state_dict() gave, of version {_STATE}", state)
         lacking = sorted({"epoch", "sample", "seed", "shuffle", "samples"} - set(state))
@@ -280,13 +278,13 @@ class Loader(frameworks.DataLoaderParts):
 
     def __iter__(self) -> Iterator[Any]:
         self._check_process()
-        stream = self._stream_at(self._next)  # whose threads begin at once
+        stream = self._stream_at(self._next)  # its threads start at once
         self._place = self._next
         self._iterations += 1
         return Iteration(self, stream, self._iterations)
 
     def _is_over(self, place: Tuple[int, int]) -> bool:
-        """Whether it is behind the last batch of its epoch."""
+        """Whether the position is after the last batch of its epoch."""
         return place[1] == self._samples
 
     def _stream_at(self, place: Tuple[int, int]) -> Any:
@@ -296,23 +294,24 @@ class Loader(frameworks.DataLoaderParts):
         return self._stream
 
     def _begun(self) -> Tuple[Tuple[int, int], Any, frameworks.EpochEnd]:
-        """The first batch of an iteration is asked for. Where it begins, its stream, and its end."""
+        """Starts an iteration at its first batch. Returns its position, its stream, and its end."""
         start = self._next
         stream = self._stream_at(start)
         self._next = (start[0] + 1, 0)
-        if self._epoch_end is not None:  # of an iteration that was left
+        if self._epoch_end is not None:  # from an abandoned iteration
             self._epoch_end.leave()
         self._epoch_end = frameworks.EpochEnd(frameworks.remainder(self, start))
         return start, stream, self._epoch_end
 
     def _follows(self, iteration: int, stream: Any) -> bool:
-        """Whether that iteration is the newest, and its stream still open."""
+        """Whether this iteration is the newest, and its stream still open."""
         return iteration == self._iterations and stream is self._stream
 
     def _delivered(self, epoch: int, behind: Optional[int], skipped: int) -> None:
-        """A batch, and how many samples of its epoch with it; None: it was the last one."""
+        """Records a delivered batch. `behind`: its epoch's samples delivered so far; None after the last
+        batch."""
         place = (epoch, self._samples if behind is None else behind)
-        self.__dict__.update(_place=place, skipped=skipped)  # for each batch: __setattr__ would cost more
+        self.__dict__.update(_place=place, skipped=skipped)  # runs per batch; avoids the slower __setattr__
 
     def _ended(self, iteration: int, epoch: int) -> None:
         if iteration == self._iterations:
@@ -366,7 +365,7 @@ class Loader(frameworks.DataLoaderParts):
         return ThreadedStream(items, self.source.dataset, collate, options, self._watch, pin)
 
     def close(self) -> None:
-        """Stops the threads. Batches that were delivered stay; a new iteration starts the threads again."""
+        """Stops the threads. Delivered batches stay valid; a new iteration restarts the threads."""
         if self._stream is not None:
             self._stream.close()
             self._stream = None
@@ -393,6 +392,6 @@ class Loader(frameworks.DataLoaderParts):
         self.close()
 
 
-_FIXED = frozenset(inspect.signature(Loader).parameters) - {"batch_transform"}  # that one is asked each time
+_FIXED = frozenset(inspect.signature(Loader).parameters) - {"batch_transform"}  # read at each batch
 _FIXED |= {"dataset", "sampler", "batch_sampler", "persistent_workers", "num_workers", "prefetch_factor"}
 _FIXED |= {"collate_fn", "generator", "timeout", "worker_init_fn", "multiprocessing_context", "in_order"}

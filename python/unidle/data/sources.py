@@ -64,27 +64,27 @@ def images(
 ) -> Source:
     """Pictures with their class: (float32 [3, size, size], int64 class).
 
-    `path` is a folder with a folder for each class, as torchvision's ImageFolder has it and in its order,
-    or a text file of lines "PATH LABEL". JPEG, PNG and WebP.
+    `path` is a folder with one subfolder per class, in the layout and order of torchvision's ImageFolder, or
+    a text file of lines "PATH LABEL". Supports JPEG, PNG and WebP.
 
     Training: RandomResizedCrop(size, scale, ratio) and RandomHorizontalFlip(flip). Otherwise Resize(resize)
-    and CenterCrop(size), where `resize` is size * 256 // 224 unless given. Then, with `normalize`, x / 255
-    less `mean` over `std`; without, the uint8 values themselves. The pixels are those that torchvision
-    makes of Pillow's pictures: bit for bit with Pillow up to 12, within 1 of 255 with later ones and with
-    torchvision's tensors. With `scaled_decode` JPEG is decoded at 1/2, 1/4 or 1/8 of its size where the
-    sample is that much smaller, which is faster and only nearly the same.
+    and CenterCrop(size); the default of `resize` is size * 256 // 224. Then, with `normalize`, (x / 255 -
+    `mean`) / `std`; without, the uint8 values. The pixels equal those of torchvision with Pillow pictures:
+    bit for bit up to Pillow 12, within 1 of 255 for later versions and for torchvision's tensors.
+    `scaled_decode` decodes JPEG at 1/2, 1/4 or 1/8 of its size if the sample is that much smaller, which is
+    faster but only approximately the same.
 
-    `orient` turns photographs the way up that their EXIF says, as Pillow's ImageOps.exif_transpose does.
-    Without it they are as they are stored, which is what torchvision's ImageFolder shows.
+    `orient` applies the EXIF orientation of photographs, like Pillow's ImageOps.exif_transpose. torchvision's
+    ImageFolder ignores it, which is the default.
 
-    `brightness`, `contrast`, `saturation` and `hue` change the colours of training samples at random, in a
-    random order, by the rules of torchvision's v2.ColorJitter for tensors of uint8: a number x stands for
-    factors from 1 - x to 1 + x (of hue: for turns from -x to x), and two numbers for the least and the most.
+    `brightness`, `contrast`, `saturation` and `hue` change the colours of training samples randomly, in
+    random order, like torchvision's v2.ColorJitter for uint8 tensors: a number x means factors from 1 - x to
+    1 + x (for hue, rotations from -x to x), two numbers mean minimum and maximum.
 
-    `transform` takes the tensor of one picture and returns another. It is called in the thread that takes
-    batches, so that what it costs is not hidden. `tell_crop` adds a field int64 [5]: top, left, height and
-    width of the part that is shown, and 1 where it is mirrored; where colours are changed, also float32 [8]:
-    the factors of brightness, contrast, saturation and hue, and the order of these four by their numbers.
+    `transform` receives the tensor of one picture and returns another. It is called in the thread that takes
+    batches, so its cost is not hidden. `tell_crop` adds a field int64 [5]: top, left, height and width of the
+    crop, and 1 if mirrored; with colour changes, also float32 [8]: the factors of brightness, contrast,
+    saturation and hue, and the order of these four by number.
     """
     pictures = {
         "size": size,
@@ -114,23 +114,23 @@ def tar(
     transform: Optional[Transform] = None,
     **pictures: Any,
 ) -> Source:
-    """Samples out of tar archives, as WebDataset writes them: members that follow each other and have the
-    same name up to the first point are a sample. One tensor a field.
+    """Samples from tar archives in WebDataset's layout: consecutive members with the same name up to the
+    first dot form a sample. One tensor per field.
 
-    `paths` is an archive, a list of them, or a folder of *.tar. `fields` names what stands behind the point.
-    Its last part says what it is, as "jpg" of "left.jpg": "jpg", "jpeg", "png" and "webp" are pictures, "npy"
-    a tensor of one type and shape, and "cls", "class", "count", "index" or "id" a whole number; "jpg;png" is
-    the one that a sample has, and "json:box.x" the number at that key of the member "json". Without `fields`
-    it is all of these that the first sample has, but what is in its json.
+    `paths` is an archive, a list of them, or a folder of *.tar. `fields` names the suffixes after the dot.
+    The last part of a suffix gives its type, such as "jpg" in "left.jpg": "jpg", "jpeg", "png" and "webp" are
+    pictures, "npy" a tensor of one type and shape, and "cls", "class", "count", "index" or "id" a whole
+    number; "jpg;png" is whichever the sample has, and "json:box.x" the number under that key of the member
+    "json". By default, all of these in the first sample, except JSON.
 
     Pictures take the options of `images` (size, train, scale, normalize, orient ...); all pictures of a
-    sample are cut out alike. `transform` takes the first field of each sample, as there.
+    sample get the same crop. `transform` receives the first field of each sample, as in `images`.
 
-    Members are read at random, so that nothing is shuffled in a buffer. Where they lie is kept in an index
-    beside each archive, NAME.tar.unidle-index, made when the archive is first opened and when it changes.
-    `facts` has "shards", and "left_out", what the first sample has beside the fields.
+    Members are read at random, so no shuffle buffer is needed. Their positions are kept in an index beside
+    each archive, NAME.tar.unidle-index, created when the archive is first opened and when it changes. `facts`
+    has "shards" and "left_out", the members of the first sample that are not fields.
 
-    Raises InputError with archive and member for damage, a sample that lacks a field, a tensor of another
+    Raises InputError with archive and member for damage, a sample without a field, and a tensor of another
     shape.
     """
     options = {
@@ -150,10 +150,10 @@ def pairs(
     flip: bool = True,
     cache_bytes: int = 0,
 ) -> Source:
-    """Pictures in two resolutions, the same part of both: (uint8 low [crop / scale, crop / scale, 3],
-    uint8 high [crop, crop, 3]), of FOLDER/low/NAME and FOLDER/high/NAME.
+    """Pictures in two resolutions with the same crop: (uint8 low [crop / scale, crop / scale, 3], uint8 high
+    [crop, crop, 3]), from FOLDER/low/NAME and FOLDER/high/NAME.
 
-    `crops_per_item` parts are cut out of each decoded pair. `cache_bytes` keeps decoded pictures.
+    Takes `crops_per_item` crops from each decoded pair. `cache_bytes` limits the cache of decoded pictures.
     """
     options = {
         "path": check.path("pairs", path),
@@ -167,15 +167,13 @@ def pairs(
 
 
 def arrays(*arrays: Any, names: Optional[Sequence[str]] = None) -> Source:
-    """Rows of arrays or tensors in the host's memory: one field an array, of its type and the shape of its
-    rows.
+    """Rows of arrays or tensors in host memory: one field per array, with its type and row shape.
 
-    They are not copied, as long as each row is in one piece, and must not be changed in place while batches
-    are made. bfloat16 is torch's alone: its batches are tensors of torch.
+    Arrays with contiguous rows are not copied, and must not be modified while batches are made. bfloat16
+    needs torch: its batches are torch tensors.
 
-    A list of arrays of different lengths is one field too, with an array a sample; it is copied once. A
-    batch is as long as its longest sample, filled up with zeros, and the loader's `extents` says how long
-    each one is.
+    A list of arrays of different lengths, one per sample, is also one field; it is copied once. A batch is
+    padded with zeros to its longest sample, and the loader's `extents` has the length of each.
     """
     held: list = []
     ragged = []
@@ -188,11 +186,12 @@ def arrays(*arrays: Any, names: Optional[Sequence[str]] = None) -> Source:
 
 
 def npy(path: PathLike, fields: Optional[Sequence[str]] = None) -> Source:
-    """Rows of .npy shards or uncompressed .npz files: one tensor a field, of the file's type and row shape.
+    """Rows of .npy shards or uncompressed .npz files: one tensor per field, with the file's type and row
+    shape.
 
-    The shards of the field F, in the natural order of their names: F.npy and F_*.npy, or *_F.npy, or
-    F/*.npy, or the members F.npy of all *.npz. For one .npy file the field has the file's name. Without
-    `fields` it is all that the names tell, the largest rows first. Rows are read when they are needed.
+    The shards of field F, in natural order of their names: F.npy and F_*.npy, or *_F.npy, or F/*.npy, or the
+    members F.npy of all *.npz. For a single .npy file, the field has the file's name. By default, `fields`
+    are all fields found by their names, those with the largest rows first. Rows are read on demand.
     """
     return opened("npy", {"path": check.path("npy", path), "fields": check.several("npy", "fields", fields)})
 
@@ -208,9 +207,9 @@ def windows(
 ) -> Source:
     """Windows of time series: (float32 [length, columns], float32 [horizon, columns or targets]).
 
-    `arrays` is one series [steps, columns] or [steps], or a list of them of any lengths. The second tensor
-    holds what follows the first, of the columns `targets` or of all. Steps with a NaN are gaps: no window
-    reaches over one, unless `skip_gaps` is false. Series that are float32 already are not copied.
+    `arrays` is one series [steps, columns] or [steps], or a list of them with any lengths. The second tensor
+    holds the steps after the first, for the columns `targets` or all. Steps with a NaN are gaps: no window
+    spans one, unless `skip_gaps` is false. float32 series are not copied.
     """
     np = _tensors.numpy()
     series = list(arrays) if isinstance(arrays, (list, tuple)) else [arrays]
@@ -235,15 +234,15 @@ def sequences(
     padding: float = 0.05,
 ) -> Source:
     """Texts as token ids, in whole batches of similar length: (int64 tokens [rows, length], int64 lengths
-    [rows]), and int64 labels [rows] where `label` names a column.
+    [rows]), and int64 labels [rows] if `label` names a column.
 
-    `path` is a CSV file with a `column` of texts, a FASTA file (.fasta, .fa, .faa, .fna) or a file with a
-    text in each line. A CSV file needs a `column`. A token is a byte: its number in `alphabet`, from 1; 0 is
-    padding. Without an alphabet it is the characters of the file in their order.
+    `path` is a CSV file with a `column` of texts, a FASTA file (.fasta, .fa, .faa, .fna) or a file with one
+    text per line. A token is a byte: its number in `alphabet`, from 1; 0 is padding. The default alphabet is
+    the file's characters in order.
 
-    A batch has at most `tokens_per_batch` tokens, padding included, and at most the share `padding` of them
-    is padding. Each epoch shuffles the texts anew. A sample of this source is a whole batch: len(source) is
-    their number an epoch, and a loader takes it with batch_size=1. `facts` has "texts", "alphabet",
+    A batch has at most `tokens_per_batch` tokens including padding, of which at most the share `padding` is
+    padding. Each epoch shuffles the texts again. A sample of this source is a whole batch: len(source) is the
+    number of batches per epoch, and a loader takes it with batch_size=1. `facts` has "texts", "alphabet",
     "padding" (as a share of all tokens) and "buckets".
     """
     options = {
@@ -258,17 +257,16 @@ def sequences(
 
 
 def wrap(dataset: Any, collate: Optional[Callable[[list], Any]] = None) -> Source:
-    """A map-style data set of the program's own: what has __len__ and __getitem__ (or __getitems__).
+    """A map-style data set of the program, with __len__ and __getitem__ (or __getitems__).
 
-    Its samples are made by threads of this process: nothing is forked or pickled, and the data set is there
-    once. That helps where __getitem__ waits (files, network) or works in calls that release the lock of the
-    interpreter (numpy on large arrays, Pillow, zlib), or where the interpreter has no such lock. Where it
-    cannot help, the loader says so, once, with a RuntimeWarning. __getitem__ is called from several threads
-    at once.
+    Threads of this process make the samples: nothing is forked or pickled, and the data set exists once. This
+    helps if __getitem__ waits (files, network) or calls functions that release the interpreter lock (numpy on
+    large arrays, Pillow, zlib), or if the interpreter has no such lock. When it cannot help, the loader warns
+    once with a RuntimeWarning. __getitem__ is called from several threads at once.
 
-    A batch is what `collate` makes of the list of its samples; otherwise what torch's default_collate makes
-    of it, with a tuple for a list. Order, ranks and resuming are those of every source. What is random in
-    __getitem__ is the data set's business: draw it from a generator that is seeded by the item.
+    A batch is the result of `collate` for the list of its samples; by default that of torch's
+    default_collate, with tuples for lists. Order, ranks and resuming work as for every source. Randomness in
+    __getitem__ is up to the data set: draw it from a generator seeded by the item.
     """
     for name in ("__len__", "__getitem__"):
         if not hasattr(dataset, name):

@@ -33,51 +33,51 @@ def table(
     cache: Optional[PathLike] = None,
     threads: Optional[int] = None,
 ) -> Source:
-    """Rows of CSV files: (float32 [features], float32 [targets]), and the features alone without targets.
+    """Rows of CSV files: (float32 [features], float32 [targets]), or only the features without targets.
 
-    `paths` is a file, a list of files, a folder of *.csv, or NAME.csv that stands for NAME_part1.csv,
-    NAME_part2.csv and so on. All have the same columns; the first line of the first file names them.
-    Without `features` these are all columns of numbers that have no other use. `facts["left_out"]` names the
-    others, and `facts["left_out_why"]` says what each holds. A warning names columns that hold numbers except
-    for a few cells ("?", decimal commas), with the option that reads them. A column without a name is called
-    by its position, as in pandas ("Unnamed: 2"), and is a feature only when named. A column of empty cells is
-    a feature only with `fill`.
+    `paths` is a file, a list of files, a folder of *.csv, or NAME.csv, which stands for NAME_part1.csv,
+    NAME_part2.csv and so on. All have the same columns, named by the first line of the first file. By
+    default, `features` are all columns of numbers without another role. `facts["left_out"]` names the others,
+    and `facts["left_out_why"]` says what each holds. A warning names columns of numbers with a few other
+    cells ("?", decimal commas), and the option that reads them. A column without a name is called by its
+    position, as in pandas ("Unnamed: 2"), and is a feature only when named. A column of empty cells is a
+    feature only with `fill`.
 
-    `categorical` columns hold any texts. Each becomes the index of its text among the different ones, from
-    0 in the order of their first rows. Those that are neither feature nor target follow the features. All
-    other columns hold numbers; what is empty, or one of pandas' words for it (NA, nan, null ...), is
-    missing. `fill` says what stands there: NaN when None, "mean" (of the training rows), or a number.
-    `missing` names more cells that hold no value, in columns of numbers: ["?", "-"], and numbers by value:
-    [-999]. `decimal` is "," where numbers are written as 1,5.
+    `categorical` columns hold any text. Each value becomes the index among the distinct texts, from 0 in the
+    order of first occurrence. Those that are neither feature nor target follow the features. All other
+    columns hold numbers; empty cells and pandas' words for them (NA, nan, null ...) are missing values.
+    `fill` replaces them: NaN by default, "mean" (of the training rows), or a number. `missing` lists more
+    cells that mean a missing value in columns of numbers, such as ["?", "-"], and numbers by value: [-999].
+    `decimal` is "," for numbers such as 1,5.
 
-    Parquet and Arrow IPC files (.parquet, .pq, .arrow, .feather, .ipc) may be named too where pyarrow is
-    installed: they are turned into CSV in `cache` once, batch by batch, which stays there as long as they are
-    what they were. Truths become 0 and 1, dates and times texts, durations whole numbers of their unit.
-    Columns that no cell holds are left out: lists, structures, bytes, times of a zone that is not known here.
+    Parquet and Arrow IPC files (.parquet, .pq, .arrow, .feather, .ipc) are accepted if pyarrow is installed:
+    they are converted once, batch by batch, to CSV in `cache`, which is reused while they are unchanged.
+    Booleans become 0 and 1, dates and times texts, durations whole numbers of their unit. Columns without a
+    CSV form are left out: lists, structures, bytes, times with an unknown time zone.
 
-    `joins` are side tables: {"user_id": "users.csv"}, or a list of pairs where two tables have one key.
-    The row of users.csv with the same text in its column user_id belongs to a row, and its columns are named
-    like the table's own, in all options. A row without a partner is one whose cells there are empty; a key
-    that a side table has twice is an error, and so is the use of a name that two tables have. Keys are no
-    features unless named. Side tables are held in memory while the files are parsed.
+    `joins` are side tables: {"user_id": "users.csv"}, or a list of pairs if two tables share a key. Each row
+    is joined with the row of users.csv that has the same text in column user_id; its columns are used like
+    the table's own, in all options. Unmatched rows get empty cells; a duplicate key in a side table is an
+    error, as is using a name that two tables have. Keys are not features unless named. Side tables are held
+    in memory while the files are parsed.
 
-    `validation` is the share of rows that are for validation, by the hash of each row's text, so that the
-    same rows always are; with `split_column` by the hash of that column's cell, so that equal cells stay
-    together. Or `split_values` of that column say it. `part` is "all", "train" or "validation".
-    `standardize` takes the mean from each feature that is no category and divides it by its standard
-    deviation, both of the training rows.
+    `validation` is the share of validation rows, selected by the hash of each row's text, so that the
+    selection is stable; with `split_column`, by the hash of that column's cell, so that equal cells stay
+    together, or by `split_values` of that column. `part` is "all", "train" or "validation". `standardize`
+    subtracts the mean from each numeric feature and divides it by its standard deviation, both of the
+    training rows.
 
-    The files are parsed once, by `threads` threads (all CPUs when None), into a file in `cache` ("tables" in
-    unidle's home when None), which is used again until a file changes or other columns are asked for. It is
-    mapped, so that a table may be larger than memory.
+    The files are parsed once, by `threads` threads (default: all CPUs), into a file in `cache` (default:
+    "tables" in unidle's home), which is reused until a file or the selection of columns changes. It is
+    mapped, so that a table may exceed memory.
 
-    `facts` has "features", "targets" (their names in order), "columns" (of each: name, type "integer",
+    `facts` has "features", "targets" (their names in order), "columns" (for each: name, type "integer",
     "float" or "text", missing cells, mean and deviation, or the categories by index), "left_out",
-    "left_out_why", "doubtful" (of those left out), "joins" (of each: key, rows of its own, and how many
+    "left_out_why", "doubtful" (of those left out), "joins" (for each: key, its number of rows, and how many
     rows are unmatched), "table" (the built file) and "built" (whether this call parsed the files).
 
-    Raises InputError with "file:line" for a record with other columns, a cell that is no number, a quote
-    that is not closed, a key that comes twice.
+    Raises InputError with "file:line" for a wrong number of columns, a cell that is not a number, an unclosed
+    quote, and a duplicate key.
     """
     fills = fill is not None and fill != "mean"
     files, sides = paths_of("table", "paths", paths), _joins(joins)

@@ -32,15 +32,14 @@ Start = Callable[[Mapping[str, Any]], "tuple[str, str, Predict]"]
 
 
 class Refused:
-    """In place of an input's arrays: what is wrong with it. It is not asked for again."""
+    """Replaces an input's arrays and says what is wrong with the input. It is not asked for again."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
 
 
 def leave(message: str) -> NoReturn:
-    """Ends the program before it is ready, without another try: something is missing, or it is called
-    wrongly."""
+    """Ends the program before it is ready, without a retry: a dependency is missing, or the call is wrong."""
     sys.stderr.write(message.replace("\n", " ") + "\n")
     raise SystemExit(2)
 
@@ -48,14 +47,14 @@ def leave(message: str) -> NoReturn:
 def serve(start: Start) -> None:
     """Speaks docs/predictor-protocol.md on standard input and output until the input ends.
 
-    `start` gets the parameters and gives identity, version and a function. That gets the inputs of a batch
-    and gives, for each in turn, a mapping of names to arrays (numpy's, or what numpy.asarray takes) or a
-    Refused. What it raises ends the program: unidle starts it anew, and finds the input that does it. What is
-    printed goes to standard error.
+    `start` receives the parameters and returns identity, version and a function. The function receives the
+    inputs of a batch and returns, for each in turn, a mapping of names to arrays (numpy's, or what
+    numpy.asarray accepts) or a Refused. Its exceptions end the program: unidle restarts it, and finds the
+    input at fault. Printed output goes to standard error.
     """
     source = sys.stdin.buffer
     sink = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # also what libraries of C print
+    os.dup2(2, 1)  # including output of C libraries
     hello = _read(source)
     if hello is None:
         return
@@ -79,7 +78,7 @@ def serve(start: Start) -> None:
 
 
 def _read(source: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
-    """A frame; nothing when the input has ended."""
+    """Returns a frame, or None at the end of the input."""
     start = source.read(_HEAD.size)
     if not start:
         return None
@@ -99,7 +98,7 @@ def _write(sink: BinaryIO, head: Mapping[str, Any], data: bytes = b"") -> None:
 
 
 def _item(answer: Mapping[str, Any] | Refused, arrays: list[bytes]) -> dict[str, Any]:
-    """As the protocol says it; adds the bytes of its arrays."""
+    """Returns an item of the protocol; appends the bytes of its arrays."""
     import numpy as np
 
     if isinstance(answer, Refused):

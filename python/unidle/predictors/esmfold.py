@@ -24,14 +24,14 @@ from typing import Any
 from unidle.predictors import Predict, Refused, leave, serve
 
 MODEL = "facebook/esmfold_v1"
-LAYOUT = "1"  # another one when the arrays above change
+LAYOUT = "1"  # change it when the arrays above change
 RESIDUES = frozenset(b"ACDEFGHIKLMNPQRSTVWYX")
 CONTACT = 8.0  # angstrom
 CA = 1  # of N, CA, C, O, the first of the model's 14 atoms
 
 
 def load(name: str, download: bool, device: str) -> tuple[Any, Any]:
-    """Tokenizer and model; ends the program, saying what to do, where one is missing."""
+    """Returns tokenizer and model; if one is missing, ends the program and says what to do."""
     try:
         import torch
         import transformers
@@ -52,7 +52,7 @@ def load(name: str, download: bool, device: str) -> tuple[Any, Any]:
 
 
 def version_of(model: Any) -> str:
-    """By its weights, wherever they came from."""
+    """Identifies the model by its weights, regardless of their origin."""
     import torch
 
     hashed = hashlib.sha256()
@@ -77,7 +77,7 @@ class Folding:
         return answers
 
     def fold(self, sequences: list[str]) -> list[Mapping[str, Any] | Refused]:
-        """Where the memory does not do for all, in halves: loading the model again would take minutes."""
+        """Splits the batch in halves when memory runs out: loading the model again would take minutes."""
         import torch
 
         try:

@@ -1,10 +1,10 @@
-"""Which source gives what a data set of the program gives: `like(dataset)`.
+"""Finds the source that gives the samples of a program's data set: `like(dataset)`.
 
-What a data set does is told from its class and its values, without asking it for a sample; like() then
-compares samples. Whatever is not known for certain is left to the person, in words.
+A data set is recognised from its class and attributes, without asking it for a sample; like() then compares
+samples. Whatever is uncertain is left to the person, in words.
 
-Imports here are relative, and of the rest of unidle only within like(): `unidle run` looks at data sets of
-programs that have nothing to do with this package.
+Imports here are relative, and the rest of unidle is imported only within like(): `unidle run` looks at data
+sets of programs that do not use this package.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ _COMPARED = 3  # samples at the beginning, and the last one
 
 
 def recognize(dataset: Any) -> Optional[Found]:
-    """What is known of it; None where nothing is. No sample is made."""
+    """Returns what is known about a data set, or None. Makes no sample."""
     if _is_subset(dataset):
         return _part_of(dataset)
     return pictures.recognize(dataset) or written.recognize(dataset)
 
 
 def like(dataset: Any) -> Any:
-    """A source that gives the samples of `dataset`, a map-style data set of a program for torch:
+    """Returns a source with the samples of `dataset`, a map-style data set for torch:
 
         loader = Loader(like(train_dataset), batch_size=64)
 
     - torchvision's ImageFolder with RandomResizedCrop and RandomHorizontalFlip, or Resize and CenterCrop,
-      then ToTensor and Normalize: `images`. What is random is drawn anew, by the same rules.
-    - torchvision's MNIST and its kin with ToTensor and Normalize: `arrays`, all pictures made once.
-    - torch's TensorDataset, and classes whose __getitem__ takes rows of arrays that they hold: `arrays`.
-    - classes whose __getitem__ takes windows of arrays that they hold: views of them, not copied.
+      then ToTensor and Normalize: `images`. Random values are drawn independently, by the same rules.
+    - torchvision's MNIST and similar ones with ToTensor and Normalize: `arrays`, all pictures made once.
+    - torch's TensorDataset, and classes whose __getitem__ takes rows of their arrays: `arrays`.
+    - classes whose __getitem__ takes windows of their arrays: views, not copied.
     - torch's Subset of these.
 
-    Samples that are not random are compared, the first ones and the last: other bytes are an error (of
-    pictures: more than 1 of 255, which versions of Pillow differ by). The arrays must not be changed
-    afterwards.
+    Compares the first samples and the last one unless they are random: different bytes are an error (for
+    pictures, a difference of more than 1 of 255; versions of Pillow differ by 1). The arrays must not be
+    changed afterwards.
 
-    Raises UsageError that says what is in the way, and which source a person could use.
+    Raises UsageError that says what prevents it, and which source a person could use.
     """
     from unidle.errors import UsageError
 

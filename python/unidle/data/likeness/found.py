@@ -1,4 +1,4 @@
-"""What is known of a data set."""
+"""What is known about a data set."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from typing import Any, Callable, Optional, Sequence, Tuple
 
 @dataclasses.dataclass(frozen=True)
 class Found:
-    """`source` of unidle.data gives what the data set gives, as `code` says it ("..." where a person has to).
+    """`source` of unidle.data gives the data set's samples, through `code` ("..." marks what a person must
+    add).
 
-    `left` tells what only a person can say; without it, `open` makes the source.
+    `left` lists what only a person can decide; if it is empty, `open` makes the source.
     """
 
     source: str
     code: str
     left: Sequence[str] = ()
     open: Optional[Callable[[], Any]] = None
-    where: Optional[Tuple[str, int]] = None  # file and line that it was known by
-    note: str = ""  # another source that may be worth it
-    random: bool = False  # samples are drawn at random, and cannot be compared
-    tolerance: float = 0.0  # by which values may differ
+    where: Optional[Tuple[str, int]] = None  # file and line that identified it
+    note: str = ""  # another source to consider
+    random: bool = False  # samples are random and cannot be compared
+    tolerance: float = 0.0  # allowed difference between values
 
     def but(self, **changes: Any) -> Found:
         return dataclasses.replace(self, **changes)
 
 
 def is_of(value: Any, module: str, name: str) -> bool:
-    """The class itself, none that inherits from it."""
+    """True for this very class, not for its subclasses."""
     kind = type(value)
     return kind.__name__ == name and kind.__module__.startswith(module)

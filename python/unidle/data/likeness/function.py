@@ -1,4 +1,4 @@
-"""The text of a function, as a tree."""
+"""A function's source as a syntax tree."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Dict, Optional, Tuple
 
 
 class Function:
-    """A function of two arguments, self and an index, whose text is known."""
+    """A function of two arguments, self and an index, whose source is available."""
 
     def __init__(self, function: types.FunctionType, tree: ast.FunctionDef) -> None:
         self.function, self.tree = function, tree
@@ -18,7 +18,7 @@ class Function:
         self.self_name, self.index = names[0], names[1]
         code = function.__code__
         self.where = (code.co_filename, code.co_firstlineno)
-        self.values: Dict[str, ast.expr] = {}  # names that are bound once, in order
+        self.values: Dict[str, ast.expr] = {}  # names assigned exactly once, in order
 
     @staticmethod
     def of(function: Any) -> Optional[Function]:
@@ -30,7 +30,7 @@ class Function:
         return Function(function, tree)
 
     def returned(self) -> Optional[ast.expr]:
-        """What it returns, where all it does before is to give values names."""
+        """Returns the returned expression if everything before it only assigns names."""
         body = list(self.tree.body)
         while body:
             step = body.pop(0)
@@ -66,7 +66,7 @@ class Function:
         return any(isinstance(one, ast.Name) and one.id == name for one in ast.walk(value))
 
     def _makes_list(self, step: ast.stmt) -> bool:
-        """`if torch.is_tensor(i): i = i.tolist()`, which many have copied; a loader gives whole numbers."""
+        """Recognises the common `if torch.is_tensor(i): i = i.tolist()`; a loader passes whole numbers."""
         return (
             isinstance(step, ast.If)
             and not step.orelse
@@ -76,7 +76,7 @@ class Function:
 
 
 def parsed(function: Any) -> Optional[ast.FunctionDef]:
-    """None where the text is not there, or is no function's."""
+    """Returns None when the source is unavailable or not a function."""
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError, ValueError):
@@ -86,6 +86,6 @@ def parsed(function: Any) -> Optional[ast.FunctionDef]:
 
 
 def line_of(function: Any, node: ast.AST) -> Tuple[str, int]:
-    """File and line of a node of parsed(function)."""
+    """Returns file and line of a node of parsed(function)."""
     code = function.__code__
     return code.co_filename, code.co_firstlineno + node.lineno - 1

@@ -1,4 +1,4 @@
-"""What a data set reads for each sample, by the calls in its text: enough to name a source only."""
+"""What a data set reads for each sample, from the calls in its source: only enough to name a source."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from .found import Found
 from .function import Function, line_of, parsed
 
 _PICTURES = {"Image.open", "imread", "read_image", "decode_image", "pil_loader", "default_loader"}
-_DEEPEST = 2  # functions of the program that __getitem__ calls, and those that they call
+_DEEPEST = 2  # depth of the program's functions called by __getitem__
 
 Place = Tuple[str, int]
 
 
 def of(dataset: Any, function: Function) -> Optional[Found]:
-    """Calls count that are given something that depends on the number of the sample."""
+    """Considers calls whose arguments depend on the sample's number."""
     seen: Dict[str, List[Place]] = {}
     for kind, place in _reads(function.function, {function.index}, dataset, _DEEPEST):
         seen.setdefault(kind, []).append(place)
@@ -63,7 +63,8 @@ def _picture(dataset: Any, place: Place) -> Found:
 
 
 def _of_frame(dataset: Any, function: Function) -> Optional[Place]:
-    """Rows of a table of pandas that it holds, one by one; where the file is read, if it does that."""
+    """Recognises rows of a pandas table, taken one by one; returns where its file is read, if the class
+    reads it."""
     text = ast.dump(function.tree)
     for name, value in vars(dataset).items():
         if (
@@ -76,7 +77,7 @@ def _of_frame(dataset: Any, function: Function) -> Optional[Place]:
 
 
 def readers(function: Any) -> Optional[Place]:
-    """Where a function calls pandas.read_csv."""
+    """Returns where a function calls pandas.read_csv."""
     tree = parsed(function) if isinstance(function, types.FunctionType) else None
     for node in ast.walk(tree) if tree is not None else ():
         if isinstance(node, ast.Call) and _name(node.func).split(".")[-1] == "read_csv":
@@ -110,7 +111,7 @@ def _reads(function: Any, given: Set[str], dataset: Any, deepest: int) -> Iterat
 def _within(
     function: Any, call: ast.Call, name: str, known: Set[str], dataset: Any, deepest: int
 ) -> Iterator[Tuple[str, Place]]:
-    """The same of a method of the data set, or a function beside it."""
+    """The same for a method of the data set, or a function in its module."""
     parts = name.split(".")
     inner: Any = None
     skip = 0
@@ -127,7 +128,7 @@ def _within(
 
 
 def _dependent(tree: ast.FunctionDef, given: Set[str]) -> Set[str]:
-    """Names whose values depend on those."""
+    """Returns the names whose values depend on the given ones."""
     known = set(given)
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign) and _mentions(node.value, known):
@@ -145,7 +146,7 @@ def _mentions(node: ast.AST, names: Set[str]) -> bool:
 
 
 def _name(node: ast.expr) -> str:
-    """ "Image.open"; empty for what is no name."""
+    """Returns for example "Image.open"; empty if the node is not a name."""
     if isinstance(node, ast.Attribute):
         inner = _name(node.value)
         return f"{inner}.{node.attr}" if inner else node.attr

@@ -1,4 +1,4 @@
-"""The lines of a program in which a DataLoader becomes a Loader of unidle.data, as a patch to review."""
+"""Creates a patch that replaces a DataLoader in a program by a Loader of unidle.data, for review."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POSITIONS = (
 
 
 class Live(NamedTuple):
-    """What the loader is in the running program."""
+    """State of the loader in the running program."""
 
     batch_size: int
     shuffle: bool
@@ -27,8 +27,8 @@ class Live(NamedTuple):
 
 
 def patch(text: str, name: str, line: int, live: Live) -> str:
-    """A unified diff of the file `name`, whose DataLoader on that line gets another form; empty where that
-    cannot be said for certain."""
+    """Returns a unified diff of the file `name` that replaces the DataLoader on that line; empty if that
+    is uncertain."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError):
@@ -71,7 +71,7 @@ def _call(call: ast.Call, text: str, live: Live) -> Optional[str]:
     for word in call.keywords:
         if word.arg is None:
             if unpacked is not None or not isinstance(word.value, (ast.Name, ast.Attribute)):
-                return None  # from which of them it comes cannot be seen
+                return None  # the source is ambiguous
             unpacked = ast.unparse(word.value)
         else:
             pairs.append((word.arg, word.value))
@@ -96,7 +96,7 @@ def _call(call: ast.Call, text: str, live: Live) -> Optional[str]:
 
 
 def _replaced(text: str, node: ast.Call, by: str) -> str:
-    """Places of the tree count bytes of UTF-8."""
+    """Positions in the tree count UTF-8 bytes."""
     lines = [line.encode() for line in text.splitlines(keepends=True)]
     before = sum(map(len, lines[: node.lineno - 1])) + node.col_offset
     behind = sum(map(len, lines[: (node.end_lineno or 0) - 1])) + (node.end_col_offset or 0)
@@ -105,7 +105,7 @@ def _replaced(text: str, node: ast.Call, by: str) -> str:
 
 
 def _import_at(tree: ast.Module) -> Optional[int]:
-    """The line, from 0, before which the import stands; -1 where it is there already."""
+    """Returns the line, from 0, before which to insert the import; -1 if it exists."""
     place = None
     for node in tree.body:
         if isinstance(node, ast.Import) and any(one.name == "unidle.data" for one in node.names):

@@ -1,4 +1,4 @@
-"""torchvision's data sets of pictures, with the transforms that unidle.data.images has."""
+"""torchvision's picture data sets, with the transforms that unidle.data.images supports."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .found import Found, is_of
 _MEAN, _STD = (
     (0.485, 0.456, 0.406),
     (0.229, 0.224, 0.225),
-)  # that unidle.data.images has unless told otherwise
+)  # the defaults of unidle.data.images
 _TRANSFORMS = "torchvision.transforms"
-_MOST_BYTES = 2**30  # of pictures that are all made at once
+_MOST_BYTES = 2**30  # limit for pictures that are all made at once
 
 
 def recognize(dataset: Any) -> Optional[Found]:
@@ -62,7 +62,7 @@ def _folder(dataset: Any) -> Found:
 
 
 def _listed(dataset: Any) -> list:
-    """What an ImageFolder finds in its folders now."""
+    """Returns what an ImageFolder finds in its folders now."""
     try:
         return dataset.make_dataset(dataset.root, dataset.class_to_idx, dataset.extensions)
     except FileNotFoundError:  # a class without pictures
@@ -70,18 +70,16 @@ def _listed(dataset: Any) -> list:
 
 
 def _was_changed(dataset: Any) -> bool:
-    """Whether `samples` are others than the ImageFolder found: it keeps two more lists of them."""
+    """True if `samples` differs from what the ImageFolder found: it keeps two more lists of them."""
     samples = dataset.samples
     return dataset.imgs is not samples or dataset.targets != [label for _, label in samples]
 
 
 def options_of(transform: Any) -> Tuple[dict, List[str]]:
-    """Options of unidle.data.images that do what the transform does, and what they do not."""
+    """Returns the options of unidle.data.images for a transform, and its unsupported parts."""
     steps = _steps(transform)
     options: dict = {}
-    is_tensor = bool(steps) and is_of(
-        steps[0], _TRANSFORMS, "ToImage"
-    )  # before the crop, as v2's guide has it
+    is_tensor = bool(steps) and is_of(steps[0], _TRANSFORMS, "ToImage")  # before the crop, as in v2's guide
     if is_tensor:
         steps.pop(0)
     if steps and is_of(steps[0], _TRANSFORMS, "RandomResizedCrop"):
@@ -113,7 +111,7 @@ def options_of(transform: Any) -> Tuple[dict, List[str]]:
 
 
 def _steps(transform: Any) -> list:
-    if is_of(transform, _TRANSFORMS, "ImageClassification"):  # what torchvision gives with its weights
+    if is_of(transform, _TRANSFORMS, "ImageClassification"):  # preset of pretrained weights
         return _of_preset(transform)
     if is_of(transform, _TRANSFORMS, "Compose"):
         return [step for one in transform.transforms for step in _steps(one)]
@@ -121,7 +119,7 @@ def _steps(transform: Any) -> list:
 
 
 def _of_preset(preset: Any) -> list:
-    """The steps that it takes, as transforms of their own."""
+    """Returns the preset's steps as separate transforms."""
     steps = sys.modules["torchvision.transforms"]
     how = preset.interpolation
     return [
@@ -170,7 +168,8 @@ def _of_centre(step: Any, options: dict) -> None:
 
 
 def _is_to_float(steps: list, is_tensor: bool = False) -> bool:
-    """Takes what makes tensors of 0 to 1 from the front. `is_tensor`: of a tensor, not of a picture."""
+    """Removes the leading steps that make tensors of 0 to 1. `is_tensor`: their input is a tensor, not a
+    picture."""
     if steps and not is_tensor and is_of(steps[0], _TRANSFORMS, "ToTensor"):
         steps.pop(0)
         return True
@@ -198,8 +197,8 @@ def _of_values(steps: list, options: dict) -> None:
 
 
 def _normalized(steps: list, channels: int) -> Optional[Tuple[tuple, tuple]]:
-    """Mean and deviation by channel, where the first step is a Normalize of so many. One value stands for
-    all channels."""
+    """Returns mean and deviation per channel if the first step is a Normalize of this many channels. One
+    value applies to all channels."""
     if not steps or not is_of(steps[0], _TRANSFORMS, "Normalize"):
         return None
     torch = sys.modules["torch"]
@@ -231,7 +230,7 @@ def _call(source: str, first: str, options: dict) -> str:
 
 
 def _digits(dataset: Any) -> Found:
-    """Pictures of one size in memory. They are made once, as float32, where there is room for that."""
+    """Recognises pictures of equal size in memory. They are made once, as float32, if memory allows."""
     steps = _steps(dataset.transform)
     left = []
     if not _is_to_float(steps):

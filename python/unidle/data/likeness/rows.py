@@ -1,4 +1,4 @@
-"""One tensor of a sample as a row or a window of an array: `self.x[i]`, `self.x[i : i + 30, 0]`."""
+"""One tensor of a sample as a row or window of an array: `self.x[i]`, `self.x[i : i + 30, 0]`."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any, List, Optional, Tuple
 
 from .function import Function
 
-_KEEP = ("from_numpy", "as_tensor", "tensor", "asarray")  # give the same values
+_KEEP = ("from_numpy", "as_tensor", "tensor", "asarray")  # preserve the values
 _CASTS = {"float": "float32", "long": "int64", "double": "float64", "int": "int32", "half": "float16"}
-_BUILT_IN = {"float": "float64", "int": "int64"}  # what torch makes of Python's numbers
+_BUILT_IN = {"float": "float64", "int": "int64"}  # torch's types of Python numbers
 
 
 class NotKnown(Exception):
-    """It does something else."""
+    """The expression is not a row or a window."""
 
 
 @dataclasses.dataclass
 class Row:
-    """Sample i is array[start + stride * i], or with a `length` as many rows from there on; `rest` is the
-    index within each. `dtypes` are taken on one after the other."""
+    """Sample i is array[start + stride * i], or with a `length` that many rows from there on; `rest` is
+    the index within each. `dtypes` are the conversions, in order."""
 
     name: str  # of the array in the program
     array: Any
@@ -37,12 +37,12 @@ class Row:
         return self.text
 
     def covers(self, samples: int) -> bool:
-        """Python's slices become shorter at the end; what they would be then is no batch."""
+        """False if the last windows would be shorter: Python truncates slices, which do not form a batch."""
         last = self.start + self.stride * (samples - 1) + max(1, self.length)
         return self.start >= 0 and last <= len(self.array)
 
     def of_all(self, samples: int) -> Any:
-        """All samples one below the other; windows are views."""
+        """Returns all samples stacked; windows are views."""
         array = self.array[(slice(None), *self.rest)] if self.rest else self.array
         for dtype in self.dtypes:
             array = _cast(array, dtype)
@@ -64,7 +64,7 @@ def _cast(array: Any, dtype: str) -> Any:
 
 
 def row_of(node: ast.expr, function: Function, dataset: Any) -> Row:
-    """Raises NotKnown for all else."""
+    """Raises NotKnown for anything else."""
     node, dtypes = _unwrapped(node, function)
     if not isinstance(node, ast.Subscript):
         raise NotKnown
@@ -83,7 +83,7 @@ def row_of(node: ast.expr, function: Function, dataset: Any) -> Row:
     else:
         start, stride = values.line(index[0])
     if stride < 1:
-        raise NotKnown  # not by the number of the sample, or backwards
+        raise NotKnown  # does not depend on the sample's number, or runs backwards
     rest = tuple(values.fixed(one) for one in index[1:])
     text = ast.unparse(node.value)
     if rest:
@@ -93,7 +93,7 @@ def row_of(node: ast.expr, function: Function, dataset: Any) -> Row:
 
 
 def _unwrapped(node: ast.expr, function: Function) -> Tuple[ast.expr, List[str]]:
-    """Without names and changes of type, and the types in the order that they are taken on."""
+    """Returns the expression without names and type conversions, and the types in order of conversion."""
     dtypes: List[str] = []
     while True:
         if isinstance(node, ast.Name) and node.id in function.values:
@@ -106,7 +106,7 @@ def _unwrapped(node: ast.expr, function: Function) -> Tuple[ast.expr, List[str]]
 
 
 def _argument(call: ast.Call, function: Function) -> Tuple[ast.expr, Optional[str]]:
-    """What a call that changes at most the type is given, and the type."""
+    """Returns the argument of a call that changes at most the type, and the type."""
     called = call.func
     if isinstance(called, ast.Name) and called.id in _BUILT_IN and len(call.args) == 1 and not call.keywords:
         if called.id in function.function.__globals__:
@@ -131,7 +131,7 @@ def _argument(call: ast.Call, function: Function) -> Tuple[ast.expr, Optional[st
 
 
 def _array(node: ast.expr, function: Function, dataset: Any) -> Tuple[str, Any]:
-    """An attribute of the data set that is an array, a tensor, or still None."""
+    """Returns an attribute of the data set that is an array, a tensor, or still None."""
     if not (
         isinstance(node, ast.Attribute)
         and isinstance(node.value, ast.Name)
@@ -151,13 +151,13 @@ def _array(node: ast.expr, function: Function, dataset: Any) -> Tuple[str, Any]:
 
 
 class _Values:
-    """Whole numbers of the program."""
+    """Evaluates whole numbers of the program."""
 
     def __init__(self, function: Function, dataset: Any) -> None:
         self._function, self._dataset = function, dataset
 
     def line(self, node: ast.expr) -> Tuple[int, int]:
-        """(a, b) of a + b * index."""
+        """Returns (a, b) of a + b * index."""
         if isinstance(node, ast.Name):
             if node.id == self._function.index:
                 return 0, 1
@@ -175,7 +175,7 @@ class _Values:
         return self._whole(node), 0
 
     def fixed(self, node: ast.expr) -> Any:
-        """An index that is the same for all samples."""
+        """Returns an index that is the same for all samples."""
         if isinstance(node, ast.Slice):
             ends = [None if one is None else self._steady(one) for one in (node.lower, node.upper, node.step)]
             return slice(*ends)

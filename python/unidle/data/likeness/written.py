@@ -1,4 +1,4 @@
-"""Data sets that a program has written itself: what their __getitem__ takes from what they hold."""
+"""The program's own data sets, recognised by what __getitem__ takes from their attributes."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _of_fields(count: int) -> List[str]:
 
 
 def _rows(dataset: Any, function: Function) -> Found:
-    """Of a __getitem__ that gives rows or windows of arrays, and nothing else."""
+    """Recognises a __getitem__ that returns only rows or windows of arrays."""
     rows = [row_of(element, function, dataset) for element in _returned(function)]
     length = _length(dataset)
     left = [one.lacks for one in rows if one.lacks] or _of_fields(len(rows))
@@ -86,8 +86,7 @@ def _length(dataset: Any) -> Optional[int]:
 
 
 def _code(rows: List[Row], function: Function) -> str:
-    """How the source of windows is called; the form of the target may be another, which like() takes care
-    of."""
+    """Returns the call that makes a source of windows; like() corrects the target's shape if it differs."""
     window = next(one for one in rows if one.length)
     behind = [one for one in rows if one is not window and one.start == window.start + window.length]
     horizon = next((one.length or 1 for one in behind), 1)
