@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""How much of the machine's arithmetic a training step of the engine reaches, workload by workload.
+"""How much of the machine's arithmetic throughput a training step of the engine reaches, per workload.
 
-The matrix products, convolutions and recurrent layers of one step are taken from the Python program of the
-workload, forward and backward, with the shapes, layouts and number formats they have there. Each is then
-run alone, again and again on the same warm operands: its best time, of all rounds, is what the machine can
-do. Their sum against the time of a whole step of the engine is the share of the achievable; everything else
-of a step (element-wise operations, normalisation, optimiser, data, the launching of operations) is what is
-missing to 100 %. A share above 100 % means that the engine does an operation faster than PyTorch alone.
+The matrix products, convolutions and recurrent layers of one step, forward and backward, are taken from
+the workload's Python program with their shapes, layouts and number formats. Each is then run alone,
+repeatedly on the same warm operands; its best time over all rounds is what the machine can do. The sum of
+these times relative to the time of a whole engine step is the achieved share; the rest of the step
+(element-wise operations, normalisation, optimiser, data, launches) is what is missing to 100 %. A share
+above 100 % means that the engine runs an operation faster than PyTorch alone.
 
     bench/achievable.py [WORKLOAD ...] [--rounds 3] [--samples N] [--json]
+
 """
 
 import importlib
@@ -33,7 +34,7 @@ from common.workload_runs import (
 from engine_parity import CASES, KEEP_MEMORY
 
 ARITHMETIC = ("convolution", "mm", "addmm", "bmm", "baddbmm", "mkldnn_rnn_layer", "flash_attention")
-# Number format and threads of tuned.yaml, or what engine_parity finds to be the faster.
+# Number format and threads of tuned.yaml, or what engine_parity finds to be faster.
 SETTINGS = {
     "superres": ("off", 0),
     "timeseries": ("off", 0),
@@ -41,7 +42,7 @@ SETTINGS = {
     "keypoint": ("bf16", 0),
     "protein": ("bf16", 0),
 }
-SECONDS_EACH = 0.05  # an operation is repeated this long, at least five times
+SECONDS_EACH = 0.05  # an operation is repeated for this long, at least five times
 
 
 def is_arithmetic(name):
@@ -50,7 +51,8 @@ def is_arithmetic(name):
 
 
 def first_step(workload, data, amp):
-    """The loss of the Python program's first batch, as a function without arguments; its samples."""
+    """Returns the loss of the Python program's first batch, as a function without arguments, and its
+    samples."""
     sys.path.insert(0, os.path.join(ROOT, "bench", "peers"))
     import torch
 
@@ -78,7 +80,7 @@ def first_step(workload, data, amp):
 
 
 def operations_of(loss):
-    """The arithmetic of one step: a list of (operation, its arguments, how often it occurs)."""
+    """Returns the arithmetic of one step: a list of (operation, its arguments, number of occurrences)."""
     import torch
     from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -96,7 +98,7 @@ def operations_of(loss):
                 entry[3] += 1
             return function(*args, **(kwargs or {}))
 
-    loss().backward()  # what is made once is not of a step
+    loss().backward()  # warm-up: excludes one-time work
     with Taking():
         loss().backward()
     return list(seen.values())
@@ -112,7 +114,7 @@ def best_time(function, args, kwargs):
 
 
 def alone(workload, data, amp, threads):
-    """Prints the seconds a sample that the arithmetic takes alone, and the kinds of its operations."""
+    """Prints the seconds per sample that the arithmetic alone takes, and its kinds of operations."""
     import torch
 
     if threads:
@@ -128,7 +130,7 @@ def alone(workload, data, amp, threads):
 
 
 def measured(side):
-    """Seconds a sample of one side: the engine's step, or the arithmetic alone."""
+    """Returns the seconds per sample of one side: the engine's step, or the arithmetic alone."""
     environment = os.environ | side.environment
     finished = subprocess.run(side.command, env=environment, capture_output=True, text=True)
     if finished.returncode != 0:
@@ -150,14 +152,14 @@ def compare(workload, args, folder):
     rounds = in_turns(
         args.rounds, [ours, SimpleNamespace(command=command, environment=KEEP_MEMORY)], measured
     )
-    best = min(arithmetic for _, arithmetic in rounds)  # what the machine can do does not get less
+    best = min(arithmetic for _, arithmetic in rounds)  # the best round is the machine's capability
     in_us = [(step * 1e6, best * 1e6) for step, _ in rounds]
     name = f"{workload}, {'fp32' if amp == 'off' else amp}"
     return row(name, "us a sample", in_us, "its arithmetic alone", lambda step, alone: alone / step)
 
 
 def main():
-    if sys.argv[1:2] == ["--alone"]:  # one side, in a process of its own
+    if sys.argv[1:2] == ["--alone"]:  # one side, in a separate process
         workload, data, amp, threads = sys.argv[2:]
         alone(workload, data, amp, int(threads))
         return

@@ -1,20 +1,22 @@
-"""Speed at the batch size that `unidle optimize` finds, against the sizes that other finders find for the
-same model and loader.
+"""Compares the speed at the batch size found by `unidle optimize` with the sizes found by other tools, for
+the same model and loader.
 
     bench/batch_search.py [--rounds 3] [--seconds 3] [--memory-mib 1536] [--json]
 
 The program decodes and crops small pictures in one loader process and trains a convolutional net on one
-thread. Each finder begins where it is best off and may try a dozen sizes, all under the same limit of memory
-(RLIMIT_DATA):
+thread. Each tool starts from its most favourable size and may try a dozen sizes, all under the same memory
+limit (RLIMIT_DATA):
 
   unidle                          `unidle optimize --allow semantic` from a batch of 4, which measures
-                                  samples/s with the loader in it
+                                  samples/s including the loader
   Lightning, power and binsearch  `Tuner.scale_batch_size` from 4: the largest size that fits, or the whole
                                   data set
   accelerate                      `find_executable_batch_size` from 512 downwards: the first size that fits
 
-Then the program runs with each size in turns, the loader in it, and the rates after the first quarter of the
-time are compared. Peers that cannot be imported (lightning, accelerate) are named as absent.
+The program then runs with each size in alternation, including the loader, and the rates after the first
+quarter of the time are compared. Peers that cannot be imported (lightning, accelerate) are reported as
+absent.
+
 """
 
 import argparse
@@ -33,7 +35,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(os.environ.get("UNIDLE_BIN", ROOT / "build" / "bin"))
 START, MOST, SAMPLES = 4, 512, 4096
-LONGEST_S = 40  # of another finder
+LONGEST_S = 40  # time limit of another tool
 
 TRAINING = """
 import io
@@ -159,7 +161,7 @@ print(find())
 
 
 class Limited:
-    """Commands in `folder` that get no more than so much memory each."""
+    """Runs commands in `folder`, each with a memory limit."""
 
     def __init__(self, folder, mebibytes):
         self.folder, self.bytes = folder, mebibytes << 20

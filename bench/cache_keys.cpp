@@ -1,11 +1,11 @@
-// The feature cache with very many keys: what it costs to open it, to find an entry or none, to count, to put, to
-// verify, and what a key takes in memory and on the disk.
+// The feature cache with very many keys: the cost of opening it, of finding an entry or a missing one, of counting,
+// putting and verifying, and the memory and disk space per key.
 //   cache_keys [--folder FOLDER] [--keys N] [--bytes N] [--index-only] [--rounds N]
-// A folder that is there goes on with what it holds, so that a larger number of keys costs only those that are new.
-// With --index-only all but 10,000 of the keys have rows in the index and no files, since ten million files take hours
-// to make; then nothing is verified. One line of JSON. "reading_s" is what it takes to read every file without looking
-// at it, in the same order and by as many threads as verify has; "cold": after the kernel was asked to forget their
-// content. Times of both are the best of the rounds, in turns.
+// An existing folder keeps its contents, so that a larger number of keys costs only the new ones. With --index-only all
+// but 10,000 keys have rows in the index but no files, since creating ten million files takes hours; verifying is then
+// skipped. Prints one line of JSON. "reading_s" is the time for reading every file without checking it, in the same
+// order and with as many threads as verify; "cold": after the kernel was asked to drop the files from its cache. Both
+// times are the best of the rounds, which alternate.
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -67,7 +67,7 @@ double seconds_of(const std::function<void()>& work) {
   return seconds(system_clock().now_ns() - start_ns);
 }
 
-/// As fast as many keys get in: without waiting for the disk.
+/// The fastest way to add many keys: without waiting for the disk.
 void fill(const fs::path& folder, std::uint64_t begin, std::uint64_t end, std::uint64_t bytes) {
   cache::Store store(options_of(folder, cache::Durability::kProcess, 0));
   const std::vector<std::byte> data(bytes, std::byte{7});
@@ -80,13 +80,13 @@ void fill(const fs::path& folder, std::uint64_t begin, std::uint64_t end, std::u
   }
 }
 
-/// Rows of entries that are not there.
+/// Adds index rows for entries that have no files.
 void fill_index(const fs::path& folder, std::uint64_t keys, std::uint64_t bytes) {
-  cache::Store(options_of(folder, cache::Durability::kProcess, 0)).statistics();  // makes the folders
+  cache::Store(options_of(folder, cache::Durability::kProcess, 0)).statistics();  // creates the folders
   cache::detail::Board board(folder / "v1/board");
   cache::detail::Index index(folder / "v1" / cache::detail::Index::file_name(), board);
   std::mt19937_64 random(7);
-  index.rebuild([&](const auto& add) {  // as of blobs that are there: folder by folder
+  index.rebuild([&](const auto& add) {  // in the order of existing blobs: folder by folder
     for (std::uint64_t part = 0; part < cache::Store::kParts; ++part) {
       std::vector<cache::Key> some((part + 1) * keys / cache::Store::kParts - part * keys / cache::Store::kParts);
       for (cache::Key& key : some) {
@@ -104,7 +104,7 @@ void fill_index(const fs::path& folder, std::uint64_t keys, std::uint64_t bytes)
   });
 }
 
-/// Calls work(fd) for every file of the cache, folder by folder, each in the order of the inodes.
+/// Calls work(fd) for every file of the cache, folder by folder, in the order of inodes within each.
 void each_file(const fs::path& blobs, const std::function<void(int fd)>& work) {
   std::atomic<unsigned> next{0};
   const auto some = [&] {
@@ -132,7 +132,7 @@ void each_file(const fs::path& blobs, const std::function<void(int fd)>& work) {
   }
 }
 
-/// How many files were read and forgotten.
+/// Reads all files and drops them from the page cache; returns their number.
 std::uint64_t read_files(const fs::path& blobs) {
   std::atomic<std::uint64_t> files{0};
   each_file(blobs, [&](int fd) {
@@ -144,11 +144,11 @@ std::uint64_t read_files(const fs::path& blobs) {
   return files;
 }
 
-/// Verifying against reading, in turns. False when they did not see all keys.
+/// Measures verifying and reading alternately. Returns false when they did not see all keys.
 bool measure_verify(cache::Store& store, const fs::path& blobs, std::uint64_t keys, int rounds,
                     nlohmann::json& result) {
   bool right = true;
-  ::sync();  // what is not on the disk yet cannot be forgotten
+  ::sync();  // pages not yet written cannot be dropped
   for (const bool cold : {false, true}) {
     double verify_s = std::numeric_limits<double>::infinity();
     double reading_s = verify_s;
@@ -176,7 +176,7 @@ struct Arguments {
   std::uint64_t bytes = 1000;
   int rounds = 3;
   bool index_only = false;
-  /// How many keys have files.
+  /// The number of keys that have files.
   std::uint64_t files() const { return index_only ? std::min(keys, kSamples) : keys; }
 };
 
@@ -223,7 +223,7 @@ nlohmann::json measure(const Arguments& arguments) {
   const std::vector<cache::Tensor> values = {
       {"values", cache::DType::kU8, {arguments.bytes}, std::vector<std::byte>(arguments.bytes)}};
   constexpr std::uint64_t kPuts = 1000;
-  for (const bool there : {false, true}) {  // and as good as new afterwards
+  for (const bool there : {false, true}) {  // the second pass removes the entries again
     const double all_s = seconds_of([&] {
       for (std::uint64_t i = 0; i < kPuts; ++i) {
         const cache::Key key = key_of_number((std::uint64_t{1} << 41) + i);
@@ -260,7 +260,7 @@ int main(int argc, char** argv) {
     there = cache::Store(options_of(arguments.folder, cache::Durability::kProcess, 0)).statistics().entries;
   }
   const double fill_s = seconds_of([&] {
-    if (const pid_t child = ::fork(); child == 0) {  // so that what is measured has the memory of a reader
+    if (const pid_t child = ::fork(); child == 0) {  // so that memory is measured in a process that only reads
       if (arguments.index_only && there < arguments.keys) {
         fill_index(arguments.folder, arguments.keys - arguments.files(), arguments.bytes);
         there = 0;

@@ -1,14 +1,16 @@
-"""The feature cache against what people use today: LMDB, diskcache, joblib.Memory, shelve and plain SQLite.
+"""The feature cache compared with common alternatives: LMDB, diskcache, joblib.Memory, shelve and SQLite.
 
-Entries of 10 KB, at the best settings of each, interleaved: in each round every store does the same work in a
-fresh process, and medians over the rounds are compared. The peers are handed bytes, which they give back
-fastest (joblib and diskcache would pickle arrays). Values of LMDB are checked by CRC-32 each time; ours are
-checked when a process opens them. "Synced": a put is on the disk when it returns (joblib.Memory and shelve
-cannot do that, and are left out): SQLite, also under diskcache, with synchronous=FULL, which waits for its
-log at each commit (at its default, NORMAL, a put is lost with the power), LMDB with sync and metasync. "Many
-at once": one transaction of those that have such. Ours is measured
-in C++ (build/bench/cache_store), and as `unidle_python` through its package, as the peers are: some
-microseconds of those are Python's. They need a Python that has them: --python. With --json one object a line.
+Entries of 10 KB, each store at its best settings, interleaved: in each round every store does the same
+work in a fresh process; medians over the rounds are compared. The peers get bytes, which they return
+fastest (joblib and diskcache would pickle arrays). Values of LMDB are checked by CRC-32 on every read;
+ours are checked when a process first opens them. "Synced": a put is on disk when it returns; joblib.Memory
+and shelve do not support this and are left out. SQLite, also under diskcache, then uses synchronous=FULL,
+which waits for its log at each commit (with its default, NORMAL, a power failure loses puts), LMDB sync
+and metasync. "Many at once": one transaction, for stores that have them. Ours is measured in C++
+(build/bench/cache_store) and, as `unidle_python`, through its Python package like the peers, which adds
+some microseconds of Python. --python names a Python with the peers installed. With --json prints one
+object per line.
+
 """
 
 import argparse
@@ -25,7 +27,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BUILD = Path(os.environ.get("UNIDLE_BENCH", ROOT / "build" / "bench"))
 OURS = BUILD / "cache_store"
-# With our package, which is measured as one more peer.
+# Includes our package, which is measured as another peer.
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(BUILD.parent / "share" / "unidle" / "python")}
 
 PEER = r"""
@@ -122,7 +124,7 @@ PEERS = ["unidle_python", "lmdb", "diskcache", "sqlite", "shelve", "joblib"]
 
 
 def there(python, name):
-    """A peer that is not installed is left out, and named."""
+    """Returns whether a peer is installed; reports it when it is not."""
     module = {"sqlite": "sqlite3", "unidle_python": "unidle, numpy"}.get(name, name)
     found = (
         subprocess.run([python, "-c", f"import {module}"], capture_output=True, env=ENVIRONMENT).returncode
@@ -159,7 +161,7 @@ class Contest:
         return run(self.command(name, work, operations, first, sync))
 
     def several(self, name, work, operations, first, sync):
-        """Microseconds of an operation, of all processes together; of puts, each has keys of its own."""
+        """Returns microseconds per operation over all processes; for puts, each process has its own keys."""
         processes = self.arguments.processes
         own = operations if work == "put" else 0
         commands = [
@@ -230,7 +232,9 @@ def report(arguments, contest):
 
 
 def count_of(name, work, operations):
-    return 1000 if name == "joblib" and work == "hot" else operations  # half a millisecond each
+    return (
+        1000 if name == "joblib" and work == "hot" else operations
+    )  # joblib takes half a millisecond per operation
 
 
 def tell(arguments, title, times):

@@ -1,9 +1,9 @@
-// The feature cache by itself: what a get and a put of an entry cost. Without WORK all of them, in a folder of its own.
+// The feature cache alone: the cost of getting and putting an entry. Without WORK runs all of them, in a temporary
+// folder.
 //   cache_store [WORK FOLDER] [--entries N] [--bytes N] [--operations N] [--sync] [--first N]
-// WORK: put (new entries), many (new entries, all at once), hot (the same few entries again and again), cold (each
-// entry once, opened and checked anew), get (any entry, those of this process kept mapped), hits (the share of a trace
-// that finds its entry). One line of JSON: {"work", "operations", "seconds", ...}. bench/cache_peers.py runs it against
-// others.
+// WORK: put (new entries), many (new entries, all at once), hot (the same few entries repeatedly), cold (each entry
+// once, opened and checked each time), get (any entry, those of this process stay mapped), hits (hit rate on a trace).
+// Prints one line of JSON: {"work", "operations", "seconds", ...}. bench/cache_peers.py compares it with peers.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -40,7 +40,7 @@ std::vector<cache::Tensor> bench_tensors(std::uint64_t number, std::uint64_t byt
   return {{"values", DType::kU8, {bytes}, std::move(data)}};
 }
 
-/// Reads a byte of each page, as whoever uses the entry does.
+/// Reads a byte of each page, as a user of the entry does.
 std::uint64_t touch(const cache::Entry& entry) {
   std::uint64_t sum = 0;
   for (const cache::TensorView& tensor : entry.tensors()) {
@@ -99,7 +99,7 @@ nlohmann::json measure(const Arguments& arguments) {
           {"sum", sum}};
 }
 
-/// Zipf-like popularity with scans in between: a third of all reads goes over data that is read once.
+/// Zipf-like popularity with scans in between: a third of all reads is of data that is read only once.
 nlohmann::json measure_hits(const Arguments& arguments) {
   cache::Options options;
   options.path = arguments.folder;
@@ -114,7 +114,7 @@ nlohmann::json measure_hits(const Arguments& arguments) {
   std::uint64_t hits = 0;
   std::uint64_t reused = 0;
   std::uint64_t scanned = 1'000'000'000;
-  // The same trace for the policies that it is compared with: least recently used, and first in first out.
+  // The same trace for the policies to compare with: least recently used, and first in first out.
   struct Queue {
     std::list<std::uint64_t> order;
     std::unordered_map<std::uint64_t, std::list<std::uint64_t>::iterator> places;
@@ -168,7 +168,7 @@ nlohmann::json measure_any(const Arguments& arguments) {
   return arguments.work == "hits" ? measure_hits(arguments) : measure(arguments);
 }
 
-/// Each with as many operations as it takes to see what it costs.
+/// Runs each with enough operations for a stable figure.
 int measure_all(Arguments arguments) {
   const TemporaryFolder folder("unidle-bench-cache");
   bool good = true;

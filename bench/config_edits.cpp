@@ -1,6 +1,6 @@
-// What a setting of a configuration costs when the file has many: reading it, recognising what is a knob, and changing
-// one knob wherever it is set. Processor time of files of 1,000, 4,000 and 16,000 settings in each format; the ratio of
-// the last two is 4 where every setting costs the same. With --json one object a line.
+// The cost per setting in large configurations: reading, recognising knobs, and changing one knob wherever it is set.
+// Processor time for files of 1,000, 4,000 and 16,000 settings in each format; the ratio of the last two is 4 when the
+// cost per setting is constant. With --json prints one object per line.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 using unidle::knobs::ConfigFile;
 
 struct Form {
-  const char* name;  // of a file
+  const char* name;  // of the file
   std::string (*setting)(int);
   const char* begin = "";
   const char* end = "";

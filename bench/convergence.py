@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Whether tuned.yaml learns what naive.yaml learns: the metrics of both after the same samples, for several
-seeds. Prints the mean difference of the pairs and its 95 % interval (Student's t); zero lies within it where
-no difference is shown.
+"""Whether tuned.yaml learns as well as naive.yaml: the metrics of both after the same samples, for several
+seeds. Prints the mean difference of the pairs and its 95 % interval (Student's t); an interval that
+contains zero shows no difference.
 
     bench/convergence.py [WORKLOAD ...] [--seeds 5] [--samples N] [--json]
+
 """
 
 import json
@@ -27,7 +28,7 @@ def metrics(config, seed, samples):
 
 
 def interval(differences):
-    """Mean, and the half of its 95 % interval."""
+    """Returns the mean and the half-width of its 95 % interval."""
     half = T[len(differences) - 2] * statistics.stdev(differences) / math.sqrt(len(differences))
     return statistics.mean(differences), half
 

@@ -1,4 +1,4 @@
-// How long a diagnosis of one hour of training takes: 100 steps a second, eight workers, ten series at 10 Hz.
+// How long diagnosing one hour of training takes: 100 steps per second, eight workers, ten series at 10 Hz.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -94,7 +94,7 @@ int main() {
     }
   }
   const double ours = unidle::median(diagnose_s);
-  const double reading = unidle::median(read_s);  // steps and sample work alone, as a scale
+  const double reading = unidle::median(read_s);  // only steps and sample work, for comparison
   const nlohmann::json document = {{"name", "diagnose_hour"},
                                    {"unit", "s for a record of one hour"},
                                    {"ours", ours},

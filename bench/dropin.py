@@ -1,19 +1,20 @@
 #!/usr/bin/env python3
-"""Whole training scripts, with torch's DataLoader and with unidle.data.Loader in its place: samples a second.
+"""Whole training scripts with torch's DataLoader and with unidle.data.Loader instead: samples per second.
 
-Pictures: ResNet-18 (the standard one, written below) with crops of 224, where the processor's arithmetic is
-the limit, and with crops of 64; and a residual network of 3 blocks and 16 channels with crops of 64, where
-the loader is. The script decodes with Pillow, as in loader_photographs.py. Tables: a perceptron of 157
-features out of CSV parts, small and large; the script holds them as pandas reads them, once as a
-TensorDataset and once as a Dataset class that takes one row.
+Pictures: ResNet-18 (the standard one, defined below) with crops of 224, limited by arithmetic, and with
+crops of 64; and a residual network of 3 blocks and 16 channels with crops of 64, limited by the loader.
+The script decodes with Pillow, as in loader_photographs.py. Tables: a perceptron on 157 features from CSV
+parts, small and large; the script reads them with pandas, once as a TensorDataset and once as a Dataset
+that returns one row.
 
-Each script is measured at each number of workers, and with Loader at its defaults, in turns; the ratio of a
-round is Loader's rate to the best of the script's. Nothing but the loader differs: model, optimiser, batch
-size and threads of torch are the same. Samples for each second of a processor, workers included, are told
-too: other programs on the machine disturb them less, and where all processors are busy the gain tends to
-their ratio.
+Each script is measured at each number of workers, and with Loader at its defaults, alternately; the ratio
+of a round is Loader's rate relative to the script's best. Only the loader differs: model, optimiser, batch
+size and torch threads are the same. Samples per processor second, including workers, are printed as well:
+load from other programs affects them less, and when all processors are busy the gain approaches their
+ratio.
 
     bench/dropin.py [--seconds 8] [--rounds 3] [--count 600] [--only NAME]
+
 """
 
 import argparse
@@ -61,7 +62,7 @@ class Block(nn.Module):
 
 
 def residual_network(width=64, blocks=(2, 2, 2, 2), classes=10):
-    """He and others 2016; with its defaults ResNet-18."""
+    """A residual network (He et al. 2016); with its defaults ResNet-18."""
     layers = [
         nn.Conv2d(3, width, 7, 2, 3, bias=False),
         nn.BatchNorm2d(width),
@@ -97,7 +98,7 @@ def write_parts(folder, rows, parts=4):
 
 
 class Rows(Dataset):
-    """What the guides found: a row at a time."""
+    """The Dataset of the guides: returns one row at a time."""
 
     def __init__(self, features, labels):
         self.features, self.labels = features, labels
@@ -122,7 +123,7 @@ def data_loader(data, batch, workers, **options):
 
 
 def processor_seconds():
-    """Of this process and of the workers that live."""
+    """Returns the ticks of this process and its live workers."""
     ticks = 0
     for pid in [os.getpid(), *(child.pid for child in multiprocessing.active_children())]:
         fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
@@ -131,7 +132,7 @@ def processor_seconds():
 
 
 def train(model, batches, seconds, warm):
-    """Samples of a plain training loop, a second and for each second of a processor."""
+    """Returns the samples of a plain training loop per second and per processor second."""
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
 
     def step():

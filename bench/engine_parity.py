@@ -1,22 +1,22 @@
 #!/usr/bin/env python3
-"""The C++ engine against Python PyTorch on the workloads: the training loop alone, and end to end.
+"""The C++ engine compared with Python PyTorch on the workloads: the training loop alone, and end to end.
 
 Both sides train the same model on the same data with their best settings. Rounds are interleaved and their
-order alternates, so that what else runs on the machine hits both; the ratio is the median of the rounds'
-ratios. The rate of the loop is the engine's and the peer's own: waiting for data is in it, start-up, warm-up
-and validation are not. The settings are chosen first: each of a side's runs once, the fastest is measured.
-With --naive the program as its guide found it runs in each round too; with --cold the system is told to
-forget the data before each run that counts. The second line is an epoch of recsys over 2.1 million rows, the
-third one keypoint out of 64 shards that come from the disk.
+order alternates, so that load from other programs affects both; the ratio is the median of the rounds'
+ratios. Each side reports the rate of its own loop: waiting for data is included, start-up, warm-up and
+validation are not. Settings are chosen first: each candidate runs once, and the fastest of a side is
+measured. With --naive the guide's original program runs in each round too; with --cold the data is dropped
+from the page cache before each measured run. The second command below is an epoch of recsys over 2.1
+million rows, the third keypoint from 64 shards on disk.
 
-With --device cuda the sizes are those that a GPU notices, each way of either side is measured for --seconds,
-and the best of the one stands against the best of the other; each figure is printed as soon as it is there
-(common/gpu_parity.py).
+With --device cuda the sizes load a GPU, each way of either side is measured for --seconds, and the best of
+both sides are compared; each figure is printed at once (common/gpu_parity.py).
 
     bench/engine_parity.py [WORKLOAD ...] [--rounds 5] [--samples N] [--quick] [--naive] [--json]
     bench/engine_parity.py recsys --prepared 2100000 --samples 2100000 --batch 1024
     bench/engine_parity.py keypoint --cold --prepared 4096 --samples 128
     bench/engine_parity.py [WORKLOAD ...] --device cuda [--seconds 1.5] [--precisions 2] [--naive] [--json]
+
 """
 
 import json
@@ -40,7 +40,7 @@ from common.workload_runs import (
     training,
 )
 
-# malloc that keeps what it has: eager PyTorch otherwise spends much of a CPU step on page faults.
+# Keeps freed memory in malloc: eager PyTorch otherwise spends much of a CPU step on page faults.
 KEEP_MEMORY = {
     "GLIBC_TUNABLES": "glibc.malloc.mmap_threshold=1073741824:glibc.malloc.trim_threshold=4294967296"
 }
@@ -56,12 +56,12 @@ WAYS = [  # name, options, environment
     ("compiled", ["--compile"], {}),
     ("compiled, memory kept", ["--compile"], KEEP_MEMORY),
 ]
-QUICK_WAYS = 2  # of them, with --quick
-NAIVE_OPTIONS = {"keypoint": ["--workers", "28"]}  # as its guide had them
+QUICK_WAYS = 2  # number of ways with --quick
+NAIVE_OPTIONS = {"keypoint": ["--workers", "28"]}  # as in its guide
 
 
 def bf16_where_it_pays():
-    """A CPU without units for bf16 is slower in it, and torch's LSTM refuses it there."""
+    """Returns whether the CPU has bf16 units: without, bf16 is slower, and torch's LSTM rejects it."""
     with open("/proc/cpuinfo") as info:
         flags = info.read()
     there = "avx512_bf16" in flags or "amx_bf16" in flags
@@ -73,11 +73,11 @@ BF16 = bf16_where_it_pays()
 
 @dataclass
 class Case:
-    """How a workload is compared."""
+    """The parameters of a workload's comparison."""
 
-    samples: int  # of a run
-    loader: bool = False  # the tuned peer has a DataLoader, for which processes may pay
-    # Settings that either side may like: name, of the engine, of the peer.
+    samples: int  # per run
+    loader: bool = False  # the tuned peer has a DataLoader, for which worker processes may help
+    # Settings that may help either side: name, those of the engine, those of the peer.
     variants: list = field(default_factory=lambda: [("fp32", ["precision.amp=off"], [])])
 
 
@@ -104,7 +104,7 @@ class Side:
 
 
 def run(side):
-    """Summary of a training program, and the CPU seconds it used."""
+    """Returns the summary of a training program, and the CPU seconds it used."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     finished = subprocess.run(side.command, env=os.environ | side.environment, capture_output=True, text=True)
     if finished.returncode != 0:
@@ -115,7 +115,7 @@ def run(side):
 
 
 def fastest(sides):
-    """The side with the highest rate; the first run of each workload also warms the machine's file cache."""
+    """Returns the fastest side; the first run of each workload also warms the page cache."""
     if len(sides) == 1:
         return sides[0]
     rated = []
@@ -139,7 +139,7 @@ def peer_command(workload, mode, data, samples):
 
 def peer_sides(workload, case, data, samples, batch, ways):
     command = peer_command(workload, "tuned", data, samples)
-    if workload == "protein":  # as tuned.yaml has it: the same effective batch
+    if workload == "protein":  # as in tuned.yaml: the same effective batch
         command += ["--batch", "16", "--accumulation", "1"]
     if batch:
         command += ["--batch", str(batch)]
@@ -153,7 +153,7 @@ def peer_sides(workload, case, data, samples, batch, ways):
 
 
 def compare(workload, args, folder):
-    """The rows of one workload."""
+    """Returns the rows of one workload."""
     case = CASES[workload]
     samples = args.samples or case.samples
     data = args.data or os.path.join(folder, workload)
@@ -197,7 +197,7 @@ def compare(workload, args, folder):
 
 
 def told(row, as_json):
-    """A figure of a GPU, at once."""
+    """Prints a figure of a GPU at once."""
     if as_json:
         print(json.dumps(row), flush=True)
         return
@@ -231,7 +231,7 @@ def compare_on_gpu(args, folder):
             sys.stdin.readline()
         for workload in comparison.workloads:
             comparison.measure(workload)
-        # Naive features of protein take longest.
+        # protein last: its naive features take longest.
         for workload in sorted(comparison.workloads, key="protein".__eq__) if args.naive else ():
             comparison.naive(workload)
         if args.pause:

@@ -1,6 +1,6 @@
-// What the engine adds to a step: a model of one parameter, trained by the engine and by a bare loop that calls the
-// same operations of torch. Counts time and allocations of both, and what a checkpoint costs the loop. Prints one JSON
-// document a line.
+// The engine's overhead per step: a model of one parameter, trained by the engine and by a bare loop that calls the
+// same torch operations. Measures time and allocations of both, and how long a checkpoint stalls the loop. Prints one
+// JSON document per line.
 #include <ATen/Parallel.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <fmt/format.h>
@@ -33,7 +33,7 @@ void* counted(std::size_t bytes) {
 
 }  // namespace
 
-// Torch's own allocations come here, too: the bare loop's are taken off.
+// Torch's own allocations are counted here too: those of the bare loop are subtracted.
 void* operator new(std::size_t bytes) { return counted(bytes); }
 void* operator new[](std::size_t bytes) { return counted(bytes); }
 void operator delete(void* memory) noexcept { std::free(memory); }
@@ -122,7 +122,7 @@ Cost bare_step() {
   });
 }
 
-/// How long save() keeps the loop waiting, with a state of 100 MB; `megabytes` is the size of the file.
+/// How long save() stalls the loop, with a state of 100 MB; `megabytes` is set to the size of the file.
 double checkpoint_ms(double& megabytes) {
   constexpr std::int64_t kParameters = 100'000'000 / 12;  // weights and two moments, fp32
   const TemporaryFolder folder;
@@ -143,10 +143,10 @@ double checkpoint_ms(double& megabytes) {
     const std::int64_t start = system_clock().now_ns();
     checkpoints.save(state, {round, round});
     waits.push_back(static_cast<double>(system_clock().now_ns() - start) / 1e6);
-    checkpoints.finish();  // as when steps go on for longer than the write takes
+    checkpoints.finish();  // as when the steps in between take longer than the write
   }
   megabytes = static_cast<double>(std::filesystem::file_size(train::checkpoints_in(folder.path())[0])) / 1e6;
-  return median({waits.begin() + 1, waits.end()});  // the first one makes the memory of the copy
+  return median({waits.begin() + 1, waits.end()});  // the first one allocates the copy's memory
 }
 
 void print_row(const char* name, const char* unit, double ours, double theirs, std::vector<double> ratios) {

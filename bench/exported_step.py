@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""A training step of `superres` exported once and compiled by AOTInductor, against the other ways to do it.
+"""A training step of `superres` exported once and compiled by AOTInductor, compared with other ways.
 
-The exported step is the whole forward and backward pass, as one package that a C++ program can run
-(torch::inductor::AOTIModelPackageLoader); the update follows with torch's fused AdamW, as everywhere here.
-Each way does some steps in turn, in one process, on the same batches; the engine runs as a program of its
-own in between. All but the engine find their batch in memory.
+The exported step is the whole forward and backward pass as one package that a C++ program can run
+(torch::inductor::AOTIModelPackageLoader); torch's fused AdamW does the update, as in all ways. The ways
+run some steps alternately in one process on the same batches; the engine runs in between as a program of
+its own. All except the engine have their batch in memory.
 
     bench/exported_step.py [--rounds 7] [--steps 20] [--threads 2] [--json]
+
 """
 
 import argparse
@@ -35,7 +36,7 @@ def batch_of_noise():
 
 
 class Way:
-    """A model of its own, with its update."""
+    """A separate model with its optimiser."""
 
     def __init__(self):
         torch.manual_seed(1)
@@ -60,7 +61,7 @@ class Eager(Way):
 
 
 class Exported(Way):
-    """Forward and backward as one graph of ATen operations: parameters in, loss and gradients out."""
+    """Forward and backward as one graph of ATen operations: takes parameters, returns loss and gradients."""
 
     def __init__(self, folder):
         super().__init__()
@@ -94,7 +95,7 @@ class Exported(Way):
 
 
 def engine_rate(trainer, folder, steps, threads):
-    """Steps in a second of the engine's own loop."""
+    """Returns the steps per second of the engine's own loop."""
     config = config_of("superres")
     settings = [f"data.folder={folder}/superres", "device=cpu", f"cpu.threads={threads}"]
     if not os.path.isdir(os.path.join(folder, "superres")):

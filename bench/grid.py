@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""A grid of settings as one command against the same candidates trained one by one.
+"""A grid of settings as one command, compared with training the same candidates one by one.
 
-`unidle-train --grid` starts once and keeps what the candidates share. Rounds are interleaved; a figure is the
-wall time of all candidates, start-up, validation and all.
+`unidle-train --grid` starts once and shares data between candidates. Rounds are interleaved; a figure is
+the wall time of all candidates, including start-up and validation.
 
     bench/grid.py [WORKLOAD ...] [--rounds 5] [--json]      # timeseries when none is named
+
 """
 
 import itertools
@@ -15,7 +16,10 @@ import time
 
 from common.workload_runs import TRAINER, arguments, config_of, in_turns, own_home, prepare, row
 
-AXES = {"model.width": ["32", "64", "128"], "input.size": ["30", "60"]}  # hidden size and days, as the guide
+AXES = {
+    "model.width": ["32", "64", "128"],
+    "input.size": ["30", "60"],
+}  # hidden size and days, as in the guide
 SAMPLES = 2560
 
 

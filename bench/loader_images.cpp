@@ -1,5 +1,5 @@
 // Pairs of pictures decoded, cropped and batched per second: unidle's loader, the machine's ceiling, and torch's
-// DataLoader with Pillow. The three are measured in turn, several times; medians and quartiles are told.
+// DataLoader with Pillow. The three are measured alternately, several times; prints medians and quartiles.
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -29,7 +29,7 @@ using namespace unidle;
 namespace {
 
 constexpr int kScale = 4;
-constexpr int kSide = 512;  // of the high pictures made here
+constexpr int kSide = 512;  // of the high-resolution pictures created here
 
 struct Options {
   std::string folder;
@@ -49,7 +49,7 @@ using Rates = std::vector<double>;
 
 // --- the data set ---------------------------------------------------------------------------------------------------
 
-/// A 512 x 512 tile; beyond the edges the photograph is mirrored, so that nothing is resampled.
+/// A 512 x 512 tile; the photograph is mirrored beyond its edges, so that nothing is resampled.
 data::Picture tile_of(const data::Picture& photo, int left, int top) {
   const auto mirrored = [](int at, int size) { return at < size ? at : 2 * size - 1 - at; };
   data::Picture tile{kSide, kSide, {}};
@@ -110,7 +110,7 @@ int usable_cpus() {
   return sched_getaffinity(0, sizeof set, &set) == 0 ? std::max(1, CPU_COUNT(&set)) : 1;
 }
 
-/// Calls per second, for about so long.
+/// Calls per second, measured for about `length_s` seconds.
 template <typename Function>
 double rate_of(double length_s, const Function& call) {
   const std::int64_t start = system_clock().now_ns();
@@ -125,7 +125,7 @@ double rate_of(double length_s, const Function& call) {
   return calls / (static_cast<double>(now - start) * 1e-9);
 }
 
-/// Processor seconds that this process has used.
+/// Processor seconds used by this process.
 double cpu_seconds() {
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
@@ -135,7 +135,7 @@ double cpu_seconds() {
   return in_seconds(usage.ru_utime) + in_seconds(usage.ru_stime);
 }
 
-/// Work per wall second, and per second of processor time: the second holds on a machine that others use too.
+/// Work per wall second and per processor second; the latter is robust on a shared machine.
 struct Speed {
   double wall = 0;
   double cpu = 0;
@@ -146,7 +146,7 @@ Speed loader_rate(const data::Source& source, const Options& options, int worker
   for (int i = 0; i < 2 * std::max(1, workers); ++i) {
     loader.next();
   }
-  // The slots are full before and after, so that as many pairs are made as are taken.
+  // The slots are full before and after, so that the loader makes as many pairs as are taken.
   const double cpu_before = cpu_seconds();
   const std::int64_t start = system_clock().now_ns();
   const double wall = rate_of(options.seconds, [&] { loader.next(); }) * options.batch;
@@ -154,7 +154,7 @@ Speed loader_rate(const data::Source& source, const Options& options, int worker
   return {wall, taken / (cpu_seconds() - cpu_before)};
 }
 
-/// Pairs per second of `threads` threads that call the source and nothing else.
+/// Pairs per second of `threads` threads that only call the source.
 Speed bare_rate(const data::Source& source, double length_s, int threads, std::uint64_t seed) {
   std::vector<double> rates(static_cast<std::size_t>(threads));
   const double cpu_before = cpu_seconds();
@@ -217,11 +217,11 @@ std::map<std::string, Rates> peer_rates(const Options& options, const std::strin
   return rates;
 }
 
-/// Whole high pictures, decoded by one thread from memory.
+/// Whole high-resolution pictures, decoded by one thread from memory.
 struct DecodeRates {
   Rates pictures_per_s;
   Rates reference_per_s;  // through libspng
-  double file_mb = 0;     // mean, a picture
+  double file_mb = 0;     // mean per picture
   double pixel_mb = 0;
 };
 
@@ -276,8 +276,8 @@ struct Result {
   std::map<std::string, Rates> peers;
   Rates one_thread;
   Rates all_threads;
-  Rates share_of_ceiling;  // of each repetition, of its best worker count
-  Rates share_of_cpu;      // the same, per processor second: what the loader itself costs
+  Rates share_of_ceiling;  // of each repetition, at its best worker count
+  Rates share_of_cpu;      // the same per processor second: the loader's own overhead
   DecodeRates decode;
   std::string versions;
 };
@@ -358,7 +358,7 @@ Result measure(const std::string& folder, const Options& options) {
       result.ours[std::to_string(workers)].push_back(speed.wall);
     }
     result.all_threads.push_back(bare_rate(source, options.seconds, cpus, seed).wall);
-    // The machine may be slower for others a while: the ceiling is taken before and after.
+    // Other programs may slow the machine down for a while: measure the ceiling before and after.
     const Speed after = bare_rate(source, options.seconds, 1, seed);
     result.one_thread.push_back((before.wall + after.wall) / 2);
     result.share_of_ceiling.push_back(best.wall / (cpus * result.one_thread.back()));

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Memory of programs that take photographs from a loader: whether it grows over many epochs, and its peak
-against torch's DataLoader with workers.
+"""Memory of programs that read photographs from a loader: whether it grows over many epochs, and its peak
+compared with torch's DataLoader with workers.
 
-Each loader has a program of its own, which decodes the same photographs to crops of 224. What is told is the
-proportional set size (PSS) of the program and its workers: pages that several of them share count once. It is
-read every 50 ms, and at the end of each epoch; what importing torch takes is in all of them, and told apart.
+Each loader runs in a separate program, which decodes the same photographs to crops of 224. The figure is
+the proportional set size (PSS) of the program and its workers: pages shared by several of them count once.
+It is read every 50 ms and at the end of each epoch; all figures include the memory of importing torch,
+which is also printed separately.
+
 """
 
 import argparse
@@ -23,7 +25,7 @@ from loader_photographs import Photographs, collate, make_photographs
 
 
 def family(pid):
-    """A process and all that it started."""
+    """Returns a process and all its descendants."""
     found = [pid]
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in task.read_text().split():
@@ -32,7 +34,7 @@ def family(pid):
 
 
 def pss_mb(pid):
-    """Of a process and those that it started; what ends meanwhile counts no more."""
+    """Returns the PSS of a process and its descendants; those that end meanwhile do not count."""
     kib = 0
     try:
         for one in family(pid):
@@ -44,7 +46,7 @@ def pss_mb(pid):
 
 
 def take(way, folder, epochs, batch):
-    """Prints the memory before the loader is there, and after each epoch."""
+    """Prints the memory before the loader is created, and after each epoch."""
     import torch
     from torch.utils.data import DataLoader
 
@@ -83,7 +85,7 @@ def measure(way, folder, epochs, batch):
     if child.wait() != 0:
         raise SystemExit(f"loader_memory: {way} ended with {child.returncode}")
     before, after = lines[0], lines[1:]
-    early = min(5, epochs)  # the memory for batches is there by then
+    early = min(5, epochs)  # the memory for batches is allocated by then
     return {
         "before_mb": before,
         "peak_mb": max(peak[0], *lines),

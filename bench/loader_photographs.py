@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """JPEG photographs of 500 x 375 to normalised random crops of 224: unidle's Loader and torch's DataLoader.
 
-The peer decodes with Pillow, cuts and resizes in one call, mirrors and batches uint8, and normalises whole
-batches in its workers: no slower form of the same pixels is left in it. Both are measured at each number of
-workers, in turns, and the best of each is compared. The ceiling is the number of CPUs times what one thread
-does without workers.
+The peer decodes with Pillow, crops and resizes in one call, mirrors and batches uint8, and normalises
+whole batches in its workers: the fastest form for the same pixels. Both are measured at each number of
+workers, alternately, and the best of each are compared. The ceiling is the number of CPUs times the rate
+of one thread without workers.
 
-Where SPDL is installed (spdl_core), its threads do the same with Pillow; where it has FFmpeg too (spdl_io and
-FFmpeg's libraries), FFmpeg decodes, cuts, mirrors and resizes there (bilinear).
+When SPDL is installed (spdl_core), its threads do the same with Pillow; with FFmpeg too (spdl_io and
+FFmpeg's libraries), FFmpeg decodes, crops, mirrors and resizes (bilinear).
+
 """
 
 import argparse
@@ -42,7 +43,7 @@ MEAN, STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 
 def make_photographs(folder, count):
-    """Parts of the photographs of scikit-image, of the size and quality that ImageNet's mostly are."""
+    """Creates parts of scikit-image's photographs with the size and quality of most ImageNet pictures."""
     import skimage
 
     source = Path(skimage.__file__).parent / "data"
@@ -129,7 +130,7 @@ def measure_peer(folder, workers, args):
 
 
 def spdl_ways():
-    """How SPDL makes a sample of Photographs, by name."""
+    """Returns the functions with which SPDL makes a sample of Photographs, by name."""
     try:
         import spdl.pipeline  # noqa: F401
     except ImportError:

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Shuffled rows of arrays, and windows of a series, into batches: unidle's Loader against what guides show.
+"""Batches of shuffled rows of arrays, and of windows of a series: unidle's Loader and common alternatives.
 
-The peers are torch's DataLoader over a TensorDataset or a Dataset of windows (at its best number of workers),
-and a loop that gathers each batch by index_select. Batches of 16 rows of 16 bytes show what a batch itself
-costs.
+The peers are torch's DataLoader over a TensorDataset or a Dataset of windows (at its best number of
+workers), and a loop that gathers each batch with index_select. Batches of 16 rows of 16 bytes show the
+overhead per batch.
+
 """
 
 import argparse
@@ -50,7 +51,7 @@ def endless(loader):
 
 
 def rate(batches, seconds):
-    """Samples a second."""
+    """Returns samples per second."""
     next(batches)
     samples, start = 0, time.perf_counter()
     while time.perf_counter() - start < seconds:
@@ -59,7 +60,7 @@ def rate(batches, seconds):
 
 
 def copied(tensors, batch, seconds):
-    """Samples a second of a copy that need not look for its rows."""
+    """Returns the samples per second of a sequential copy."""
     places = [torch.empty_like(tensor[:batch]) for tensor in tensors]
     samples, start = 0, time.perf_counter()
     while time.perf_counter() - start < seconds:

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Texts into padded batches of token ids: unidle's Loader over `sequences`, against the Dataset that guides
-show (a dictionary of letters, a tensor a text, pad_sequence over each batch) with torch's DataLoader at its
+"""Texts into padded batches of token ids: unidle's Loader over `sequences`, compared with the usual Dataset
+(a dictionary of letters, one tensor per text, pad_sequence over each batch) with torch's DataLoader at its
 best number of workers.
 
-The texts are peptides of random letters and lengths, in a column of a CSV file, of which both have read all
-before. A batch of the peer has as many texts as ours have on average. The share of padding is told of both.
+The texts are peptides of random letters and lengths in a column of a CSV file, which both have read
+completely before. A batch of the peer has as many texts as ours has on average. The share of padding is
+printed for both.
+
 """
 
 import argparse
@@ -62,7 +64,7 @@ def endless(loader):
 
 
 def rate(batches, seconds):
-    """Texts a second, and the share of padding in the batches."""
+    """Returns the texts per second, and the share of padding in the batches."""
     next(batches)
     texts = places = letters = 0
     start = time.perf_counter()

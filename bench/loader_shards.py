@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""An epoch of .npy shards that are not in memory yet: shuffled whole, against shuffled within a window of
+"""An epoch of .npy shards that are not in memory: fully shuffled, compared with shuffling within a window of
 shards (`shuffle_shards`), which are read ahead.
 
-Before each epoch the system is told to forget the files (posix_fadvise, DONTNEED). In their order, and from
-memory, are told beside it: what reading costs at least, and what it costs without the disk.
+Before each epoch the files are dropped from the page cache (posix_fadvise, DONTNEED). Two baselines are
+printed as well: in sequential order, the least that reading costs, and from memory, the cost without the
+disk.
+
 """
 
 import argparse

@@ -1,7 +1,6 @@
-// GB/s of the readers of foreign logs, on generated files. Peers on the same file, interleaved with ours, the median of
-// each counts: reading it and nothing else; `wc -l`; `grep -c loss` (piped: into /dev/null grep would stop at the first
-// match). With --cold every file is dropped from the page cache first, so that all of them read from the disk. Prints
-// one JSON document a line.
+// GB/s of the readers of foreign logs, on generated files. Peers on the same file, interleaved with ours, medians:
+// reading only; `wc -l`; `grep -c loss` (piped: with /dev/null grep would stop at the first match). With --cold every
+// file is dropped from the page cache first, so that all of them read from disk. Prints one JSON document per line.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -32,8 +31,8 @@ using unidle::logs::Source;
 
 struct Sample {
   const char* name;
-  std::function<std::string(std::size_t)> line;  // the i-th
-  std::function<std::int64_t(Source&)> read;     // returns something that must not be zero
+  std::function<std::string(std::size_t)> line;  // returns line i
+  std::function<std::int64_t(Source&)> read;     // returns a value that must not be zero
 };
 
 std::string chatter(std::size_t i) {
@@ -106,7 +105,7 @@ void shell(const std::string& command) {
   }
 }
 
-/// What is left of a file in the page cache is dropped.
+/// Drops the file from the page cache.
 void drop(const fs::path& path) {
   const int fd = ::open(path.c_str(), O_RDONLY);
   ::fsync(fd);

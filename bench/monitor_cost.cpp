@@ -1,7 +1,7 @@
-// What watching costs: CPU time of a snapshot of the devices, and of one with the host, its processes and no run.
+// The cost of monitoring: CPU time of a snapshot of the devices, and of one with the host, its processes and no run.
 //
-// The peer is the naive way: nvidia-smi's and top's, which read everything at each interval. It is played here by
-// asking for everything (slow readings, host and processes) ten times a second.
+// The peer is the naive way of nvidia-smi and top, which read everything at each interval. It is simulated by
+// requesting everything (slow readings, host and processes) ten times per second.
 #include <fmt/format.h>
 #include <time.h>
 #include <unistd.h>

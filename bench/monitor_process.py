@@ -1,6 +1,7 @@
-"""What `unidle monitor` as a whole costs: its CPU time over a bounded time, ten readings a second, without a
-GPU and with one and eight of the fake NVML library. A short run is taken off a long one, so that starting is
-not counted.
+"""The cost of the `unidle monitor` process: its CPU time over a fixed time, at ten readings per second,
+without a GPU and with one and eight GPUs of the fake NVML library. A short run is subtracted from a long
+one, so that start-up does not count.
+
 """
 
 import argparse
@@ -49,7 +50,7 @@ def cpu_s(seconds, environment):
 
 
 def share(devices, seconds, rounds, folder):
-    """Of one core, median of the rounds."""
+    """Returns the share of one core, median of the rounds."""
     environment = dict(os.environ, UNIDLE_NVML_LIBRARY=os.path.join(folder, "none.so"))
     if devices:
         script = os.path.join(folder, "script")

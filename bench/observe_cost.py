@@ -1,13 +1,14 @@
 """What observation costs the observed run, and whether it changes anything.
 
-Whole runs differ by several per cent on a machine that others use, too much to see a cost below one. So the
-observer is stopped (SIGSTOP) and let go on in turn, within one run, and the steps of neighbouring windows are
-compared: the program writes its events all the time, all that the observer does comes and goes. What writing
-an event costs the program is the business of bench/probe_cost (10 ns; a step has some ten).
+On a shared machine whole runs differ by several per cent, too much to see a cost below one per cent. So
+the observer is alternately stopped (SIGSTOP) and resumed within one run, and the steps of neighbouring
+windows are compared: the program writes its events all the time, only the observer's work varies.
+bench/probe_cost measures what writing an event costs the program (10 ns; a step has some ten).
 
 Reported: the ratio of the median step of observed windows to unobserved ones (median over pairs of
 neighbours, with its bootstrap interval), the processor time of the observer, and whether the losses equal
 those of a bare run to the bit.
+
 """
 
 import argparse

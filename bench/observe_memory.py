@@ -1,10 +1,11 @@
-"""Whether what observes grows: resident memory of the shim over many steps and many batches, and of `unidle
-run` over many steps.
+"""Whether the observer's memory grows: resident memory of the shim over many steps and many batches, and of
+`unidle run` over many steps.
 
-Real training of 10^7 steps would take a day, so the calls that the patches make are made directly, without
-torch: the shim's loop, ring and sample counts are the real ones. `unidle run` is the real one, too; its
-command writes the events of steps as the shim does, as fast as they are read. Memory is taken after each
-tenth; reported is what the last nine tenths added, against what there was after the first.
+Real training of 10^7 steps would take a day, so the patches' calls are made directly, without torch: the
+shim's loop, ring and sample counts are the real ones. `unidle run` is real, too; its command writes step
+events as the shim does, as fast as they are read. Memory is read after each tenth; reported is the growth
+over the last nine tenths relative to the memory after the first.
+
 """
 
 import argparse
@@ -19,7 +20,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(os.environ.get("UNIDLE_BIN", ROOT / "build" / "bin"))
-FLAT = 1.05  # the most that memory may be after the last tenth, of what it was after the first
+FLAT = 1.05  # limit of the memory after the last tenth, relative to the first
 
 PROGRAM = """
 import gc, json, os, sys

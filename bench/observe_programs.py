@@ -1,12 +1,14 @@
-"""What `unidle run` and `unidle diagnose` say of public programs, against timing lines put into them by hand.
+"""The results of `unidle run` and `unidle diagnose` on public programs, compared with timing by hand.
 
     bench/observe_programs.py FOLDER [--only NAME ...] [--pairs 3] [--json]
 
-FOLDER holds clones of the programs' repositories (examples and nanoGPT among them; peers/public_programs.py
-has the list); what is not there is left out and named. Each program is copied, timed by peers/hand.py, gets
-generated data, and runs in turns bare and under `unidle run`. Compared are, in the same observed run, what
-diagnose says with the times by hand: steps, the share of a step that waits for input, samples/s, all after
-the same warm-up. Then, over the pairs, how much longer the steps of the observed runs took.
+FOLDER holds clones of the programs' repositories (examples and nanoGPT among them;
+peers/public_programs.py has the list); missing ones are reported and skipped. Each program is copied, gets
+timing calls from peers/hand.py and generated data, and runs alternately bare and under `unidle run`.
+Within the same observed run, diagnose is compared with the times by hand: steps, the share of a step that
+waits for input, and samples/s, all after the same warm-up. Then, over the pairs, how much longer the steps
+of the observed runs took.
+
 """
 
 import argparse
@@ -67,7 +69,7 @@ def run(program, copy, record):
 
 
 def warm_up(steps):
-    """Steps that diagnose leaves out."""
+    """Returns the number of steps that diagnose skips as warm-up."""
     return min(max(3, min(20, steps // 20)), steps // 2)
 
 
@@ -128,7 +130,7 @@ def measure(name, program, source, folder, pairs):
 
 
 def deviation(row):
-    """The largest one of steps and samples/s, in parts, and of the share of input, in parts of the step."""
+    """Returns the largest relative error of steps and samples/s, and error of the input share."""
     hand, ours = row["hand"], row["unidle"]
     if ours["input"] is None or ours["samples_per_s"] is None:
         return 1.0

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""What `unidle optimize --benchmark` makes of the workloads' naive.yaml, against their tuned.yaml.
+"""The result of `unidle optimize --benchmark` on the workloads' naive.yaml, compared with tuned.yaml.
 
-Each search has --trials trials and --budget of time. What it wrote, tuned.yaml and naive.yaml then train in
-turns; a ratio is the median over the rounds, with the lowest and the highest. Rates are of the loop, with
-waiting for data.
+Each search has at most --trials trials and --budget of time. Then its result, tuned.yaml and naive.yaml
+train alternately; a ratio is the median over the rounds, with the lowest and the highest. Rates are those
+of the loop, including waiting for data.
 
     bench/optimize_workloads.py [WORKLOAD ...] [--rounds 5] [--trials 12] [--budget 10m] [--json]
+
 """
 
 import json
@@ -29,11 +30,11 @@ from engine_parity import CASES
 
 
 def optimized(workload, args, folder):
-    """The file that a search wrote, how many trials it took, and what it changed."""
+    """Returns the file that a search wrote, its number of trials, and its changes."""
     naive = config_of(workload, "naive.yaml")
     made = os.path.join(folder, workload + ".yaml")
     prepare(naive)
-    prepare(config_of(workload))  # also fills the cache on disk, which a setting may turn on
+    prepare(config_of(workload))  # also fills the disk cache, which a setting may enable
     command = [f"{BIN}/unidle", "optimize", naive, "--benchmark", "-o", made, "--format", "json", "--fresh"]
     command += ["--trials", str(args.trials), "--budget", args.budget]
     finished = subprocess.run(command, stdout=subprocess.PIPE, text=True)

@@ -1,6 +1,6 @@
-// What observation costs: one step in the training thread, and the sampler as a share of one core.
-// Prints one JSON document a line. Peers: a clock_gettime call for the event (what timing the same event costs without
-// recording it); the sampler has none.
+// The cost of observation: one step in the training thread, and the sampler as a share of one core. Prints one JSON
+// document per line. Peers: for an event, a clock_gettime call (the cost of timing it without recording); for the
+// sampler, none.
 #include <fmt/format.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ namespace {
 constexpr int kRounds = 50;
 constexpr int kEventsPerRound = 10'000;
 
-/// The median over rounds of the time of one call, in ns.
+/// Time of one call in ns, median over rounds.
 template <typename Work, typename Between>
 double median_ns(Work work, Between between) {
   std::vector<double> rounds;
@@ -75,7 +75,7 @@ double process_cpu_s() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-/// Share of one core that the sampler takes, with a tree of `children` processes beside ours.
+/// Share of one core that the sampler uses, with a tree of `children` processes in addition to ours.
 double sampler_share(int children) {
   std::vector<pid_t> pids;
   for (int i = 0; i < children; ++i) {

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""What it costs to train together: the rate of several processes that share one model (Gloo, one thread each)
-against that of as many processes that have nothing to do with each other. Rounds of both, in turns; the ratio
-is the median of the rounds' ratios. The goal is 0.95 for two.
+"""The cost of training together: the rate of several processes that share one model (Gloo, one thread each)
+relative to as many independent processes. Rounds of both alternate; the ratio is the median of the rounds'
+ratios. The goal is 0.95 for two.
 
-The first half of each run is left out. What is computed once is done by then: two processes that share the
-data come to each sample half as often, and each waits for what the other does for the first time. And all
-processes have begun: one that is alone on the machine for a while is faster meanwhile.
+The first half of each run is skipped, for two reasons. One-time work is done by then: two processes that
+share the data see each sample half as often, and each waits for the other's first-time work. And all
+processes have started: one that is alone on the machine for a while is faster.
 
     bench/ranks_cost.py [WORKLOAD ...] [--processes 2] [--rounds 5] [--samples N] [--json]
+
 """
 
 import json
@@ -21,7 +22,7 @@ from engine_parity import CASES
 
 
 def place(rank, processes, port):
-    """What torchrun tells the processes that it starts."""
+    """Returns the variables that torchrun sets for its processes."""
     return {
         "RANK": str(rank),
         "WORLD_SIZE": str(processes),
@@ -33,7 +34,7 @@ def place(rank, processes, port):
 
 
 def rates(config, samples, processes, together):
-    """The rates that the processes print; the first one's alone where they train together."""
+    """Returns the rates that the processes print; only the first one's when they train together."""
     settings = ["device=cpu", "cpu.threads=1", "validation.interval=0", "loader.workers=0"]
     counted = samples * processes if together else samples
     settings += [f"train.samples={counted}", f"train.warmup_samples={counted // 2}"]

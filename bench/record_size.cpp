@@ -1,5 +1,5 @@
-// How large the record of an hour is, and how fast it opens: 100 steps a second with all their parts, the quick series
-// of the sampler ten times a second (it takes four), the slow ones once, eight workers.
+// The size of a record of one hour, and how fast it opens: 100 steps per second with all their parts, the sampler's
+// quick series ten times per second (it uses four), the slow ones once per second, eight workers.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -24,7 +24,7 @@ using unidle::kNsPerSecond;
 
 constexpr int kSeconds = 3600;
 constexpr int kStepsPerSecond = 100;
-constexpr int kQuickSeries = 10;  // of the command, the host and one GPU that offers all of them
+constexpr int kQuickSeries = 10;  // for the command, the host and one GPU that offers all of them
 constexpr int kSlowSeries = 24;
 constexpr int kQuickRate_hz = 10;
 constexpr int kWorkers = 8;
@@ -32,7 +32,7 @@ constexpr double kMostBytes = 50e6;
 constexpr double kMost_s = 1;
 constexpr int kRounds = 5;
 
-/// Numbers that look measured: equal ones would be stored in fewer bytes.
+/// Numbers that look measured: equal ones would compress better.
 class Readings {
  public:
   double value() { return spread_(random_); }
@@ -62,7 +62,7 @@ void add_step(unidle::record::Writer& writer, Readings& readings, std::int64_t i
   writer.add(step);
 }
 
-/// In the order in which a run writes it. The start is that of a machine that has been up for months.
+/// Writes in the order of a real run. The start time is that of a machine that has been up for months.
 void write_hour(const std::filesystem::path& folder) {
   unidle::record::Writer writer(folder);
   Readings readings;
@@ -89,7 +89,7 @@ void write_hour(const std::filesystem::path& folder) {
   }
 }
 
-/// Opening, and reading what a diagnosis reads.
+/// Times for opening, and for reading what a diagnosis reads.
 std::pair<double, double> read_times(const std::filesystem::path& folder) {
   std::vector<double> open_s;
   std::vector<double> read_s;

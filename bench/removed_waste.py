@@ -1,14 +1,14 @@
-"""How much of the time that a fault costs `unidle optimize -- python train.py` takes away, without a change
-of the program.
+"""How much of the time lost to a fault `unidle optimize -- python train.py` recovers without changing the
+program.
 
     bench/removed_waste.py CASES [--only 01 03 04 superres] [--rounds 3] [--json]
 
-CASES holds the cases, each a folder with train.py. For those known here the script is run as it is, with its
-fault mended by hand (the edits below), and under `unidle run` with what `unidle optimize` found, in turns.
-Reported are whole runs, start-up and first epoch counted in: the share of the removable time that is gone,
-(bare - ours) / (bare - mended), the trials and the seconds of the search. One more program is
-bench/peers/superres.py, as its guide found it (--mode naive) and as a careful person writes it (--mode
-tuned).
+CASES holds the cases, each a folder with train.py. Known ones are run unchanged, with their fault fixed by
+hand (the edits below), and under `unidle run` with the settings that `unidle optimize` found, alternately.
+Whole runs are reported, including start-up and first epoch: the share of the removable time that is gone,
+(bare - ours) / (bare - mended), and the trials and seconds of the search. Another program is
+bench/peers/superres.py, as in its guide (--mode naive) and as written by a careful person (--mode tuned).
+
 """
 
 import argparse
@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(os.environ.get("UNIDLE_BIN", ROOT / "build" / "bin"))
 
-# What a person would change: texts of train.py and what becomes of them.
+# What a person would change: texts of train.py and their replacements.
 MENDED = {
     "01-photo-upscaler": [("batch_size=4, shuffle=True)", "batch_size=4, shuffle=True, num_workers=2)")],
     "02-forecast-grid": [
@@ -61,7 +61,7 @@ PEER = "superres"
 
 
 class Case:
-    """A script, and the same with its fault mended, each in a folder of its own."""
+    """A script, and the same with its fault fixed, each in a separate folder."""
 
     def __init__(self, case, folder):
         self.name, self.bare, self.mended = case.name, folder / "bare", folder / "mended"
@@ -77,7 +77,7 @@ class Case:
 
 
 class Peer:
-    """The workload in Python, with pictures prepared in a place of its own."""
+    """The workload in Python, with pictures prepared in a separate folder."""
 
     def __init__(self, _, folder):
         self.name = PEER

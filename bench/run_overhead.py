@@ -1,12 +1,13 @@
 """What observing a Python program costs it, and whether it changes anything.
 
-One process under `unidle run` trains some steps by turns with what the shim has patched in place, and with
-torch's own put back, at steps of about 1, 10 and 100 ms. Neighbouring turns are compared, so that what else
-the machine does moves both; which comes first is drawn, so that nothing periodic, such as collecting garbage,
-does. Turns are short because the noise grows with their length. Reported: CPU and wall time that a step takes
-longer (median of the pairs with its bootstrap interval), what the record says of it, the CPU time of the
-shim's own thread, and what `unidle run` itself uses beside it. A bare and an observed run of the same program
-have to give losses that are equal to the bit.
+One process under `unidle run` trains alternately with the shim's patches in place and with torch's own
+functions restored, at steps of about 1, 10 and 100 ms. Neighbouring turns are compared, so that load from
+other programs affects both; their order is random, so that nothing periodic, such as garbage collection,
+favours one. Turns are short because the noise grows with their length. Reported: the additional CPU and
+wall time per step (median of the pairs with its bootstrap interval), what the record says about it, the
+CPU time of the shim's own thread, and what `unidle run` itself uses. A bare and an observed run of the
+same program must have equal losses to the bit.
+
 """
 
 import argparse
@@ -24,8 +25,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 BIN = Path(os.environ.get("UNIDLE_BIN", ROOT / "build" / "bin"))
 TURN_S = 0.02
-SKIPPED = 4  # steps of a turn that fill the interpreter's caches again after a change of classes
-WARM_S = 4.0  # at first every step is seen in full
+SKIPPED = 4  # steps of a turn that refill the interpreter's caches after classes change
+WARM_S = 4.0  # at first every step is observed in full
 
 PROGRAM = """
 import json, random, sys, time, torch

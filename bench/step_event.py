@@ -1,8 +1,9 @@
-"""What it costs the thread that trains to write a step into the ring from Python: one that was observed in
-full, and one that was only marked.
+"""What writing a step into the ring from Python costs the training thread: for a step observed in full, and
+for one that was only marked.
 
-Thread CPU time, the median of rounds; a reader makes room between them. With `--root` of another checkout
-its shim is measured, so that two can be compared in turns.
+Thread CPU time, the median of rounds; a reader empties the ring between them. With `--root` measures the
+shim of another checkout, to compare two alternately.
+
 """
 
 import argparse

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
-"""CSV into batches: unidle.data.table against pyarrow, polars and pandas, whichever are installed.
+"""CSV into batches: unidle.data.table compared with pyarrow, polars and pandas, whichever are installed.
 
-Four files (numbers, whole numbers, numbers with texts, quoted texts) are parsed by all of them in turn, with
-all CPUs; MB a second of wall time, and of processor time, which other programs on the machine disturb less.
-What unidle makes is a file of rows with statistics, in --folder; the others make columns in memory. Then the
-second opening of the largest table, and shuffled batches of it against torch's DataLoader over a
-TensorDataset and a loop over index_select, with the tensors in memory.
+Four files (numbers, integers, numbers with texts, quoted texts) are parsed by all of them alternately,
+with all CPUs; prints MB per second of wall time, and of processor time, which load from other programs
+affects less. unidle writes a file of rows with statistics, in --folder; the others create columns in
+memory. Then the second opening of the largest table, and shuffled batches of it compared with torch's
+DataLoader over a TensorDataset and a loop over index_select, with the tensors in memory.
 
     bench/tables.py [--megabytes 64] [--rounds 5] [--seconds 2] [--folder /dev/shm]
+
 """
 
 import argparse
@@ -93,7 +94,7 @@ def peers():
 
 
 def timed(call):
-    """Seconds of wall time and of all processors."""
+    """Returns seconds of wall time and of all processors."""
     wall, cpu = time.perf_counter(), time.process_time()
     result = call()
     seconds = time.perf_counter() - wall, time.process_time() - cpu

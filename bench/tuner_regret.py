@@ -1,13 +1,14 @@
-"""How far what `unidle optimize` finds is from the best of all settings.
+"""How far the result of `unidle optimize` is from the best of all settings.
 
     bench/tuner_regret.py [--only pictures table superres] [--pairs 8] [--steps N] [--json]
 
-Two Python programs, pictures that are decoded in __getitem__ beside a convolutional net and rows of a table
-beside a small one, and the workload superres from its naive configuration. The search runs; then every
-combination of the settings in GRID is measured once, in random order, and the best few of them twice more.
-The best of these and what the search chose (it may have changed others, all exact or rounding only) then run
-in turns, because the best of many single measurements is too good. The figure is the median of the ratios of
-neighbours.
+Two Python programs, one with pictures decoded in __getitem__ and a convolutional net, one with rows of a
+table and a small net, and the workload superres from its naive configuration. After the search every
+combination of the settings in GRID is measured once, in random order, and the best few twice more. The
+best of these and the search's choice (which may include other settings, all exact or rounding only) then
+run alternately, because the best of many single measurements is biased. The figure is the median of the
+ratios of neighbours.
+
 """
 
 import argparse
@@ -75,7 +76,7 @@ for epoch in range(1000):
         opt.step()
 """
 
-# Text, steps of a run, settings.
+# Program text, steps per run, settings.
 GRID = {
     "pictures": (
         PICTURES,
@@ -100,8 +101,8 @@ GRID = {
 }
 
 
-# How often to validate is left out: the search changes it only where validation takes most of the time, and
-# never is always the fastest.
+# The validation interval is left out: the search changes it only when validation takes most of the time, and
+# never validating is always fastest.
 SUPERRES = {
     "loader.workers": ["0", "1", "2"],
     "cache.features": ["off", "memory"],
@@ -109,8 +110,8 @@ SUPERRES = {
     "optimizer.fused": ["false", "true"],
 }
 SAMPLES = 240
-AMP = {"precision.amp": ["off", "bf16"]}  # where the CPU has units for it: elsewhere it is far slower
-FINALISTS = 4  # of the grid
+AMP = {"precision.amp": ["off", "bf16"]}  # when the CPU has bf16 units: without them it is far slower
+FINALISTS = 4  # best candidates of the grid that are measured again
 NAIVE = ROOT / "workloads" / "superres" / "naive.yaml"
 
 
@@ -124,7 +125,7 @@ def output(command, folder):
 
 
 class Program:
-    """A Python program without a configuration."""
+    """A Python program without configuration."""
 
     def __init__(self, text, steps, folder):
         self.folder, self.steps, self.count = folder, steps, 0
@@ -144,7 +145,7 @@ class Program:
         ]
 
     def rate(self, settings):
-        """Samples/s after the first half of the steps."""
+        """Returns samples/s after the first half of the steps."""
         self.count += 1
         record = self.folder / ("record%d" % self.count)
         apply = [word for knob, value in settings.items() for word in ("--apply", "%s=%s" % (knob, value))]
@@ -173,7 +174,7 @@ class Program:
 
 
 class Workload:
-    """Of the C++ engine, with pictures prepared in a place of its own."""
+    """A workload of the C++ engine, with pictures prepared in a separate folder."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -183,7 +184,7 @@ class Workload:
         return [BIN / "unidle", "optimize", NAIVE, "--benchmark", "--dry-run", "--format", "json"]
 
     def rate(self, settings):
-        """Samples/s of the whole training, validation with it."""
+        """Returns samples/s of the whole training, including validation."""
         words = ["%s=%s" % setting for setting in settings.items()]
         said = json.loads(
             output(

@@ -1,11 +1,11 @@
-"""Files that are not in memory when a measurement begins."""
+"""Drops files from memory before a measurement begins."""
 
 import os
 from pathlib import Path
 
 
 def forget(folder):
-    """The system writes what is new of the files under `folder`, and keeps none of them in memory."""
+    """Writes new data of the files under `folder` to disk and drops all of them from the page cache."""
     for path in Path(folder).rglob("*"):
         if path.is_file():
             with open(path, "rb") as file:

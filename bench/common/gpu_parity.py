@@ -1,8 +1,9 @@
-"""The engine against torch's best on a GPU, at sizes that a GPU notices.
+"""The engine compared with torch at its best on a GPU, at sizes that load a GPU.
 
-Each way of PyTorch is a process that compiles and warms up while the others do, and then waits; the
-engine's packages are compiled meanwhile. After that one is measured at a time. Each figure is told as soon
-as it is there, and a way that fails costs its own figure alone.
+Each way of running PyTorch is a process that compiles and warms up in parallel with the others, and then
+waits; the engine's packages are compiled meanwhile. After that they are measured one at a time. Each
+figure is printed at once, and a way that fails loses only its own figure.
+
 """
 
 import concurrent.futures
@@ -21,13 +22,13 @@ from dataclasses import dataclass, field
 
 from common.workload_runs import ROOT, config_of, prepare, training
 
-# Of PyTorch: those that are soon warm, then the slowest. graph: torch.cuda.graph around the whole step.
+# Ways of PyTorch: those with a short warm-up first. graph: torch.cuda.graph around the whole step.
 WAYS = ["eager", "graph", "max-autotune", "reduce-overhead", "default"]
 MODES = ["off", "graph", "fused", "auto"]  # compile.mode of the engine
-AT_ONCE = max(4, len(os.sched_getaffinity(0)))  # programs that warm up beside each other
+AT_ONCE = max(4, len(os.sched_getaffinity(0)))  # programs that warm up in parallel
 WARM_UP_STEPS = 100
-WARM_S = 300  # for all ways to be compiled and warm
-PATIENCE_S = 60  # for a run of the engine
+WARM_S = 300  # time for all ways to compile and warm up
+PATIENCE_S = 60  # time limit of an engine run
 PEERS = os.path.join(ROOT, "bench", "peers")
 KEEP_FEATURES = """
 import sys
@@ -40,15 +41,15 @@ protein.kept_features(sys.argv[2], sum(parts, []))
 
 @dataclass
 class Case:
-    """A workload at the size at which it is compared: the same for both sides."""
+    """A workload at the size used for the comparison: the same for both sides."""
 
     batch: int
-    precisions: list  # which of them tells most goes first
+    precisions: list  # the most informative one first
     engine: list = field(default_factory=list)
     peer: list = field(default_factory=list)
     prepare: list = field(default_factory=list)
     naive_steps: int = 20
-    naive_batch: int = 0  # where samples take so long that a smaller batch tells the same
+    naive_batch: int = 0  # for slow samples: a smaller batch shows the same
 
 
 def width(model, depth=None):
@@ -80,7 +81,7 @@ def amp(precision):
 
 
 def write_sources(folder):
-    """Drawn data of the same shape, for workloads whose source is in a package that is missing here."""
+    """Generates data of the same shape, for workloads whose source package is missing."""
     draws = random.Random(4)
     with open(os.path.join(folder, "daily.csv"), "w") as file:
         print("date,precipitation,temp_max,temp_min,wind,weather", file=file)
@@ -102,7 +103,7 @@ def write_sources(folder):
 
 
 class Plan:
-    """Where the data of a comparison lies, and the commands of both sides."""
+    """The data of a comparison, and the commands of both sides."""
 
     def __init__(self, folder, trainer, device, prepared=None):
         self.folder, self.trainer, self.device, self.prepared = folder, trainer, device, prepared
@@ -126,7 +127,7 @@ class Plan:
             prepare(config_of(workload), *settings, trainer=self.trainer)
         except subprocess.CalledProcessError:
             prepare(config_of(workload), *settings, *sources.get(workload, []), trainer=self.trainer)
-        if workload == "protein":  # the peer's own cache, which its ways share
+        if workload == "protein":  # the peer's own cache, shared by its ways
             subprocess.run([sys.executable, "-c", KEEP_FEATURES, PEERS, self.data(workload)], check=True)
 
     def peer(self, workload, way, precision, seconds):
@@ -163,7 +164,7 @@ class Plan:
 
 
 class Way:
-    """A way of PyTorch: a program that is warm and waits until it is told to go on."""
+    """A way of PyTorch: a process that has warmed up and waits for the signal to continue."""
 
     def __init__(self, command, environment):
         self.process = subprocess.Popen(
@@ -212,7 +213,7 @@ def last_error(text):
 
 
 def answer_of(command, environment, patience):
-    """What it prints and says. With one that takes too long ends what it has started, a compiler say."""
+    """Returns its output. On a time-out, ends it with its child processes, such as compilers."""
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     process = subprocess.Popen(command, env=environment, process_group=0, **pipes)
     try:
@@ -227,7 +228,7 @@ def answer_of(command, environment, patience):
 
 
 def engine_rates(plan, workload, samples, modes, precisions, patience=PATIENCE_S):
-    """{(mode, precision): samples/s, what is in force and loss, or what went wrong}, all in one process."""
+    """Returns {(mode, precision): samples/s, what is in force and loss, or the error}, all in one process."""
     grid = ["--grid", "compile.mode=" + ",".join(modes)]
     grid += ["--grid", "precision.amp=" + ",".join(amp(one) for one in precisions)]
     command = plan.engine(workload, samples, *grid)
@@ -246,13 +247,13 @@ def engine_rates(plan, workload, samples, modes, precisions, patience=PATIENCE_S
 
 
 class Comparison:
-    """Takes the workloads through warm-up and measurement; `tell(row)` has each figure at once."""
+    """Runs warm-up and measurement of the workloads; calls `tell(row)` for each figure at once."""
 
     def __init__(self, plan, workloads, tell, seconds=1.5, ways=WAYS, modes=MODES, precisions=None):
         self.plan, self.workloads, self.tell, self.seconds = plan, workloads, tell, seconds
         self.ways, self.modes = ways, modes
         self.precisions = {one: CASES[one].precisions[:precisions] for one in workloads}
-        self.warm = {}  # (workload, way, precision): Way, or what went wrong
+        self.warm = {}  # (workload, way, precision): Way, or the error
         self.slow = set()  # workloads whose packages are not compiled
 
     def prepare(self):
@@ -273,7 +274,7 @@ class Comparison:
         self.workloads = [workload for workload, fault in faults.items() if not fault]
 
     def warm_up(self, seconds=WARM_S):
-        """All ways, several at once. One that is not warm by then is left out."""
+        """Starts all ways, several in parallel. Drops those not warm in time."""
         self.warm_by = time.monotonic() + seconds
         wanted = [
             (workload, way, precision)
@@ -305,17 +306,17 @@ class Comparison:
         return self.warm_by - time.monotonic()
 
     def compile_engine(self, workload):
-        """What a measurement would otherwise wait for. What takes too long here is not measured."""
+        """Does one-time work ahead of the measurement. What takes too long here is not measured."""
         samples = (WARM_UP_STEPS + 10) * CASES[workload].batch
         try:
             engine_rates(self.plan, workload, samples, ["fused"], self.precisions[workload], self.left())
         except subprocess.TimeoutExpired:
             self.slow.add(workload)
         except (RuntimeError, ValueError):
-            pass  # told by the measurement
+            pass  # the measurement reports it
 
     def measure(self, workload):
-        """The figures of both sides, and the best of the one against the best of the other."""
+        """Reports the figures of both sides, and the best of one side relative to the best of the other."""
         best = {}
         for way in self.ways:
             for precision in self.precisions[workload]:
@@ -340,7 +341,7 @@ class Comparison:
             self.tell({"workload": workload, "ratio": ours[0] / theirs[0], **named})
 
     def engine(self, workload, samples):
-        """What engine_rates gives; one mode at a time where all of them together fail."""
+        """Returns the result of engine_rates; runs one mode at a time when all together fail."""
         precisions, found, wanted = self.precisions[workload], {}, self.modes
         if workload in self.slow:
             wanted = [mode for mode in self.modes if mode != "fused"]
@@ -372,7 +373,7 @@ class Comparison:
         self.tell(row | self.steps(workload, rate))
 
     def naive(self, workload):
-        """The engine as the workload's guide has it, with batches of the same size."""
+        """Measures the engine with the guide's settings, at the same batch size."""
         case = CASES[workload]
         warm = max(1, case.naive_steps // 4)
         batch = case.naive_batch or case.batch

@@ -1,4 +1,4 @@
-"""What benchmarks of the workloads share: runs of the engine, rounds in turns, the command line."""
+"""Shared by benchmarks of workloads: engine runs, alternating rounds, the command line."""
 
 import argparse
 import contextlib
@@ -32,12 +32,12 @@ def prepare(config, *settings, trainer=TRAINER):
 
 
 def training(config, *settings, trainer=TRAINER):
-    """The command that trains and prints its summary as JSON."""
+    """Returns the command that trains and prints its summary as JSON."""
     return [trainer, config, "--format", "json", "-q", *settings]
 
 
 def trained(config, *settings):
-    """The summary of a run; ends the benchmark where it fails."""
+    """Returns the summary of a run; ends the benchmark on failure."""
     command = training(config, *settings)
     finished = subprocess.run(command, capture_output=True, text=True)
     if finished.returncode != 0:
@@ -46,8 +46,8 @@ def trained(config, *settings):
 
 
 def in_turns(rounds, sides, measure):
-    """What `measure` gives of each side, a tuple a round in the order of the sides. Every second round goes
-    the other way round, so that what else runs on the machine hits all of them."""
+    """Returns the results of `measure` for each side, a tuple per round in the order of the sides. Every
+    second round reverses the order, so that load from other programs affects all sides."""
     measured = []
     for number in range(rounds):
         order = range(len(sides)) if number % 2 == 0 else reversed(range(len(sides)))
@@ -62,7 +62,8 @@ def spread(ratios):
 
 
 def row(name, unit, pairs, peer, ratio=lambda ours, theirs: ours / theirs):
-    """What a benchmark prints of one figure: the medians of both sides, and the ratio of each round."""
+    """Returns what a benchmark prints for a figure: the medians of both sides, and the ratio of each
+    round."""
     ratios = spread([ratio(ours, theirs) for ours, theirs in pairs])
     return {
         "name": name,
@@ -78,7 +79,7 @@ def row(name, unit, pairs, peer, ratio=lambda ours, theirs: ours / theirs):
 
 
 def arguments(doc, when_none="all of them when none is named"):
-    """A parser with the workloads and --json."""
+    """Returns a parser with the workloads and --json."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("workloads", nargs="*", metavar="WORKLOAD", help=when_none)
     parser.add_argument("--json", action="store_true")
@@ -87,7 +88,7 @@ def arguments(doc, when_none="all of them when none is named"):
 
 @contextlib.contextmanager
 def own_home():
-    """A folder that is unidle's home meanwhile: data, caches and records go there, and go away with it."""
+    """A temporary folder that serves as unidle's home: data, caches and records are removed with it."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["UNIDLE_HOME"] = folder
         yield folder

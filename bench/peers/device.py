@@ -1,11 +1,11 @@
-"""What a careful Python user does for a GPU: batches that are pinned and copied ahead, a captured step."""
+"""GPU optimisations of a careful Python user: pinned batches copied ahead, a captured step."""
 
 import os
 
 import torch
 from torch.utils.data import DataLoader, RandomSampler
 
-WORKERS = min(8, max(1, len(os.sched_getaffinity(0)) // 2))  # of a loader that a GPU waits for
+WORKERS = min(8, max(1, len(os.sched_getaffinity(0)) // 2))  # for a loader that a GPU waits for
 
 
 def on_gpu(args):
@@ -17,7 +17,8 @@ def tuned_on_gpu(args):
 
 
 def allow_fast_kernels(args):
-    """TF32 for what is left in fp32, and cuDNN's fastest algorithms: as the engine's tuned configurations."""
+    """Enables TF32 for fp32 operations and cuDNN's fastest algorithms, as the engine's tuned
+    configurations."""
     if tuned_on_gpu(args):
         torch.set_float32_matmul_precision("high")
         torch.backends.cudnn.allow_tf32 = True
@@ -40,15 +41,15 @@ def workers(args):
 
 
 def loading(args):
-    """How the DataLoader of a program works: in processes of its own, and for a GPU with pinned batches."""
+    """Returns a program's DataLoader options: worker processes, and pinned batches for a GPU."""
     count, gpu = workers(args), tuned_on_gpu(args)
     ahead = {"prefetch_factor": 4} if gpu and count else {}
     return {"num_workers": count, "persistent_workers": count > 0, "pin_memory": gpu, **ahead}
 
 
 def shuffled(dataset, args):
-    """Batches of a DataLoader. For a GPU epochs follow each other without a pause, within a batch too: at the
-    end of an epoch the loader's processes have nothing to do."""
+    """Yields the batches of a DataLoader. On a GPU epochs are joined without a pause, even within a batch:
+    at the end of an epoch the worker processes would be idle."""
     generator = torch.Generator().manual_seed(args.seed)
     order = {"shuffle": True}
     if tuned_on_gpu(args):
@@ -57,7 +58,7 @@ def shuffled(dataset, args):
 
 
 def moved(batches, args):
-    """The batches where the model is: one by one as a program does that was not tuned, or ahead."""
+    """Yields batches on the model's device: one by one as an untuned program does, or copied ahead."""
     if not on_gpu(args):
         return iter(batches)
     if tuned_on_gpu(args):
@@ -66,7 +67,7 @@ def moved(batches, args):
 
 
 class Ahead:
-    """Pinned batches on the device: the next one is copied in a stream of its own while the step computes."""
+    """Moves pinned batches to the device: copies the next one on a separate stream during the step."""
 
     def __init__(self, batches):
         self.batches, self.stream, self.coming = iter(batches), torch.cuda.Stream(), None
@@ -92,8 +93,8 @@ class Ahead:
 
 
 class Captured:
-    """A step as CUDA graphs, one for each shape of batch, captured by torch.cuda.graph: `once(batch)` is the
-    whole step and gives its loss."""
+    """A step as CUDA graphs, one per batch shape, captured by torch.cuda.graph: `once(batch)` is the whole
+    step and returns its loss."""
 
     def __init__(self, once):
         self.once, self.graphs, self.pool = once, {}, None
@@ -116,7 +117,7 @@ class Captured:
                 self.once(static)
         torch.cuda.current_stream().wait_stream(side)
         graph = torch.cuda.CUDAGraph()
-        # The loader pins batches meanwhile, in a thread of its own, which a global capture forbids.
+        # The loader's thread pins batches meanwhile, which a global capture forbids.
         with torch.cuda.graph(graph, pool=self.pool, capture_error_mode="thread_local"):
             loss = self.once(static)
         self.pool = graph.pool()
@@ -124,8 +125,8 @@ class Captured:
 
 
 class Average:
-    """The average of a model's weights, in few launches and without a wait: AveragedModel copies its counter
-    to the device in each step."""
+    """Averages a model's weights with few launches and without synchronizing: AveragedModel copies its
+    counter to the device in each step."""
 
     def __init__(self, model, average, decay):
         self.average, self.rest, self.begun = average, 1 - decay, False

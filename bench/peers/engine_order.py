@@ -1,5 +1,5 @@
 """The order in which the engine's loader delivers samples (src/unidle/data/shuffle.cpp), for programs that
-train the same batches as the engine."""
+train on the same batches as the engine."""
 
 from peptide_ensemble import WORD, mix64
 
@@ -26,7 +26,7 @@ def permute(key, value, bits):
 
 
 def shuffled_index(seed, epoch, index, count):
-    """Where the item of that place in the epoch's order stands in the data."""
+    """Returns the index in the data of the item at that position of the epoch's order."""
     if count <= 1:
         return 0
     bits = max(2, (count - 1).bit_length())

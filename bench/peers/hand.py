@@ -1,6 +1,6 @@
-"""Times of a training program's steps, by lines that somebody puts into it by hand: hand.mark() where the
-loop begins, hand.fetch(function, ...) around what gets a batch, or hand.Timed(loader) around the loader,
-hand.step(samples) behind the optimiser."""
+"""Measures steps of a training program by calls inserted by hand: hand.mark() at the begin of the loop,
+hand.fetch(function, ...) around the call that gets a batch, or hand.Timed(loader) around the loader,
+hand.step(samples) after the optimiser."""
 
 import atexit
 import json
@@ -8,8 +8,8 @@ import os
 import time
 
 _steps = []  # [seconds, seconds of waiting for input, samples]
-_begin = None  # of the step that is going on
-_input = 0.0  # what it has waited so far
+_begin = None  # of the current step
+_input = 0.0  # seconds waited in it so far
 
 
 def mark():
@@ -34,7 +34,7 @@ def step(samples):
 
 
 class Timed:
-    """A loader whose batches are waited for by the clock."""
+    """A loader that measures the time spent waiting for batches."""
 
     def __init__(self, loader):
         self.loader = loader
@@ -57,7 +57,7 @@ class Timed:
 
 
 def follow(trainer):
-    """A Trainer of transformers."""
+    """A callback for the Trainer of transformers."""
     from transformers import TrainerCallback
 
     class Count(TrainerCallback):

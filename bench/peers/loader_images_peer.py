@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Picture pairs through torch's DataLoader and Pillow: the peer of the benchmark loader_images.
 
-Both pictures of a pair are decoded, the same random part is cut out of both and mirrored half of the time,
-and parts are batched as uint8 tensors. At its best: cut before the copy into numpy, persistent workers,
+Both pictures of a pair are decoded, cropped at the same random place and mirrored half of the time, and
+batched as uint8 tensors. Its best settings: crop before the copy into numpy, persistent workers,
 prefetching, one thread each. Prints {"rates": {"WORKERS": pairs per second}, "versions": {...}}.
+
 """
 
 import argparse
@@ -59,7 +60,7 @@ def measure(dataset, workers, args):
     endless = RandomSampler(dataset, replacement=True, num_samples=1 << 40)
     loader = DataLoader(dataset, batch_size=args.batch, sampler=endless, num_workers=workers, **options)
     batches = iter(loader)
-    for _ in range(2 * max(1, workers)):  # workers are up
+    for _ in range(2 * max(1, workers)):  # warm-up: all workers are running
         next(batches)
     pairs = 0
     start = time.perf_counter()

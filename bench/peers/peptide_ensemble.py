@@ -1,9 +1,9 @@
-"""Structure features of peptides, predicted in Python: the same values as `unidle cache warm --predictor
-peptide-ensemble` gives. workloads/protein/peptide_features.h and ensemble_features.h say what they are, and
-where their constants come from.
+"""Predicts structure features of peptides in Python: the same values as `unidle cache warm --predictor
+peptide-ensemble`. workloads/protein/peptide_features.h and ensemble_features.h define them and give the
+sources of the constants.
 
-A move turns a bond, so that what lies behind it turns as a whole; the C++ builds the backbone anew. The two
-differ by rounding.
+A move rotates everything after a bond; the C++ rebuilds the backbone instead. The two differ by rounding.
+
 """
 
 import math
@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 RESIDUES = "ARNDCQEGHILKMFPSTWYV"
-# Chou and Fasman 1978, of RESIDUES in turn.
+# Chou and Fasman 1978, in the order of RESIDUES.
 HELIX = [142, 98, 67, 101, 70, 111, 151, 57, 100, 108, 121, 116, 145, 113, 57, 77, 83, 108, 69, 106]
 STRAND = [83, 93, 89, 54, 119, 110, 37, 75, 87, 160, 130, 74, 105, 138, 55, 75, 119, 137, 147, 170]
 TURN = [66, 95, 156, 146, 119, 98, 74, 156, 95, 47, 59, 101, 60, 60, 152, 143, 96, 96, 114, 50]
@@ -36,7 +36,7 @@ def mix64(x):
 
 
 class Draws:
-    """SplitMix64, keyed by the sequence."""
+    """SplitMix64, seeded by the sequence."""
 
     def __init__(self, sequence):
         self.state = 0xCBF29CE484222325
@@ -56,7 +56,8 @@ class Draws:
 
 
 def structure_shares(sequence):
-    """[residues, 3]: helix, strand and turn, the mean over the window round each residue, to sum 1."""
+    """[residues, 3]: helix, strand and turn, averaged over the window around each residue, scaled to sum
+    1."""
     shares = np.empty((len(sequence), 3))
     for structure, propensities in enumerate((HELIX, STRAND, TURN)):
         of = dict(zip(RESIDUES, propensities, strict=True))
@@ -96,7 +97,7 @@ def backbone(torsions):
 
 
 def turned(atoms, start, end, behind, degrees):
-    """The atoms from `behind` on, turned round the bond from `start` to `end`."""
+    """Rotates the atoms from `behind` on around the bond from `start` to `end`."""
     x, y, z = ((atoms[end] - atoms[start]) / np.linalg.norm(atoms[end] - atoms[start])).tolist()
     c, s = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
     t = 1 - c
@@ -113,7 +114,7 @@ def turned(atoms, start, end, behind, degrees):
 
 
 class Sampler:
-    """Metropolis sampling of the torsions, from the ideal structure."""
+    """Samples the torsions with the Metropolis algorithm, starting from the ideal structure."""
 
     def __init__(self, sequence, ideal):
         count = len(sequence)
@@ -146,7 +147,7 @@ class Sampler:
         torsions, atoms = self.torsions.copy(), self.atoms
         torsions[residue, :2] += phi, psi
         n, alpha, carbon = 3 * residue, 3 * residue + 1, 3 * residue + 2
-        if residue > 0:  # the first three atoms stand where they are
+        if residue > 0:  # the first three atoms stay in place
             atoms = turned(atoms, n, alpha, carbon, phi)
         if carbon + 1 < len(atoms):
             atoms = turned(atoms, alpha, carbon, carbon + 1, psi)
@@ -167,7 +168,7 @@ class Sampler:
 
 
 def features(sequence):
-    """residues [n, 7], angles [n, 3] and pairs [n, n, 2], as the workload protein has them."""
+    """Returns residues [n, 7], angles [n, 3] and pairs [n, n, 2], as in the workload protein."""
     shares = structure_shares(sequence)
     sampler = Sampler(sequence, IDEAL[shares.argmax(1)])
     sampler.run()

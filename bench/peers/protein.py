@@ -37,11 +37,12 @@ AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 LONGEST, STEPS, STRUCTURE, HEADS = 50, 1000, 256, 8
 ANGSTROM_SCALE, CONFIDENCE_SCALE, FEED_MULTIPLE, VALIDATION_STEP = 0.1, 0.01, 32, 250
 GROUPS_IN_BLOCK = 8
-FEW_LENGTHS = 10  # on a GPU peptides are filled up to a multiple of it: each shape has its own graph
+FEW_LENGTHS = 10  # on a GPU peptides are padded to a multiple of it: each shape has its own graph
 
 
 class StructureEncoder(nn.Module):
-    """Angles by two layers, residues by an LSTM, maps by three convolutions whose rows are averaged."""
+    """Encodes angles with two layers, residues with an LSTM, maps with three convolutions averaged over
+    rows."""
 
     def __init__(self):
         super().__init__()
@@ -95,7 +96,7 @@ def signal_share(step):
 
 
 class Model(nn.Module):
-    """Tells the embeddings of peptides without the noise that they were mixed with."""
+    """Predicts the clean embeddings of peptides from noisy ones."""
 
     def __init__(self, width=320, depth=8):
         super().__init__()
@@ -116,7 +117,8 @@ class Model(nn.Module):
         return torch.cat([angle.sin(), angle.cos()], 1)
 
     def forward(self, peptides, step, noise):
-        """(squared error of the embeddings, cross-entropy of the tokens, 1 or 0 for what is no residue)."""
+        """Returns (squared error of the embeddings, cross-entropy of the tokens, 1 for residues, 0 for
+        padding)."""
         tokens, lengths, residues, angles, pairs = peptides
         places = torch.arange(tokens.shape[1], device=tokens.device)
         is_real = places[None] < lengths[:, None]
@@ -143,7 +145,7 @@ def loss_of(model, *peptides):
 
 
 def metric_sums(model, peptides):
-    """At one step, with the same noise for a place of a batch each time."""
+    """Uses one step and the same noise at each position of a batch."""
     tokens, lengths = peptides[:2]
     shape = (*tokens.shape, model.width)
     wave = torch.arange(shape[1] * shape[2], dtype=torch.float32, device=tokens.device) * 12.9898
@@ -154,13 +156,13 @@ def metric_sums(model, peptides):
 
 
 def read_peptides(folder, name):
-    """Longest first, as the engine has them."""
+    """Reads the peptides, longest first, as in the engine."""
     with open(os.path.join(folder, name + ".txt")) as file:
         return sorted(file.read().split(), key=len, reverse=True)
 
 
 def padded(rows, length):
-    """The batch of the rows (sequence, features), each filled up to `length` residues."""
+    """Returns the batch of the rows (sequence, features), each padded to `length` residues."""
     count = len(rows)
     tokens = torch.zeros(count, length, dtype=torch.int64)
     residues, angles = torch.zeros(count, length, 7), torch.zeros(count, length, 3)
@@ -180,7 +182,7 @@ def collate(rows, multiple=1):
 
 
 class Peptides(Dataset):
-    """Structure features are predicted whenever a peptide is asked for, or taken out of `kept`."""
+    """Predicts structure features on every access, or takes them from `kept`."""
 
     def __init__(self, sequences, kept=None):
         self.sequences, self.kept = sequences, kept
@@ -196,7 +198,8 @@ class Peptides(Dataset):
 
 
 def kept_features(folder, sequences):
-    """Features of all peptides, out of a file of the folder or predicted by all CPUs and put there."""
+    """Returns the features of all peptides, from a file of the folder, or predicted by all CPUs and saved
+    there."""
     path = os.path.join(folder, "features.npy")
     kept = np.load(path, allow_pickle=True).item() if os.path.exists(path) else {}
     missing = [sequence for sequence in sequences if sequence not in kept]
@@ -210,8 +213,8 @@ def kept_features(folder, sequences):
 
 
 def orders_of_like_length(dataset, batch, seed):
-    """Which peptides make a batch: the sorted ones in blocks of eight batches, mixed within; what fills no
-    batch waits for a later pass."""
+    """Yields the indices of batches: sorted peptides in blocks of eight batches, shuffled within; a
+    remainder smaller than a batch waits for a later pass."""
     draws = random.Random(seed)
     while True:
         orders = []
@@ -224,7 +227,7 @@ def orders_of_like_length(dataset, batch, seed):
 
 
 def batches_of_the_engine(dataset, batch, seed, first):
-    """The engine's own batches with data.group 1, from the `first` sample on, without end."""
+    """Yields the engine's own batches with data.group 1, from the sample `first` on, endlessly."""
     count = len(dataset)
     while True:
         rows, length = [], 0
@@ -242,7 +245,7 @@ def batches_of_the_engine(dataset, batch, seed, first):
 
 
 def checked(loss):
-    """As the guide found it: the host waits for every loss to look at it."""
+    """As in the guide: the host waits for every loss to check it."""
     if torch.isnan(loss).item():
         raise SystemExit("the loss is NaN")
     return loss

@@ -1,6 +1,5 @@
-"""Public training programs as bench/observe_programs.py runs them: where they lie, with what data and
-arguments, and which lines of theirs get which timing by hand. Each is run as its repository has it, in a
-copy, with these edits and nothing else."""
+"""Public training programs as bench/observe_programs.py runs them: their paths, data and arguments, and
+where timing calls are inserted. Each is a copy from its repository with only these edits."""
 
 import json
 import pickle
@@ -9,7 +8,7 @@ import struct
 
 
 def digits(folder, train, test):
-    """Pictures in the format of MNIST."""
+    """Writes pictures in the format of MNIST."""
     raw = folder / "MNIST" / "raw"
     raw.mkdir(parents=True)
     draw = random.Random(0)
@@ -45,7 +44,7 @@ def tokens(copy):
 
 
 def instructions(copy):
-    """Instructions, and a tiny model with a tokenizer for them."""
+    """Writes instructions, and a tiny model with a tokenizer for them."""
     from tokenizers import Tokenizer, models, pre_tokenizers, trainers
     from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
@@ -98,7 +97,7 @@ _WORDS = {
     ],
 }
 
-# `script` lies in the folder that is given; what is in its folder is copied.
+# `script` is a path in the given folder; the script's folder is copied.
 PROGRAMS = {
     "mnist": _MNIST,
     "mnist, a worker": {
@@ -186,7 +185,7 @@ PROGRAMS = {
             "--trainer.limit_predict_batches=5",
             "--trainer.enable_progress_bar=false",
         ],
-        "edits": [  # its own MNIST asks another machine first
+        "edits": [  # its own MNIST contacts another machine first
             (
                 "from lightning.pytorch.demos.mnist_datamodule import MNIST\n",
                 "from torchvision.datasets import MNIST\n",
@@ -227,7 +226,8 @@ PROGRAMS = {
             "--disable_tqdm",
             "true",
         ],
-        # `utils` wants a module of another service; newer versions of Trainer call the tokenizer otherwise.
+        # `utils` imports a module of another service; newer versions of Trainer renamed the tokenizer
+        # argument.
         "edits": [
             ("import utils\n", "import json\n"),
             ("utils.jload(data_path)", "json.load(open(data_path))"),

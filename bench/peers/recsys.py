@@ -32,7 +32,7 @@ TARGETS = ["play_time_ms", "is_click"]
 
 
 class Perceptron(nn.Module):
-    """Layers with ReLU between them, and a last one to a single number."""
+    """Layers with ReLU between them; the last layer has one output."""
 
     def __init__(self, inputs, widths):
         super().__init__()
@@ -48,7 +48,7 @@ class Perceptron(nn.Module):
 
 
 class Model(nn.Module):
-    """Play time and clicks, a perceptron each."""
+    """One perceptron each for play time and clicks."""
 
     def __init__(self, features, width=128):
         super().__init__()
@@ -67,7 +67,7 @@ def loss_of(model, features, targets):
 
 
 def read_tables(folder):
-    """(training, validation) as pandas tables, features scaled by the training rows."""
+    """Returns (training, validation) as pandas tables, features scaled by the training rows."""
     parts = sorted(glob.glob(os.path.join(folder, "log_part*.csv")), key=lambda name: (len(name), name))
     table = pd.concat([pd.read_csv(part) for part in parts], ignore_index=True)
     held_out = table["split"] == "validation"
@@ -113,7 +113,7 @@ def metrics(model, batches):
 
 
 def slices(table, names, batch, seed):
-    """A shuffled table after the other, cut into slices that become tensors one by one."""
+    """Shuffles the table for each pass and converts its slices to tensors one by one."""
     random = np.random.default_rng(seed)
     while True:
         shuffled = table.iloc[random.permutation(len(table))]

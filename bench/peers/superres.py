@@ -69,7 +69,7 @@ def read_picture(path):
 
 
 class Pairs(Dataset):
-    """One random crop of a pair, mirrored half the time, decoded for every sample, or once when `keep`."""
+    """One random crop of a pair, mirrored half of the time; decoded for every sample, or once with `keep`."""
 
     def __init__(self, folder, size, seed, keep):
         self.folder, self.size, self.seed, self.keep = folder, size, seed, keep
@@ -98,7 +98,7 @@ class Pairs(Dataset):
 
 
 def to_input(pictures, memory_format):
-    """u8 NHWC -> float NCHW in [0, 1]; the bytes already lie as channels-last wants them."""
+    """u8 NHWC -> float NCHW in [0, 1]; the bytes are already in channels-last order."""
     return pictures.permute(0, 3, 1, 2).to(torch.float32).div_(255).contiguous(memory_format=memory_format)
 
 
@@ -140,7 +140,7 @@ def batches(loader):
 
 
 def train_on_gpu(args):
-    """As a careful user of a GPU does, by the loop of the other workloads' programs, beside this file."""
+    """Trains as a careful GPU user does, with the loop that the other workloads' programs share."""
     import device
     import training
 
@@ -174,7 +174,7 @@ def train(args):
     memory_format = torch.channels_last if tuned else torch.contiguous_format
     model = Net(args.width, args.depth).to(args.device, memory_format=memory_format)
     if args.weights:
-        import training  # beside this file in the project; the file also runs on its own
+        import training  # in this folder of the project; the file also runs on its own
 
         training.load_weights(model, args.weights)
     if args.sgd:

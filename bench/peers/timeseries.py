@@ -59,7 +59,7 @@ class Windows(Dataset):
 
 
 def all_windows(days, length, where):
-    """Views: [windows, length, features] and what follows each."""
+    """Returns views: [windows, length, features], and the value after each window."""
     days = torch.from_numpy(days).to(where)
     return days.unfold(0, length, 1)[:-1].transpose(1, 2), days[length:, 0]
 

@@ -1,7 +1,8 @@
-"""The training loop that the Python programs of the workloads share, and what they print.
+"""The training loop that the workloads' Python programs share, and its output.
 
-A program makes a Task and calls main(). Its output is one JSON document with the fields of `unidle train
+A program creates a Task and calls main(). The output is one JSON document with the fields of `unidle train
 --format json`, and with --losses also the loss of every step.
+
 """
 
 import argparse
@@ -26,7 +27,7 @@ WAYS = [
 
 @dataclass
 class Task:
-    """One training task: `batches` yields without end what `loss` takes, on the device of the model."""
+    """One training task: `batches` endlessly yields arguments for `loss`, on the device of the model."""
 
     model: torch.nn.Module
     batches: Iterator
@@ -48,7 +49,7 @@ def parser(
     validations=1,
     weight_decay=0.01,
 ):
-    """Options that all programs have, with the workload's own defaults; `validations` an epoch, of naive."""
+    """Returns the common options with the workload's defaults; `validations` per epoch, for naive."""
     options = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -74,7 +75,7 @@ def parser(
 
 
 def add_gpu_options(options):
-    """What decides how fast a step is, on a GPU above all."""
+    """Adds options that determine the speed of a step, mainly on a GPU."""
     options.add_argument("--device", default="cpu")
     options.add_argument(
         "--workers", type=int, default=-1, help="processes of the loader; -1: some for a GPU, else none"
@@ -90,8 +91,8 @@ def add_gpu_options(options):
 
 
 def load_weights(model, path):
-    """Takes the parameters out of a checkpoint of the engine, whose names are the model's, and its random
-    numbers."""
+    """Loads the parameters from a checkpoint of the engine, which uses the same names, and its random
+    state."""
     with torch.serialization.safe_globals(
         [torch.jit._pickle.restore_type_tag, torch.jit._pickle.build_tensorlist]  # TorchScript's
     ):
@@ -107,7 +108,7 @@ def load_weights(model, path):
 
 
 def rows_in_turn(items, batch, seed, where="cpu"):
-    """Index tensors of a shuffled pass after the other; what is left of a pass begins the next."""
+    """Yields index tensors of shuffled passes; the rest of a pass begins the next."""
     generator = torch.Generator(where).manual_seed(seed)
     left = torch.empty(0, dtype=torch.int64, device=where)
     while True:
@@ -118,7 +119,7 @@ def rows_in_turn(items, batch, seed, where="cpu"):
 
 
 def again_and_again(loader):
-    """The batches of a DataLoader, epoch after epoch."""
+    """Yields the batches of a DataLoader, epoch after epoch."""
     while True:
         yield from loader
 
@@ -133,7 +134,7 @@ def make_optimizer(model, args):
 
 
 class Losses:
-    """Every step's loss, read back `interval` steps at a time."""
+    """Collects every step's loss, reading back `interval` steps at a time."""
 
     def __init__(self, interval):
         self.interval, self.pending, self.values = interval, [], []
@@ -150,7 +151,7 @@ class Losses:
 
 
 class Clock:
-    """Seconds of the loop since warm-up, without what lay aside."""
+    """Measures the seconds of the loop since warm-up, without time spent elsewhere."""
 
     def __init__(self):
         self.start = self.warm = time.perf_counter()
@@ -169,7 +170,7 @@ class Clock:
 
 
 class Step:
-    """One step of the optimiser, which gives its loss."""
+    """One step of the optimiser; returns its loss."""
 
     def __init__(self, task, args):
         self.task, self.args = task, args
@@ -208,7 +209,7 @@ def validate(task):
 
 
 def pause(args):
-    """The caller says when to go on: programs warm up beside each other and are measured one by one."""
+    """Waits for the caller: programs warm up in parallel and are measured one by one."""
     device.wait(args)
     if device.on_gpu(args):
         torch.cuda.empty_cache()
@@ -272,7 +273,7 @@ def run(workload, task, args):
 
 
 def main(workload, options, make_task):
-    """Parses the command line, makes the task, trains and prints."""
+    """Parses the command line, creates the task, trains and prints."""
     args = options.parse_args()
     if args.compile == "graph" and (not device.tuned_on_gpu(args) or args.accumulation > 1):
         options.error("--compile graph is for --mode tuned on a GPU, without --accumulation")
