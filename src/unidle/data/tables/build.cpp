@@ -27,7 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-/// What a file, or the text that was made of it, is: to see later whether it is still that.
+/// Identifies the state of a file, or of the text converted from it, to detect changes.
 json fingerprint(const std::string& path, const TableOptions& options) {
   constexpr std::uint64_t kEnd = 64 * 1024;
   const TextOfFile* made = text_of(path, options.texts);
@@ -46,7 +46,7 @@ json fingerprint(const std::string& path, const TableOptions& options) {
           {"ends", XXH3_64bits(ends.data(), ends.size())}};
 }
 
-/// All that is read: the files of the table, and those of each side table.
+/// All input files: those of the table and of each side table.
 struct TableFiles {
   explicit TableFiles(const TableOptions& options) : rows(find_parts(options.paths)) {
     for (const TableJoin& join : options.joins) {
@@ -77,7 +77,7 @@ json full_paths(const std::vector<std::string>& files) {
   return paths;
 }
 
-/// What a built table depends on besides the bytes of its files.
+/// What a built table depends on besides the contents of its files.
 json key_of(const TableOptions& options, const TableFiles& files) {
   json joins = json::array();
   for (std::size_t i = 0; i < files.joins.size(); ++i) {
@@ -106,8 +106,8 @@ fs::path path_of(const TableOptions& options, const TableFiles& files, const jso
   return folder / fmt::format("{}-{:016x}.rows", fs::path(files.rows.front()).stem().string(), hash);
 }
 
-/// Parses all files with some threads. Their chunks are put into the row file in the order of the table, so that it is
-/// the same for any number of threads, and so is the error where there is one.
+/// Parses all files with several threads. Chunks enter the row file in table order, so that the file, or the reported
+/// error, is the same for any number of threads.
 class Build {
  public:
   Build(const TableOptions& options, const CsvLayout& layout, const TablePlan& plan, std::span<const SideTable> sides,
@@ -166,7 +166,7 @@ class Build {
     Chunk chunk;
     try {
       RowParser parser(layout_, plan_.rows, options_.split, sides_);
-      std::vector<std::vector<std::uint32_t>> numbers(width());  // of this parser's categories, in the table
+      std::vector<std::vector<std::uint32_t>> numbers(width());  // table-wide numbers of this parser's categories
       while (chunks_.next(chunk)) {
         try {
           parser.parse(chunk);
@@ -182,7 +182,7 @@ class Build {
     }
   }
 
-  /// Of several failures the first one of the table counts.
+  /// Of several failures, keeps the first in table order.
   void fail(std::int64_t number) {
     const std::lock_guard lock(mutex_);
     if (!failure_ || number < failed_) {
@@ -193,7 +193,7 @@ class Build {
     turn_changed_.notify_all();
   }
 
-  /// False when the build has failed.
+  /// Returns false when the build has failed.
   bool commit(const Chunk& chunk, RowParser& parser, std::vector<std::vector<std::uint32_t>>& numbers) {
     std::unique_lock lock(mutex_);
     turn_changed_.wait(lock, [&] { return turn_ == chunk.number || failure_; });
@@ -225,7 +225,7 @@ class Build {
     for (std::size_t i = numbers.size(); i < texts.size(); ++i) {
       numbers.push_back(dictionaries_[place].number_of(texts[i]));
     }
-    if (dictionaries_[place].size() > kMostCategories) {  // each thread's own numbers may have stayed below it
+    if (dictionaries_[place].size() > kMostCategories) {  // each thread's own dictionary may have stayed below it
       throw Error(ErrorCode::kInput, layout_.parts.front().path,
                   fmt::format("column {}: has more than {} different texts", plan_.names[place], kMostCategories));
     }
@@ -241,7 +241,7 @@ class Build {
   std::span<const SideTable> sides_;
   RowFileWriter& writer_;
   Chunks chunks_;
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  // guards all members below
   std::condition_variable turn_changed_;
   std::int64_t turn_ = 0;
   std::uint64_t done_bytes_ = 0;
@@ -261,7 +261,7 @@ void refuse_changes(const json& before, const json& after) {
   }
 }
 
-/// Reads all files into the rows of `writer`, and what is known of them into `facts`.
+/// Reads all files into the rows of `writer`, and their statistics into `facts`.
 void read_rows(const TableOptions& options, const TableFiles& files, const fs::path& path, Disk& disk,
                std::optional<RowFileWriter>& writer, RowFileFacts& facts) {
   const CsvLayout layout = read_layout(files.rows, options.delimiter, options.texts);
@@ -290,7 +290,7 @@ void build(const TableOptions& options, const TableFiles& files, const json& key
     read_rows(options, files, path, disk, writer, facts);
   } catch (const Error& error) {
     if (error.code() == ErrorCode::kInput) {
-      refuse_changes(facts.inputs, fingerprints(files, options));  // what was wrong is perhaps half old and half new
+      refuse_changes(facts.inputs, fingerprints(files, options));  // a changed file may have caused the error
     }
     throw;
   }
@@ -298,13 +298,13 @@ void build(const TableOptions& options, const TableFiles& files, const json& key
   writer->finish(facts);
 }
 
-/// One that serves: nothing otherwise.
+/// Opens the row file if it is valid for this key; otherwise returns null.
 std::unique_ptr<RowFile> open_built(const fs::path& path, const json& key, const json& inputs, Disk& disk) {
   std::unique_ptr<RowFile> file = RowFile::open(path, disk);
   return file && file->facts().key == key && file->facts().inputs == inputs ? std::move(file) : nullptr;
 }
 
-/// Held while a table is built; goes with the process.
+/// The lock held while a table is built; released when the process ends.
 UniqueFd lock_for(const fs::path& path) {
   const std::string name = path.string() + ".lock";
   UniqueFd fd(::open(name.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
@@ -336,7 +336,8 @@ std::unique_ptr<RowFile> open_or_build(const TableOptions& options, Disk& disk, 
   const UniqueFd lock = lock_for(path);
   constexpr int kTries = 3;
   file = open_built(path, key, fingerprints(files, options), disk);
-  for (int tries = 0; !file && tries < kTries; ++tries) {  // again where somebody removed it before it was opened
+  for (int tries = 0; !file && tries < kTries;
+       ++tries) {  // retry when another process removed the file before it was opened
     build(options, files, key, path, disk);
     built = true;
     file = RowFile::open(path, disk);

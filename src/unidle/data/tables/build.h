@@ -1,4 +1,4 @@
-// From text files to a row file, by several threads.
+// Builds a row file from text files with several threads.
 #pragma once
 
 #include <filesystem>
@@ -10,9 +10,9 @@
 
 namespace unidle::data::tables {
 
-/// The row file of a table: the one that is there, when it was built from files as they are now and for the same
-/// columns and split; otherwise it is built. Processes that want the same one wait for the first. Throws as TableSource
-/// says. `built` tells which it was.
+/// Returns the row file of a table. Reuses the existing one if it was built from the current files for the same columns
+/// and split, otherwise builds it. Concurrent processes wait for the first one. Throws like TableSource. `built`
+/// reports whether it was built.
 std::unique_ptr<RowFile> open_or_build(const TableOptions& options, Disk& disk, bool& built);
 
 }  // namespace unidle::data::tables

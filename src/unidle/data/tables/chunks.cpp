@@ -107,7 +107,7 @@ std::optional<RecordScan> Chunks::look_through(const Range& range, std::int64_t 
       return std::nullopt;
     }
   }
-  // Nobody else touches state_ during this turn.
+  // No other thread touches state_ until turn_ advances.
   before = range.begin == layout_.parts[range.part].data_offset ? CsvState::kRecord : state_;
   const RecordScan scan = scan_records(before, text, layout_.delimiter);
   state_ = scan.state;
@@ -121,7 +121,7 @@ std::size_t Chunks::finish_last_record(const Range& range, RecordScan scan, Chun
   constexpr std::size_t kAtOnce = 64 * 1024;
   const std::uint64_t file_end = layout_.parts[range.part].bytes;
   std::uint64_t at = range.end;
-  std::uint64_t opened = range.begin + scan.opened;  // makes sense only within quotes
+  std::uint64_t opened = range.begin + scan.opened;  // meaningful only within quotes
   while (at < file_end) {
     const auto have = static_cast<std::size_t>(at - range.begin);
     const auto more = static_cast<std::size_t>(std::min<std::uint64_t>(kAtOnce, file_end - at));
@@ -147,7 +147,7 @@ std::size_t Chunks::finish_last_record(const Range& range, RecordScan scan, Chun
 std::string Chunks::place(std::size_t part, std::uint64_t offset) {
   std::vector<char> text(std::size_t{1} << 20);
   std::int64_t lines = 0;
-  std::int64_t records = 0;  // the names of the columns among them
+  std::int64_t records = 0;  // including the header
   bool quoted = false;
   for (std::uint64_t at = 0; at < offset;) {
     const auto bytes = static_cast<std::size_t>(std::min<std::uint64_t>(text.size(), offset - at));

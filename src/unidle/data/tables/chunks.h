@@ -1,4 +1,4 @@
-// A table's files in pieces of whole records, for many threads.
+// Splits a table's files into chunks of whole records for many threads.
 #pragma once
 
 #include <condition_variable>
@@ -16,7 +16,7 @@
 
 namespace unidle::data::tables {
 
-/// Memory that is kept from chunk to chunk, with room behind the text.
+/// A buffer reused for all chunks, with spare space after the text.
 class ChunkBuffer {
  public:
   char* reserve(std::size_t bytes);
@@ -27,20 +27,19 @@ class ChunkBuffer {
   std::size_t capacity_ = 0;
 };
 
-/// Whole records of one part, each with its line end; 64 zero bytes follow. The last one of a part may have
-/// a quote that is not closed: whoever reads it tells where.
+/// Whole records of one part, each with its line end, followed by 64 zero bytes. The last record of a part may have an
+/// unclosed quote, which its parser reports.
 struct Chunk {
-  std::int64_t number = 0;  // in the order of the table
+  std::int64_t number = 0;  // in table order
   std::size_t part = 0;
   std::uint64_t offset = 0;  // of text, in the file
   std::string_view text;     // in `buffer`; may be empty
   ChunkBuffer buffer;
 };
 
-/// Hands out the data of all parts, byte range by byte range, in order. A range has the records that begin in it. Where
-/// records begin is known only from the start of a file on (a line feed may stand within quotes), so that the ranges
-/// are looked through one after the other; they are read, and what is made of them is made, side by side.
-/// Thread-safe.
+/// Hands out the data of all parts in order, by byte ranges. A range contains the records that begin in it. Record
+/// starts are known only by scanning a file from its start (a line feed may be within quotes), so ranges are scanned
+/// one after the other, but read and parsed in parallel. Thread-safe.
 class Chunks {
  public:
   static constexpr std::size_t kChunkBytes = std::size_t{4} << 20;
@@ -48,14 +47,14 @@ class Chunks {
 
   explicit Chunks(const CsvLayout& layout, std::size_t chunk_bytes = kChunkBytes);
 
-  /// The next one into `chunk`; false behind the last. Throws kInput with "file:line" for a record that has no
-  /// end in 64 MiB, and when a file is shorter than it was; the others then get false.
+  /// Fills `chunk` with the next chunk; returns false at the end. Throws kInput with "file:line" for a record longer
+  /// than 64 MiB, and when a file has become shorter; next() then returns false to all other threads.
   bool next(Chunk& chunk);
-  /// No more chunks: next() gives false.
+  /// Makes next() return false.
   void stop();
-  /// "path:line" of a place, for messages, or "path: row N" where the text was made of the file: counts from its start.
+  /// "path:line" of an offset, for messages, or "path: row N" if the text was converted. Counts from the file's start.
   std::string place(std::size_t part, std::uint64_t offset);
-  /// The bytes of all parts that are data.
+  /// Bytes of data in all parts.
   std::uint64_t bytes() const;
 
  private:
@@ -66,10 +65,10 @@ class Chunks {
   };
   bool fill(const Range& range, Chunk& chunk);
   void read(std::size_t part, std::uint64_t offset, char* to, std::size_t bytes);
-  /// Waits until all ranges before were looked through, and looks through this one. Nothing when that was stopped.
+  /// Scans this range after all earlier ones. Returns nothing when stopped.
   std::optional<RecordScan> look_through(const Range& range, std::int64_t number, std::string_view text,
                                          CsvState& before);
-  /// Reads on behind the range to the end of the record that begins in it; returns the bytes there are then.
+  /// Reads past the range to the end of its last record; returns the new number of bytes.
   std::size_t finish_last_record(const Range& range, RecordScan scan, ChunkBuffer& buffer);
 
   const CsvLayout& layout_;
@@ -77,8 +76,8 @@ class Chunks {
   std::vector<Range> ranges_;
   std::mutex mutex_;
   std::condition_variable turn_changed_;
-  std::int64_t next_ = 0;  // range to hand out; these are guarded by mutex_
-  std::int64_t turn_ = 0;  // range to look through
+  std::int64_t next_ = 0;  // next range to hand out; guarded by mutex_, like turn_
+  std::int64_t turn_ = 0;  // next range to scan
   bool stopped_ = false;
   CsvState state_ = CsvState::kRecord;
 };

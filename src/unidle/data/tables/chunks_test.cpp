@@ -71,12 +71,12 @@ TEST_F(ChunksTest, RecordsOfAnyTextAreTheSameHoweverTheFileIsCut) {
     for (std::size_t length = random() % 40; length > 0; --length) {
       text += std::string_view("\"\"\n,a\r")[random() % 6];
     }
-    text += text.ends_with('\r') ? "\n" : "";  // it ends a line there, with the line feed that the end stands for
+    text += text.ends_with('\r') ? "\n" : "";  // it ends a line there, together with the final line feed
     CsvRecords expected;
     try {
       expected = csv_records(text);
     } catch (const Error&) {
-      continue;  // no CSV
+      continue;  // not CSV
     }
     ++tried;
     const CsvLayout layout = layout_of(text);

@@ -15,12 +15,12 @@ namespace unidle::data::tables {
 
 namespace {
 
-constexpr std::size_t kMostTexts = 4;  // that are told
+constexpr std::size_t kMostTexts = 4;  // in messages
 constexpr std::size_t kMostShown = 20;
 
 bool is_letter_or_digit(char byte) { return std::isalnum(static_cast<unsigned char>(byte)) != 0 || byte < 0; }
 
-/// Marks alone ("?", "--", "."), or a word for it. Spaces within are part of a word.
+/// True for marks alone ("?", "--", ".") and words for a missing value. Inner spaces are part of a word.
 bool stands_for_nothing(std::string_view text) {
   static constexpr std::array<std::string_view, 12> kWords = {
       "missing", "unknown", "none", "nil", "undefined", "not available", "n.a.", "na", "nan", "null", "nd", "n.d."};
@@ -30,9 +30,9 @@ bool stands_for_nothing(std::string_view text) {
   return text.size() <= kMostShown && std::find(kWords.begin(), kWords.end(), lower(std::string(text))) != kWords.end();
 }
 
-/// Whether it may be a whole number in groups of thousands: "1,234", "12,345,678".
+/// True for a possible whole number with thousands separators: "1,234", "12,345,678".
 bool may_be_thousands(std::string_view text, char separator) {
-  constexpr std::size_t kGroup = 4;  // with its separator
+  constexpr std::size_t kGroup = 4;  // including the separator
   const std::size_t first = text.find(separator);
   for (std::size_t at = first; at != std::string_view::npos && at < text.size(); at += kGroup) {
     const std::string_view group = text.substr(at, kGroup);

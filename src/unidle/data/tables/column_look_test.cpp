@@ -73,7 +73,7 @@ TEST(ColumnLookTest, LooksWithTheFormatThatIsAskedFor) {
   EXPECT_TRUE(look_of({"1,5", "?", "-200", "-200,0"}, format).is_of_numbers());
   EXPECT_EQ(look_of({"?", "-200"}, format).filled(), 0);
   EXPECT_EQ(look_of({"1.5", "2.5"}, format).options(), "decimal=\".\"");
-  const NumberFormat numbers({"-999.5"}, ',');  // as a program writes numbers
+  const NumberFormat numbers({"-999.5"}, ',');  // numbers as programs write them
   EXPECT_TRUE(numbers.is_missing(-999.5));
 }
 

@@ -1,4 +1,4 @@
-// Texts by number.
+// Numbers distinct texts.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace unidle::data::tables {
 
-/// Different texts, numbered from 0 as they come. Not thread-safe; several threads may find() at a time.
+/// Distinct texts, numbered from 0 in order of insertion. Not thread-safe, except for concurrent find().
 class Dictionary {
  public:
-  /// A text that is new gets the next number.
+  /// Returns the text's number, the next one for a new text.
   std::uint32_t number_of(std::string_view text);
   std::optional<std::uint32_t> find(std::string_view text) const;
   std::size_t size() const { return texts_.size(); }
@@ -25,11 +25,11 @@ class Dictionary {
     std::uint32_t number = kFree;
   };
   static constexpr std::uint32_t kFree = 0xffffffff;
-  /// Where the text is, or the free place where it belongs. REQUIRES: places_ is not empty.
+  /// The position of the text, or the free one for it. REQUIRES: places_ is not empty.
   std::size_t place_of(std::string_view text, std::uint64_t hash) const;
   void grow();
 
-  std::vector<Place> places_;  // a power of two of them, at most half of them taken: one look as a rule
+  std::vector<Place> places_;  // a power of two, at most half full, so that one probe usually suffices
   std::vector<std::string> texts_;
 };
 

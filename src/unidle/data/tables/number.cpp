@@ -33,7 +33,7 @@ bool NumberFormat::is_missing(std::string_view cell) const {
 }
 
 bool is_missing(std::string_view cell) {
-  // pandas.read_csv's default na_values (pandas 2.2), and blanks alone.
+  // pandas.read_csv's default na_values (pandas 2.2), and blanks.
   static constexpr std::array<std::string_view, 18> kWords = {
       "",        "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND",
       "1.#QNAN", "<NA>", "N/A",      "NA",  "NULL",    "NaN",      "None", "n/a",  "nan"};

@@ -1,4 +1,4 @@
-// Numbers out of the cells of a table.
+// Parses numbers in the cells of a table.
 #pragma once
 
 #include <algorithm>
@@ -13,20 +13,20 @@
 
 namespace unidle::data::tables {
 
-/// Whether the cell stands for no value: empty, or one of the words that pandas takes for it, which numbers never are.
+/// True for an empty cell and for pandas' words for missing values, which are never numbers.
 bool is_missing(std::string_view cell);
 
-/// All of the cell as a number, correctly rounded, with blanks around it passed over; nothing when it is none. Knows
-/// exponents, signs, "inf" and "nan". By fast_float.
+/// Parses the whole cell as a correctly rounded number, ignoring blanks around it; nothing if it is not a number.
+/// Accepts exponents, signs, "inf" and "nan". Uses fast_float.
 std::optional<double> cell_number(std::string_view cell, char decimal = '.');
 
-/// Without the spaces and tabs around it.
+/// Strips spaces and tabs.
 std::string_view without_blanks(std::string_view cell);
 
-/// How the numbers of a table are written, and what stands for none.
+/// The notation of a table's numbers and missing values.
 struct NumberFormat {
   NumberFormat() = default;
-  /// `missing`: texts, besides those that always stand for no value. A number among them is meant by its value.
+  /// `missing`: additional texts for missing values. Numbers among them are compared by value.
   NumberFormat(const std::vector<std::string>& missing, char decimal_point);
 
   char decimal = '.';
@@ -41,18 +41,18 @@ struct NumberFormat {
 
 inline const NumberFormat kPlainNumbers;
 
-/// What almost all cells are, in the fewest steps.
+/// The fast path for most cells.
 struct PlainNumber {
-  const char* end = nullptr;  // behind it; null when this short way does not read it, and cell_number() may
+  const char* end = nullptr;  // null when the fast path fails and cell_number() must be used
   double value = 0;
-  bool whole = true;  // no point in it
+  bool whole = true;  // without a decimal point
 };
 
 namespace number {
 
 constexpr std::size_t kGroup = 8;
-constexpr std::uint64_t kMostExact = std::uint64_t{1} << 53;  // up to here doubles hold every whole number
-constexpr std::size_t kMostDigits = 18;                       // as many fit 64 bits whatever they are
+constexpr std::uint64_t kMostExact = std::uint64_t{1} << 53;  // doubles represent every whole number up to here
+constexpr std::size_t kMostDigits = 18;                       // any number of this many digits fits into 64 bits
 
 /// 10^0 to 10^15.
 template <typename Number>
@@ -69,15 +69,15 @@ struct Digits {
   std::size_t count;
 };
 
-/// Up to eight digits, all at once: a loop over them would end in a branch that no processor foresees.
+/// Parses up to eight digits at once, without a loop whose end would be mispredicted.
 inline Digits read_group(const char* at) {
   std::uint64_t bytes = 0;
   std::memcpy(&bytes, at, sizeof bytes);
-  bytes ^= 0x3030303030303030U;  // a digit is its value now, and everything else is above 9
+  bytes ^= 0x3030303030303030U;  // digits become their values, everything else exceeds 9
   const std::uint64_t others = (bytes | (bytes + 0x0606060606060606U)) & 0xF0F0F0F0F0F0F0F0U;
   const auto count = static_cast<std::size_t>(std::countr_zero(others)) / 8;
   const std::size_t half = (kGroup - count) * 4;
-  bytes = bytes << half << half;      // zeros before the first digit, and nothing behind the last
+  bytes = bytes << half << half;      // zeros before the first digit, nothing after the last
   bytes = bytes * 10 + (bytes >> 8);  // pairs of digits, then fours, then all (as simdjson does)
   constexpr std::uint64_t kMask = 0x000000FF000000FFU;
   constexpr std::uint64_t kFirst = 100 + (std::uint64_t{1000000} << 32);
@@ -85,7 +85,7 @@ inline Digits read_group(const char* at) {
   return {((bytes & kMask) * kFirst + ((bytes >> 16) & kMask) * kSecond) >> 32, count};
 }
 
-/// Up to fifteen digits; sixteen for more.
+/// Parses up to fifteen digits; returns sixteen for more.
 inline Digits read_digits(const char* at) {
   Digits digits = read_group(at);
   if (digits.count == kGroup) {
@@ -98,9 +98,9 @@ inline Digits read_digits(const char* at) {
 
 }  // namespace number
 
-/// "-12.5": digits with at most one point, of which fewer than sixteen stand before it and behind it. Their whole
-/// number and the power of ten are held exactly by doubles, and so the quotient is the correctly rounded value (Clinger
-/// 1990). REQUIRES: 40 bytes can be read there, and eight bits a byte in little-endian order.
+/// Parses "-12.5": digits with at most one point and fewer than sixteen digits before and after it. Doubles hold their
+/// whole number and the power of ten exactly, so the quotient is correctly rounded (Clinger 1990). REQUIRES: 40 bytes
+/// are readable, and a little-endian machine.
 inline PlainNumber plain_number(const char* at) {
   static_assert(std::endian::native == std::endian::little);
   const bool negative = *at == '-';

@@ -40,7 +40,7 @@ std::vector<std::string> tables_in(const fs::path& folder) {
   return found;
 }
 
-/// What stands before the number in "FOLDER/NAME_part12.csv"; empty for other names.
+/// The part before the number in "FOLDER/NAME_part12.csv"; empty for other names.
 std::string series_of(const fs::path& path) {
   const std::string stem = path.stem().string();
   std::size_t at = stem.size();
@@ -91,12 +91,12 @@ std::vector<std::string> files_of(const std::string& path) {
 
 /// The first record of a file.
 struct Head {
-  std::string text;       // with its line end, without a byte order mark
-  std::uint64_t end = 0;  // where the second one begins
+  std::string text;       // with its line end, without the byte order mark
+  std::uint64_t end = 0;  // where the second record begins
   bool carriages = false;
 };
 
-/// With line feeds for the carriage returns that no line feed follows.
+/// Replaces lone carriage returns by line feeds.
 std::string with_feeds_alone(std::string text, bool whole_file) {
   for (std::size_t i = 0; i < text.size(); ++i) {
     const bool alone = i + 1 < text.size() ? text[i + 1] != '\n' : whole_file;
@@ -150,7 +150,7 @@ char sniff_delimiter(std::string_view line) {
   return ',';
 }
 
-/// Of a part's first record that is not the header: data where a cell of it is a number, or where all texts are new.
+/// Whether a part's first record, which differs from the header, is data: a cell is a number, or all texts are new.
 bool is_data(const std::vector<std::string>& cells, const std::vector<std::string>& columns) {
   const auto is_number = [](const std::string& cell) { return cell_number(cell).has_value(); };
   const auto is_name = [&](const std::string& cell) {
@@ -177,7 +177,7 @@ void set_columns(CsvLayout& layout, std::vector<std::string> columns) {
   layout.columns = std::move(columns);
 }
 
-/// Whether a part's first record has the names of the first one's.
+/// Whether a part's first record has the same names as that of the first part.
 bool are_columns(const CsvLayout& layout, const std::vector<std::string>& cells) {
   if (cells.size() != layout.columns.size()) {
     return false;

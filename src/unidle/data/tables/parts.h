@@ -1,4 +1,4 @@
-// The files of one table, and what their first lines say.
+// Finds the files of a table and reads their first lines.
 #pragma once
 
 #include <cstdint>
@@ -11,53 +11,52 @@
 
 namespace unidle::data::tables {
 
-/// The files that `paths` name, in order: a file is itself, a folder its *.csv and *.tsv in natural order, and NAME.csv
-/// that is not there stands for NAME_part1.csv, NAME_part2.csv ... Parts of one name come in the order of their
-/// numbers, however they are given. Throws kInput for what is not there, kUsage for no path.
+/// Expands `paths` to files, in order: a file is itself, a folder its *.csv and *.tsv in natural order, and a missing
+/// NAME.csv stands for NAME_part1.csv, NAME_part2.csv ... Parts of one name are ordered by number, in whatever order
+/// they are given. Throws kInput for a missing path, kUsage for no paths.
 std::vector<std::string> find_parts(const std::vector<std::string>& paths);
 
 /// One file of a table.
 struct CsvPart {
-  std::string path;  // as errors name it
+  std::string path;  // as named in errors
   std::uint64_t bytes = 0;
-  std::uint64_t data_offset = 0;  // of the first record that is data
-  bool carriages = false;         // lines end with carriage returns alone, which are read as line feeds
-  std::string text{};             // the CSV that was made of it, where it is none itself
+  std::uint64_t data_offset = 0;  // of the first data record
+  bool carriages = false;         // lines end with lone carriage returns, read as line feeds
+  std::string text{};             // the CSV converted from it, if it is not text itself
 
   const std::string& read_from() const { return text.empty() ? path : text; }
-  /// Where the names of its columns stand, for messages.
+  /// Where its column names are, for messages.
   std::string head() const { return text.empty() ? path + ":1" : path; }
 };
 
-/// The table as its first lines tell it.
+/// The layout of a table, from the first lines of its files.
 struct CsvLayout {
-  std::vector<std::string> columns;  // one without a name is called by its place, as pandas does: "Unnamed: 2"
+  std::vector<std::string> columns;  // unnamed ones are called by position, as in pandas: "Unnamed: 2"
   std::vector<bool> unnamed;
   char delimiter = ',';
   std::vector<CsvPart> parts;
   std::vector<TextOfFile::LeftOut> left_out{};  // of all its files
 
-  /// The number of a column; throws kInput naming the first file and all columns there are.
+  /// Returns the index of a column; throws kInput with the first file and all columns.
   std::size_t column(std::string_view name) const;
   bool has(std::string_view name) const;
-  /// All there are, and what was left out, for messages.
+  /// Lists all columns, and those left out, for messages.
   std::string columns_text() const;
 };
 
-/// Reads the first record of each file. The first file's gives the columns; another file begins with the same record,
-/// or with data. `delimiter` 0: a comma where the first line has one, else a tab, a semicolon or a bar. `texts` are of
-/// those files that are none.
-/// Throws kInput with "file:line" for an empty file, UTF-16, names that are no UTF-8, a column that comes twice, and a
-/// part with other columns.
+/// Reads the first record of each file. That of the first file names the columns; another file begins with the same
+/// record or with data. `delimiter` 0: a comma if the first line has one, otherwise a tab, a semicolon or a bar.
+/// `texts` belong to the files that are not text. Throws kInput with "file:line" for an empty file, UTF-16, names that
+/// are not UTF-8, a duplicate column, and a part with other columns.
 CsvLayout read_layout(const std::vector<std::string>& files, char delimiter, std::span<const TextOfFile> texts = {});
 
-/// The text that was made of the file; null where it is one itself.
+/// Returns the text converted from the file; null if it is text itself.
 const TextOfFile* text_of(const std::string& file, std::span<const TextOfFile> texts);
 
-/// Of a record that does not have the columns of the layout: what is wrong with it, and how it seems to be meant.
+/// Says how a record does not match the layout's columns, and how it was probably meant.
 std::string wrong_columns(const CsvLayout& layout, std::size_t columns, std::string_view record);
 
-/// Texts whose bytes are no UTF-8, for messages.
+/// For texts that are not UTF-8, in messages.
 inline constexpr std::string_view kNoUtf8 = "is no UTF-8 (iconv -f LATIN1 -t UTF-8, say)";
 bool is_utf8(std::string_view text);
 

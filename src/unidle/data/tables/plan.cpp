@@ -32,9 +32,8 @@ void add_cells(const CsvLayout& layout, const Chunk& chunk, std::vector<ColumnLo
   }
 }
 
-/// What the columns hold, by the first records, and by as many more as it takes until each has a cell that is filled.
-/// Among many numbers a few texts are faults of the file: such a column is not left out but taken, and the first of
-/// them is an error.
+/// Inspects the columns in the first records, and in more until each column has a value. A few texts among many numbers
+/// are faults of the file: such a column is used, and its first text is an error.
 std::vector<ColumnLook> looks_of(const CsvLayout& layout, const NumberFormat& format) {
   constexpr std::size_t kLookedAtBytes = std::size_t{1} << 20;
   std::vector<ColumnLook> looks(layout.columns.size(), ColumnLook(format));
@@ -50,7 +49,7 @@ std::vector<ColumnLook> looks_of(const CsvLayout& layout, const NumberFormat& fo
       if (chunk.number == 0) {
         throw;
       }
-      break;  // told with its place when the rows are read
+      break;  // reported with its line when the rows are read
     }
   } while (std::any_of(looks.begin(), looks.end(), [](const ColumnLook& look) { return look.is_blank(); }));
   return looks;
@@ -124,7 +123,7 @@ class Planner {
     return (found.table == 0 ? plan_.rows : plan_.joins[found.table - 1].rows).uses[found.column];
   }
 
-  /// The table's own column, or that of the side table that has it.
+  /// Finds the table's own column, or that of the side table that has it.
   FoundColumn find(const std::string& name) const {
     std::optional<FoundColumn> found;
     for (std::size_t table = 0; table < layouts_.size(); ++table) {

@@ -11,7 +11,7 @@ CsvState state_behind(char byte, char delimiter) {
   return byte == delimiter ? CsvState::kField : CsvState::kPlain;
 }
 
-/// From one quote to the next: between them lie bytes of one kind, within quotes or outside of them.
+/// Walks from quote to quote: the bytes between are all inside or all outside of quotes.
 class QuoteWalk {
  public:
   QuoteWalk(CsvState before, std::string_view text, char delimiter) : text_(text), delimiter_(delimiter) {
@@ -43,7 +43,7 @@ class QuoteWalk {
     }
   }
 
-  /// Up to the next quote and over it.
+  /// Moves past the next quote.
   void outside() {
     std::size_t quote = text_.find('"', at_);
     const std::size_t end = quote == std::string_view::npos ? text_.size() : quote;

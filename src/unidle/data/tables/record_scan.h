@@ -1,4 +1,4 @@
-// Where records of comma-separated values begin and end, in text that comes in pieces.
+// Finds the boundaries of CSV records in text that arrives in pieces.
 #pragma once
 
 #include <cstddef>
@@ -6,23 +6,23 @@
 
 namespace unidle::data::tables {
 
-/// What the byte before a place leaves behind.
+/// The parser's state between two bytes.
 enum class CsvState {
-  kRecord,  // a record begins here
-  kField,   // a field begins here
-  kPlain,   // within a field without quotes, or behind a closed quote and something else
-  kQuoted,  // within quotes
-  kQuote,   // behind a quote within quotes: the end of the field, or the first of two that stand for one
+  kRecord,  // at the start of a record
+  kField,   // at the start of a field
+  kPlain,   // in an unquoted field, or after a closing quote and another byte
+  kQuoted,  // inside quotes
+  kQuote,   // after a quote inside quotes: the end of the field, or the first of a doubled quote
 };
 
 struct RecordScan {
-  CsvState state = CsvState::kRecord;              // behind the text
-  std::size_t first_end = std::string_view::npos;  // behind the line feed of the first record that ends in it
+  CsvState state = CsvState::kRecord;              // after the text
+  std::size_t first_end = std::string_view::npos;  // after the line feed of the first record that ends in it
   std::size_t opened = std::string_view::npos;     // the last quote that opened a field
 };
 
-/// Goes over `text`, which follows what left `before`. A quote within a field without quotes is a byte like others, as
-/// in Python's csv. Pure.
+/// Scans `text`, continuing in state `before`. A quote in an unquoted field is an ordinary byte, as in Python's csv.
+/// Pure.
 RecordScan scan_records(CsvState before, std::string_view text, char delimiter);
 
 }  // namespace unidle::data::tables

@@ -18,16 +18,16 @@ namespace {
 
 constexpr std::string_view kMagic = "unidlerw";
 
-/// The last bytes of the file, little-endian as all of it.
+/// The last bytes of the file. The whole file is little-endian.
 struct Footer {
   std::uint64_t rows;
   std::uint32_t width;
-  std::uint32_t block_shift;  // 2^this rows a block
-  std::uint64_t flag_bytes;   // behind the rows: one a row, or none
-  std::uint64_t facts_bytes;  // behind the hashes of the blocks, eight bytes each
-  std::uint64_t tail_hash;    // of all between the rows and this footer
+  std::uint32_t block_shift;  // a block has 2^this rows
+  std::uint64_t flag_bytes;   // after the rows: one byte per row, or none
+  std::uint64_t facts_bytes;  // after the block hashes, eight bytes each
+  std::uint64_t tail_hash;    // of everything between the rows and this footer
   std::uint32_t version;
-  std::uint32_t check;  // of this footer, reckoned with 0 here
+  std::uint32_t check;  // of this footer, computed with 0 here
   char magic[8];
 };
 static_assert(sizeof(Footer) == 56 && std::endian::native == std::endian::little);
@@ -77,7 +77,7 @@ nlohmann::json to_json(const RowFileFacts& facts) {
           {"columns", columns}, {"left_out", left_out},   {"joins", joins}};
 }
 
-/// Throws for what is no whole number: get() would make one of any.
+/// Throws unless the value is a whole number: get() would convert anything.
 std::uint64_t count(const nlohmann::json& value) { return value.get_ref<const nlohmann::json::number_unsigned_t&>(); }
 
 RowFileFacts from_json(const nlohmann::json& document) {
@@ -118,7 +118,7 @@ struct RowFileWriter::Hasher {
 
 RowFileWriter::RowFileWriter(const std::filesystem::path& path, std::size_t width, Disk& disk)
     : path_(path), unfinished_(path.string() + ".part"), disk_(disk), width_(width), hasher_(new Hasher) {
-  disk_.unlink(unfinished_);  // of a program that was killed
+  disk_.unlink(unfinished_);  // left by a killed program
   int fd = -1;
   const int failure = disk_.create(unfinished_, fd);
   if (failure != 0) {

@@ -1,4 +1,4 @@
-// The built form of a table: one file of rows. Its format is told in row_file.cpp.
+// The built form of a table: one file of rows. row_file.cpp documents its format.
 #pragma once
 
 #include <atomic>
@@ -19,28 +19,28 @@ namespace unidle::data::tables {
 
 constexpr std::uint32_t kRowFileVersion = 2;
 
-/// What a row file says of itself, besides rows.
+/// The metadata of a row file.
 struct RowFileFacts {
-  nlohmann::json key;     // what was asked for
-  nlohmann::json inputs;  // what the files were
+  nlohmann::json key;     // the request it was built for
+  nlohmann::json inputs;  // the state of the files it was built from
   std::size_t features = 0;
   std::vector<TableColumn> columns;
   std::vector<LeftOutColumn> left_out;
   std::vector<JoinedTable> joins;
 };
 
-/// Writes a row file under a temporary name; it gets its own name when it is whole. Throws kIo naming the file. Not
+/// Writes a row file under a temporary name and renames it when it is complete. Throws kIo with the file. Not
 /// thread-safe.
 class RowFileWriter {
  public:
   RowFileWriter(const std::filesystem::path& path, std::size_t width, Disk& disk);
-  ~RowFileWriter();  // removes what was not finished
+  ~RowFileWriter();  // removes an unfinished file
   RowFileWriter(const RowFileWriter&) = delete;
   RowFileWriter& operator=(const RowFileWriter&) = delete;
 
-  /// Whole rows.
+  /// Appends whole rows.
   void append(std::span<const float> values);
-  /// Of the rows appended, which are for validation; without a split, none.
+  /// Appends the validation flags of the appended rows; none without a split.
   void append_validation(std::span<const std::uint8_t> flags);
   std::int64_t rows() const { return rows_; }
   void finish(const RowFileFacts& facts);
@@ -62,10 +62,10 @@ class RowFileWriter {
   std::unique_ptr<Hasher> hasher_;
 };
 
-/// A row file, mapped. Thread-safe.
+/// A memory-mapped row file. Thread-safe.
 class RowFile {
  public:
-  /// Nothing when there is none, or when it is no whole row file of this version: then it is built anew.
+  /// Returns null when the file is missing, incomplete, or of another version: it must then be rebuilt.
   static std::unique_ptr<RowFile> open(const std::filesystem::path& path, Disk& disk);
   ~RowFile();
   RowFile(const RowFile&) = delete;
@@ -75,11 +75,10 @@ class RowFile {
   const RowFileFacts& facts() const { return facts_; }
   std::int64_t rows() const { return rows_; }
   std::size_t width() const { return width_; }
-  /// By row, 1 where it is for validation; empty when the table was not split.
+  /// By row, 1 for validation; empty without a split.
   std::span<const std::uint8_t> validation() const { return validation_; }
 
-  /// The first time that a row of its block is asked for, the block is compared with its hash: throws kCorrupt when it
-  /// is damaged, and removes the file.
+  /// Verifies the row's block at its first use. Throws kCorrupt when it is damaged, and removes the file.
   const float* row(std::int64_t number) const {
     const auto block = static_cast<std::size_t>(number >> block_shift_);
     if (checked_[block].load(std::memory_order_acquire) == 0) {
@@ -87,7 +86,7 @@ class RowFile {
     }
     return values_ + static_cast<std::size_t>(number) * width_;
   }
-  /// Where a row lies, to bring it near before it is asked for.
+  /// The address of a row, for prefetching.
   const float* place(std::int64_t number) const { return values_ + static_cast<std::size_t>(number) * width_; }
 
  private:

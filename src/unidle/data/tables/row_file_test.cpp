@@ -18,7 +18,7 @@ class RowFileTest : public ::testing::Test {
     std::iota(values.begin(), values.end(), 0.0f);
     RowFileWriter writer(path_, 3, system_disk());
     const std::span<const float> all(values);
-    for (std::size_t at = 0; at < values.size(); at += 3 * 1000) {  // in pieces that are no blocks
+    for (std::size_t at = 0; at < values.size(); at += 3 * 1000) {  // in pieces that are not whole blocks
       writer.append(all.subspan(at, std::min<std::size_t>(3 * 1000, values.size() - at)));
     }
     writer.append_validation(std::vector<std::uint8_t>(static_cast<std::size_t>(rows), 1));
@@ -33,7 +33,7 @@ class RowFileTest : public ::testing::Test {
 };
 
 TEST_F(RowFileTest, GivesBackWhatWasWritten) {
-  for (const std::int64_t rows : {0, 1, 999, 65535, 65536, 200'000}) {  // 65536 are a block
+  for (const std::int64_t rows : {0, 1, 999, 65535, 65536, 200'000}) {  // a block has 65536 rows
     write(rows);
     const std::unique_ptr<RowFile> file = RowFile::open(path_, system_disk());
     ASSERT_NE(file, nullptr) << rows;
@@ -82,7 +82,7 @@ TEST_F(RowFileTest, EveryCutFileIsSeen) {
     put(std::string_view(good).substr(0, bytes));
     EXPECT_EQ(RowFile::open(path_, system_disk()), nullptr) << bytes;
   }
-  put(good + good);  // rows that the footer does not know
+  put(good + good);  // rows that the footer does not count
   EXPECT_EQ(RowFile::open(path_, system_disk()), nullptr);
 }
 

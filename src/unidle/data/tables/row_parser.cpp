@@ -257,7 +257,7 @@ void RowParser::take_key(const char* at, std::size_t column, std::string_view te
   }
 }
 
-/// A row that a side table has no row for is like one whose cells there are empty.
+/// Without a matching row, the cells of the side table count as empty.
 void RowParser::join(float* row) {
   for (std::size_t i = 0; i < sides_.size(); ++i) {
     const SideTable& side = sides_[i];

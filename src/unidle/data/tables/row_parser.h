@@ -1,4 +1,4 @@
-// Records of text to rows of numbers.
+// Parses text records to rows of numbers.
 #pragma once
 
 #include <cstdint>
@@ -17,34 +17,34 @@ namespace unidle::data::tables {
 
 inline constexpr std::uint32_t kMostCategories = 1U << 24;  // float32 holds every whole number up to here
 
-/// What is wrong with a record.
+/// A problem in a record.
 struct RowProblem {
   std::uint64_t offset;  // in the chunk's file
   std::string what;
 };
 
-/// What is known of the values of a column.
+/// Statistics of a column's values.
 struct ColumnFacts {
   std::int64_t missing = 0;
-  bool whole = true;         // no value with a fraction
-  std::int64_t counted = 0;  // finite values of training rows, and what they are
+  bool whole = true;         // no value has a fraction
+  std::int64_t counted = 0;  // number of finite values in training rows; the rest describes them
   double mean = 0;
   double squares = 0;  // sum of squared distances from the mean
 
-  /// As if the values of both had come one after the other (Chan, Golub and LeVeque 1979).
+  /// Combines the statistics of two sets of values (Chan, Golub and LeVeque 1979).
   void add(const ColumnFacts& other);
 };
 
-/// One thread's. What it holds is of the chunk that it parsed last, but its dictionaries, which grow from chunk to
-/// chunk: the index of a category in a row is this parser's own.
+/// Parses chunks for one thread. Holds the results of the last chunk, except for its dictionaries, which grow: a row's
+/// category indices are this parser's own.
 class RowParser {
  public:
-  /// Of a table; `sides` in the order of its joins.
+  /// For a table; `sides` in the order of its joins.
   RowParser(const CsvLayout& layout, const RowPlan& plan, const TableSplit& split, std::span<const SideTable> sides);
-  /// Of a side table: each of its rows has a key of its own, which enters `keys`.
+  /// For a side table: each row has a unique key, which is added to `keys`.
   RowParser(const CsvLayout& layout, const RowPlan& plan, const TableSplit& split, Dictionary& keys);
 
-  /// Throws RowProblem for the first record that is not what it should be.
+  /// Throws RowProblem for the first invalid record.
   void parse(const Chunk& chunk);
 
   std::int64_t rows() const { return rows_; }
@@ -57,7 +57,7 @@ class RowParser {
  private:
   struct Cell {
     std::string_view text;
-    const char* end;  // the delimiter or the line feed behind it
+    const char* end;  // its delimiter or line feed
   };
   const char* parse_record(const char* at, float* row);
   const char* other_cell(const char* at, std::size_t column, float* row);
@@ -78,7 +78,7 @@ class RowParser {
   Dictionary* keys_ = nullptr;  // of a side table
   bool splits_;
   bool points_;           // numbers have decimal points
-  bool numbers_missing_;  // some numbers stand for no value
+  bool numbers_missing_;  // some numbers mean a missing value
   const Chunk* chunk_ = nullptr;
   std::int64_t rows_ = 0;
   std::vector<float> values_;
@@ -87,10 +87,10 @@ class RowParser {
   std::vector<Dictionary> dictionaries_;
   std::string unquoted_;
   std::string split_cell_;
-  std::vector<std::optional<std::size_t>> matches_;  // by side table, its row that belongs to the one under way
+  std::vector<std::optional<std::size_t>> matches_;  // the current row's match in each side table
   std::vector<std::int64_t> unmatched_;
   struct Sums {
-    double base = 0;  // a value of the column, from which distances are taken
+    double base = 0;  // a value of the column, from which deviations are computed
     double sum = 0;
     double squares = 0;
     std::int64_t count = 0;
@@ -98,7 +98,7 @@ class RowParser {
   std::vector<Sums> sums_;
 };
 
-/// Whether a row is for validation, by the text that decides.
+/// Whether a row is for validation, by the text that decides the split.
 bool is_for_validation(const TableSplit& split, std::string_view text);
 
 }  // namespace unidle::data::tables

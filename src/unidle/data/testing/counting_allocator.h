@@ -1,4 +1,4 @@
-// Memory for slots whose blocks are counted.
+// A slot allocator that counts its blocks.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 namespace unidle::data::testing {
 
-/// Counts, and fails on request.
+/// Counts allocations and fails on request.
 class CountingAllocator final : public SlotAllocator {
  public:
   std::byte* allocate(std::size_t bytes) override {

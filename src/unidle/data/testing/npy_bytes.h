@@ -6,7 +6,7 @@
 
 namespace unidle::data::testing {
 
-/// `type` and `shape` as Python writes them.
+/// `type` and `shape` in Python's notation.
 inline std::string npy_of(const std::string& type, const std::string& shape, const std::string& values) {
   std::string header = "{'descr': '" + type + "', 'fortran_order': False, 'shape': " + shape + ", }";
   header.resize(118 - 1, ' ');
@@ -17,7 +17,7 @@ inline std::string npy_of(const std::string& type, const std::string& shape, con
   return bytes + header + values;
 }
 
-/// With zeros.
+/// Filled with zeros.
 inline std::string npy_of_floats(const std::string& shape, std::size_t values) {
   return npy_of("<f4", shape, std::string(values * sizeof(float), '\0'));
 }

@@ -1,4 +1,4 @@
-// A source for tests of the loader: each sample tells what was asked for.
+// A source for loader tests: each sample contains its request.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace unidle::data::testing {
 
-/// Numbers as samples: field 0 tells what was asked for, field 1 is bytes that depend on all of it.
+/// Field 0 contains the request, field 1 bytes derived from all of it.
 class NumberSource : public Source {
  public:
   NumberSource(std::int64_t items, std::int64_t per_item) : items_(items), per_item_(per_item) {}
@@ -64,7 +64,7 @@ class NumberSource : public Source {
 inline constexpr std::size_t kToldBytes = 24;
 inline constexpr std::size_t kDataBytes = 35;
 
-/// Sample by sample, both fields.
+/// The samples of a batch, both fields.
 inline std::vector<std::string> samples_of(const Batch& batch) {
   std::vector<std::string> samples;
   for (std::int64_t row = 0; row < batch.samples(); ++row) {

@@ -1,9 +1,9 @@
 #include "unidle/data/testing/pictures.h"
 
-// libjpeg's header wants the types of stdio.
+// libjpeg's header needs the types of stdio.
 #include <jpeglib.h>
 #include <cstdio>
-// After it.
+// After jpeglib.h.
 #include <spng.h>
 
 #include <algorithm>
@@ -88,7 +88,7 @@ std::string encode_any_png(int width, int height, std::span<const std::uint8_t> 
 std::string encode_any_jpeg(const Picture& picture, const JpegShape& shape, int quality) {
   jpeg_compress_struct codec;
   jpeg_error_mgr errors;
-  codec.err = jpeg_std_error(&errors);  // ends the program: pictures of tests can be encoded
+  codec.err = jpeg_std_error(&errors);  // exits on errors; test pictures can always be encoded
   jpeg_create_compress(&codec);
   unsigned char* made = nullptr;
   unsigned long size = 0;

@@ -1,4 +1,4 @@
-// What tests of CSV tables share.
+// Shared by tests of CSV tables.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace unidle::data::testing {
 /// Features, then targets.
 using Row = std::vector<float>;
 
-/// A folder with tables, and the rows of a source.
+/// Provides a folder of tables and reads the rows of a source.
 class TableTest : public ::testing::Test {
  protected:
   std::string put(const std::string& name, std::string_view text) {
@@ -28,7 +28,7 @@ class TableTest : public ::testing::Test {
     return path.string();
   }
 
-  /// Of these files; what is built of them lies in the folder too.
+  /// Options for these files; built tables go into the same folder.
   TableOptions options(std::vector<std::string> paths) const {
     return {.paths = std::move(paths), .cache = (folder_.path() / "built").string()};
   }

@@ -1,4 +1,4 @@
-// A source for tests of which samples a loader delivers, and in what batches.
+// A source for tests of which samples a loader delivers in which batches.
 #pragma once
 
 #include <compare>
@@ -12,7 +12,7 @@
 
 namespace unidle::data::testing {
 
-/// Each sample tells its epoch, item and part of the item; of items with one sample several can be made at once.
+/// Each sample contains its epoch, item and part of the item; items with one sample can be made several at once.
 class TellingSource : public Source {
  public:
   TellingSource(std::int64_t items, std::int64_t per_item, std::int64_t grain = 1)
