@@ -40,9 +40,9 @@ inline constexpr int kAutoWorkers = -1;
 
 struct LoaderOptions {
   std::int64_t batch = 1;
-  int workers = 0;   // 0: items are made in the calling thread, inside next(); or kAutoWorkers
-  int prefetch = 2;  // batches ahead per worker, at most; slots = workers * prefetch, at least 2, and more where items
-                     // straddle batches
+  int workers = 0;  // 0: next() makes the items in the calling thread; or kAutoWorkers
+  /// Maximum of batches ahead per worker; slots = workers * prefetch, at least 2, more if items span batches.
+  int prefetch = 2;
   /// Limit for all slots together: fewer slots are used to stay below it, but at least 2. Memory taken out of batches
   /// does not count. 0: a quarter of the memory that the process may use.
   std::int64_t max_bytes = 0;
@@ -50,8 +50,8 @@ struct LoaderOptions {
   bool shuffle = true;
   std::int64_t start_sample = 0;  // resume: samples already delivered on all ranks, epoch * samples per epoch + offset
   EpochEnd epoch_end = EpochEnd::kSpan;
-  int rank =
-      0;  // this one delivers item rank, rank + world, ... of each epoch's order, which is the same for any world
+  /// This rank delivers item rank, rank + world, ... of each epoch's order, which does not depend on `world`.
+  int rank = 0;
   int world = 1;
   ErrorPolicy on_error = ErrorPolicy::kFail;
   const Order* order = nullptr;        // instead of the built-in order; must outlive the loader

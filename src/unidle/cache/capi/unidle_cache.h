@@ -20,7 +20,7 @@ typedef struct unidle_entry unidle_entry;
 /* `options`: a JSON object with max_bytes (stored with the cache; default: the last given value), durable (whether
  * entries survive a power failure; true), create (true), read_only (false), quiet (no line on stderr; false). */
 unidle_cache* unidle_cache_open(const char* path, const char* options);
-/* Entries and claims outlive it. */
+/* Entries and claims may outlive the cache. */
 void unidle_cache_close(unidle_cache* cache);
 
 /* Kinds of keys. Add values, never change them. */

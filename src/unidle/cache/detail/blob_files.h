@@ -1,7 +1,7 @@
-// The blobs of a cache as files, below one folder:
+// The blobs of a cache as files in one folder:
 //   blobs/ab/<key>   the entries, by the first two digits of their keys
-//   tmp/             what is being written, locked by who writes it
-//   damaged/         what was found damaged
+//   tmp/             files being written, locked by their writers
+//   damaged/         damaged blobs
 #pragma once
 
 #include <cstdint>

@@ -1,14 +1,14 @@
 // An NVML library that replays a script, for tests: $UNIDLE_FAKE_NVML_SCRIPT names a file of lines
 //
-//   KEY VALUE [VALUE ...]     answers, one a call; the last one stays
+//   KEY VALUE [VALUE ...]     answers, one per call; the last one repeats
 //   # comment
 //
-// A value is a number, a text, "error:N": the call then returns N, or "hang:PATH": it hangs until there is such a file.
-// utilisation can be "busy:PATH" too: the percentage since the last call in which the fake CUDA device was busy, which
-// keeps its books in that file (tests/fake_cuda).
-// $UNIDLE_FAKE_NVML_HANG names a file too: until there is one, the library's constructor hangs. Keys with a device have
-// it as a prefix, "0.power", a MIG slice "0/1.name"; without one they hold for all devices. A key that is absent
-// answers "not supported". Keys: init, shutdown, count, handle, driver, cuda (12080), name, uuid, pci
+// A value is a number, a text, "error:N" (the call returns N) or "hang:PATH" (it hangs until the file exists).
+// utilisation may also be "busy:PATH": the percentage of time since the last call in which the fake CUDA device was
+// busy, which it records in that file (tests/fake_cuda).
+// $UNIDLE_FAKE_NVML_HANG names a file: the library's constructor hangs until it exists. Keys of one device have it as a
+// prefix, "0.power", or a MIG slice, "0/1.name"; without one they apply to all devices. A missing key answers "not
+// supported". Keys: init, shutdown, count, handle, driver, cuda (12080), name, uuid, pci
 // (domain:bus:device), capability (major.minor), memory (total:used in bytes), memory_v2, utilisation, samples
 // (time:percent,...), power (mW), power_limit, power_default, energy (mJ), field.N, temperature, slowdown_temperature,
 // clock, max_clock, throttle (bits), pcie (generation:width:max generation:max width), pcie_tx, pcie_rx (KiB/s), ecc,
