@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "${UNIDLE_TREE:-$(dirname "${BASH_SOURCE[0]}")/..}"
 
-ORDER=(base language knobs traits telemetry record logs probe observe trace diagnose data cache experiment tune report check monitor slurm train cli)
+ORDER=(base language knobs traits telemetry record logs probe observe trace account diagnose data cache experiment tune report check monitor slurm train cli)
 SHIM_ROOMS=(host loop source samples facts session patches trial knobs install __init__)
 
 # What a room of the shim, or a file beside the rooms, imports from.

@@ -13,21 +13,17 @@ namespace unidle::fuzz::targets {
 
 namespace {
 
-void read_trial(const record::Reader& reader) {
-  const std::vector<record::Step> steps = reader.steps();
-  const knobs::Settings effective = tune::effective_settings(reader);
+void read_trial(const record::Reader& reader, const account::RunData& run) {
+  const knobs::Settings effective = tune::effective_settings(run);
   tune::applied_settings(reader, {{"loader.workers", "2"}, {"precision.amp", "bf16"}});
-  tune::spare_options(reader, {"python", "train.py", "--batch-size", "8"}, effective);
-  tune::rate_after_warmup(steps);
+  tune::spare_options(run, {"python", "train.py", "--batch-size", "8"}, effective);
   experiment::LossScale scale;
   for (int trial = 0; trial < 2; ++trial) {
     tune::TrialResult result;
-    result.losses = tune::losses_of(reader, steps);
-    result.read_loss(scale);
+    tune::take_in(run, scale, result);
   }
-  tune::others_cpus(reader);
-  tune::lengths_vary(reader);
-  tune::longest_in(reader);
+  tune::lengths_vary(run);
+  tune::longest_in(run);
 }
 
 void run_record_views(std::string_view bytes) {
@@ -37,9 +33,9 @@ void run_record_views(std::string_view bytes) {
     monitor::read_run(folder);
     unidle::trace::recorded_traces(reader);
     unidle::trace::why_no_trace(reader);
-    read_trial(reader);
     unidle::trace::write_timeline(reader, {}, scratch_folder() / "timeline.json");
-    const report::RunData run = report::load_run(folder);
+    const account::RunData run = account::load_run(reader);
+    read_trial(reader, run);
     report::page({{run, std::nullopt}, {run, std::nullopt}});
     const report::Comparison comparison = report::compare(run, run);
     report::to_text(comparison, 80, false);

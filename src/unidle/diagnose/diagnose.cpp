@@ -41,12 +41,12 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
   diagnosis.samples_per_s = signals.samples_per_s;
   diagnosis.steps_per_s = signals.steps_per_s;
   diagnosis.rated_before_window = signals.rated_before_window;
-  if (!signals.rated_before_window && signals.step_s && *signals.step_s > 0) {
+  if (!diagnosis.steps_per_s && !signals.rated_before_window && signals.step_s && *signals.step_s > 0) {
     diagnosis.steps_per_s = 1 / *signals.step_s;
   }
-  if (signals.host_cpus_used && signals.cpus_used) {
-    const double others = *signals.host_cpus_used - *signals.cpus_used;
-    diagnosis.others_cpus = others_disturb(others, *signals.cpus_used, policy) ? std::optional(others) : std::nullopt;
+  if (signals.others_cpus_used && signals.cpus_used &&
+      others_disturb(*signals.others_cpus_used, *signals.cpus_used, policy)) {
+    diagnosis.others_cpus = signals.others_cpus_used;
   }
   diagnosis.time = signals.time;
   diagnosis.command = signals.command;

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "unidle/account/phases.h"
+#include "unidle/account/steps.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/language/language.h"
 
@@ -59,22 +61,8 @@ struct Abstention {
 
 enum class Outcome { kCompleted, kFailed, kTimedOut, kStopped, kUnknown };
 
-struct PhaseTimes {  // seconds; sums to the wall time of the run
-  double startup = 0;
-  double train = 0;
-  double validate = 0;
-  double checkpoint = 0;
-  double other = 0;
-};
-
-struct StepShares {  // sums to 1
-  double input = 0;
-  double transfer = 0;
-  double compute = 0;
-  double sync = 0;
-  double optimizer = 0;
-  double other = 0;
-};
+using account::PhaseTimes;
+using account::StepShares;
 
 struct Device {
   std::string kind = "unknown";  // cuda, rocm, cpu, unknown

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "unidle/account/ranks.h"
 #include "unidle/diagnose/diagnosis.h"
 #include "unidle/logs/failure_line.h"
 
@@ -125,13 +126,7 @@ struct CompileFacts {
   std::string reason;
 };
 
-struct RankTime {
-  int rank = 0;
-  double step_s = 0;
-  double wait_s = 0;  // of it, in collectives
-  std::int64_t process = 0;
-  std::string node = {};  // of several
-};
+using account::RankTime;
 
 struct PaddingFacts {
   double real = 0;
@@ -311,6 +306,7 @@ struct Signals {
   std::optional<double> cpus_online;       // of the machine
   std::optional<double> cpus_used;         // mean over training
   std::optional<double> host_cpus_used;    // by everybody on this machine
+  std::optional<double> others_cpus_used;  // of it, not by the run
   std::optional<bool> cpu_bf16;            // matrix or vector units for bf16
   bool virtual_machine = false;            // the CPU says so
   std::optional<double> host_memory_used;  // 0..1 of what the job may use, the most that was seen

@@ -9,15 +9,14 @@
 #include <utility>
 #include <vector>
 
+#include "unidle/account/account.h"
+#include "unidle/account/passes.h"
 #include "unidle/base/json.h"
 #include "unidle/base/printable.h"
-#include "unidle/base/stats.h"
-#include "unidle/diagnose/as_parsed.h"
 #include "unidle/diagnose/context.h"
 #include "unidle/diagnose/detail/notes.h"
 #include "unidle/diagnose/detail/output.h"
 #include "unidle/diagnose/detail/readings.h"
-#include "unidle/diagnose/detail/timeline.h"
 #include "unidle/diagnose/detail/trace_facts.h"
 #include "unidle/knobs/value.h"
 #include "unidle/record/note_types.h"
@@ -27,15 +26,17 @@ namespace unidle::diagnose {
 
 namespace {
 
-using detail::Timeline;
+using account::Account;
+using account::RunData;
+using account::Timeline;
 using nlohmann::json;
 
-void read_end(const record::Reader& reader, Signals& signals) {
-  const json command = reader.meta(record::meta::kCommand).value_or(json::array());
+void read_end(const record::Reader& reader, const RunData& run, Signals& signals) {
+  const json command = run.meta_value(record::meta::kCommand);
   for (const json& word : command) {
     signals.command.push_back(word.is_string() ? word.get<std::string>() : "");
   }
-  const json exit = reader.meta(record::meta::kExit).value_or(json());
+  const json exit = run.meta_value(record::meta::kExit);
   if (const auto code = whole_in(exit, "code")) {
     signals.exit_code = static_cast<int>(*code);
   }
@@ -43,7 +44,7 @@ void read_end(const record::Reader& reader, Signals& signals) {
     signals.exit_signal = static_cast<int>(*signal);
   }
   signals.oom_kills = whole_in(exit, "oom_kills");
-  const json outcome = reader.meta(record::meta::kOutcome).value_or(json());
+  const json outcome = run.meta_value(record::meta::kOutcome);
   for (const Outcome one : {Outcome::kCompleted, Outcome::kFailed, Outcome::kTimedOut, Outcome::kStopped}) {
     if (outcome == to_string(one)) {
       signals.outcome = one;
@@ -53,8 +54,8 @@ void read_end(const record::Reader& reader, Signals& signals) {
   signals.error_tail = reader.output_tail("stderr");
 }
 
-void read_settings(const record::Reader& reader, Signals& signals) {
-  for (const record::Setting& setting : as_parsed(reader.settings(), reader.notes())) {
+void read_settings(const RunData& run, Signals& signals) {
+  for (const record::Setting& setting : run.settings) {
     SettingPair& pair = signals.settings[setting.knob];
     if (setting.source == "configured") {
       pair.configured = setting.value;
@@ -82,9 +83,10 @@ void read_unread_keys(const std::vector<record::Note>& notes, Signals& signals) 
 
 /// What counts is the last one. A program may train in one process after another. Of those that nothing was trained
 /// after, one that is no consequence of another process's failure goes first.
-void read_exceptions(const record::Reader& reader, const std::vector<record::Note>& notes, Signals& signals) {
+void read_exceptions(const RunData& run, Signals& signals) {
   using Exception = record::NoteOf<record::NoteType::kException>;
-  const std::vector<record::Step> steps = reader.steps();
+  const std::vector<record::Step>& steps = run.steps;
+  const std::vector<record::Note>& notes = run.notes;
   std::int64_t last_step_ns = std::numeric_limits<std::int64_t>::min();
   for (const record::Step& step : steps) {
     last_step_ns = std::max(last_step_ns, step.t_ns);
@@ -113,12 +115,8 @@ void read_exceptions(const record::Reader& reader, const std::vector<record::Not
 }
 
 /// Samples in one pass over the data: what the program says, or the length of the dataset.
-std::optional<double> samples_per_pass(const record::Reader& reader, const Signals& signals) {
-  std::optional<double> each;
-  record::each_note<record::NoteType::kData>(reader.notes(), [&](const auto& note) {
-    const auto told = note.number("samples_per_epoch");
-    each = told && *told > 0 ? told : each;
-  });
+std::optional<double> samples_per_pass(const RunData& run, const Signals& signals) {
+  std::optional<double> each = account::told_samples_per_pass(run);
   if (!each && signals.loader && signals.loader->dataset_len.value_or(0) > 0) {
     each = static_cast<double>(*signals.loader->dataset_len);
   }
@@ -140,44 +138,18 @@ std::string why_blind(const std::vector<record::Note>& notes) {
   return why;
 }
 
-void read_notes(const record::Reader& reader, const Timeline& timeline, Signals& signals) {
-  std::vector<record::Note> notes = reader.notes();
-  read_unread_keys(notes, signals);
-  read_exceptions(reader, notes, signals);
+void read_notes(const RunData& run, const Timeline& timeline, Signals& signals) {
+  read_unread_keys(run.notes, signals);
+  read_exceptions(run, signals);
   if (timeline.steps.empty()) {
-    signals.blind = why_blind(notes);
+    signals.blind = why_blind(run.notes);
   }
-  detail::Notes(std::move(notes), timeline.process).read(signals);
+  detail::Notes(run.notes, timeline.process).read(signals);
 }
 
-/// What the ranks of a data-parallel program do at the same time: their samples add up, and each has step times of its
-/// own.
-void read_ranks(const record::Reader& reader, const Timeline& timeline, Signals& signals) {
-  if (signals.parallel != "ddp" && signals.parallel != "fsdp") {
-    return;
-  }
-  double samples = 0;
-  double own_samples = 0;
-  std::map<std::int64_t, std::vector<double>> step_s;
-  for (const record::Step& step : reader.steps()) {
-    samples += static_cast<double>(step.samples);
-    own_samples += step.process == timeline.process ? static_cast<double>(step.samples) : 0;
-    step_s[step.process].push_back(static_cast<double>(step.duration_ns) * 1e-9);
-  }
-  if (signals.samples_per_s && own_samples > 0) {
-    *signals.samples_per_s *= samples / own_samples;
-  }
-  for (RankTime& rank : signals.ranks) {
-    if (rank.step_s <= 0 && step_s.contains(rank.process)) {
-      rank.step_s = median(step_s[rank.process]);
-    }
-  }
-  std::erase_if(signals.ranks, [](const RankTime& rank) { return rank.step_s <= 0; });
-}
-
-void read_passes(const record::Reader& reader, const Timeline& timeline, Signals& signals) {
-  const auto per_pass = samples_per_pass(reader, signals);
-  signals.input_bursts = detail::input_bursts(timeline, per_pass);
+void read_passes(const record::Reader& reader, const RunData& run, const Timeline& timeline, Signals& signals) {
+  const auto per_pass = samples_per_pass(run, signals);
+  signals.input_bursts = account::input_bursts(timeline, per_pass);
   double samples = 0;
   for (const record::Step& step : timeline.steps) {
     samples += static_cast<double>(step.samples);
@@ -189,10 +161,10 @@ void read_passes(const record::Reader& reader, const Timeline& timeline, Signals
   if (signals.loader && signals.loader->workers.value_or(0) > 0 && signals.loader->persistent_workers == false &&
       signals.loader->starts.value_or(0) > 1) {
     // The program times a start up to its first batch; workers that start later hold the next ones up.
-    const double seen_s = detail::pass_start_wait_s(timeline, *per_pass, *signals.loader->workers);
+    const double seen_s = account::pass_start_wait_s(timeline, *per_pass, *signals.loader->workers);
     signals.loader->start_wait_s = std::max(signals.loader->start_wait_s.value_or(0), seen_s);
   }
-  if (const auto later = detail::later_passes(timeline, *per_pass)) {
+  if (const auto later = account::later_passes(timeline, *per_pass)) {
     signals.late_input_s = later->input_s;
     double busy_ns = 0;
     std::int64_t made = 0;
@@ -208,18 +180,14 @@ void read_passes(const record::Reader& reader, const Timeline& timeline, Signals
   }
 }
 
-void read_host(const record::Reader& reader, Signals& signals) {
-  const json host = reader.meta(record::meta::kHost).value_or(json());
-  const std::optional<double> own = signals.cpus_allowed;  // by the program's own affinity, where that is narrower
-  signals.cpus_allowed = number_in(host, "cpus_allowed");
+void read_host(const RunData& run, const Account& account, Signals& signals) {
+  const json host = run.meta_value(record::meta::kHost);
+  signals.cpus_allowed = account.cpus_allowed.now;
+  signals.cpus_at_start = account.cpus_allowed.at_start;
   signals.cpus_online = number_in(host, "cpus_online");
-  if (const auto quota = number_in(host, "cpu_quota"); quota && *quota > 0) {
-    signals.cpus_allowed = std::min(signals.cpus_allowed.value_or(*quota), *quota);
-  }
-  if (own && *own < signals.cpus_allowed.value_or(*own + 1)) {
-    signals.cpus_at_start = signals.cpus_allowed;
-    signals.cpus_allowed = own;
-  }
+  signals.cpus_used = account.cpus.own;
+  signals.host_cpus_used = account.cpus.machine;
+  signals.others_cpus_used = account.cpus.others;
   if (host.is_object() && host.contains("cpu_flags") && host["cpu_flags"].is_array() && !host["cpu_flags"].empty()) {
     static const std::set<std::string> kUnits = {"avx512_bf16", "amx_bf16", "bf16"};
     const json& flags = host["cpu_flags"];
@@ -228,11 +196,10 @@ void read_host(const record::Reader& reader, Signals& signals) {
     });
     signals.virtual_machine = std::find(flags.begin(), flags.end(), "hypervisor") != flags.end();
   }
-  const auto gpus = reader.meta(record::meta::kGpus);
-  if (gpus && gpus->is_array()) {
-    signals.gpus = static_cast<int>(gpus->size());
-    if (!signals.gpu_capability && !gpus->empty() && !text_in(gpus->front(), "capability").empty()) {
-      signals.gpu_capability = text_in(gpus->front(), "capability");
+  if (const json gpus = run.meta_value(record::meta::kGpus); gpus.is_array()) {
+    signals.gpus = static_cast<int>(gpus.size());
+    if (!signals.gpu_capability && !gpus.empty() && !text_in(gpus.front(), "capability").empty()) {
+      signals.gpu_capability = text_in(gpus.front(), "capability");
     }
   }
 }
@@ -278,11 +245,13 @@ void read_window(const record::Reader& reader, const Timeline& timeline, Languag
   }
 }
 
-void read_busy(const record::Reader& reader, const Timeline& timeline, Language language, Signals& signals) {
-  const detail::Readings readings(reader, timeline);
-  detail::read_host_series(reader, readings, signals);
+void read_busy(const record::Reader& reader, const RunData& run, const Account& account, Language language,
+               Signals& signals) {
+  const Timeline& timeline = account.timeline;
+  const account::Readings readings(run, timeline);
+  detail::read_host_series(run, readings, signals);
   if (signals.device_kind != "cpu") {
-    detail::read_gpu_series(reader, readings, timeline.process, language, signals);
+    detail::read_gpu_series(account, readings, language, signals);
     detail::read_kernel_series(readings, language, signals);
     signals.device_span_s = readings.mean(record::series::kStepDevice);
     signals.device_period_s = readings.mean(record::series::kStepDevicePeriod);
@@ -316,7 +285,7 @@ void read_loader(const record::Reader& reader, const Timeline& timeline, Signals
   double busy_ns = 0;
   double threads_busy_ns = 0;
   std::set<std::pair<std::int64_t, std::int64_t>> threads;
-  const std::int64_t from_ns = timeline.steps.empty() ? 0 : timeline.steps[timeline.first_steady].t_ns;
+  const std::int64_t from_ns = timeline.steps.empty() ? 0 : timeline.steps[timeline.first_counted].t_ns;
   const std::int64_t to_ns =
       timeline.steps.empty() ? 0 : timeline.steps.back().t_ns + timeline.steps.back().duration_ns;
   for (const record::SampleWork& work : reader.sample_work()) {
@@ -338,14 +307,13 @@ void read_loader(const record::Reader& reader, const Timeline& timeline, Signals
   }
 }
 
-}  // namespace
-
-Signals read_signals(const record::Reader& reader, Language language) {
-  const Timeline timeline = detail::make_timeline(reader);
+Signals signals_in(const record::Reader& reader, const RunData& run, Language language) {
+  const Account account = account::account_of(run);
+  const Timeline& timeline = account.timeline;
   Signals signals;
-  read_end(reader, signals);
+  read_end(reader, run, signals);
   signals.wall_s = timeline.wall_s();
-  signals.time = detail::phase_times(timeline, reader.spans());
+  signals.time = account.phases;
   if (timeline.spans_seen) {
     signals.validations = timeline.validations;
     signals.checkpoints = timeline.checkpoints;
@@ -353,29 +321,35 @@ Signals read_signals(const record::Reader& reader, Language language) {
   if (!timeline.steps.empty()) {
     signals.steps = static_cast<std::int64_t>(timeline.steps.size());
   }
-  if (const auto facts = detail::step_facts(timeline)) {
-    signals.step = facts->shares;
-    signals.step_s = facts->step_s;
-    signals.samples_per_s = facts->samples_per_s;
-    signals.steps_per_s = facts->steps_per_s;
-    signals.rated_before_window = timeline.first_slowed.has_value();
-    signals.syncs_per_step = facts->syncs_per_step;
-    signals.batch_samples = facts->batch_samples;
-    signals.micro_batches = facts->micro_batches;
+  signals.samples_per_s = account.rates.training;
+  signals.steps_per_s = account.rates.steps_per_s;
+  signals.rated_before_window = timeline.window;
+  if (account.step) {
+    signals.step = account.step->shares;
+    signals.step_s = account.step->step_s;
+    signals.syncs_per_step = account.step->syncs_per_step;
+    signals.batch_samples = account.step->batch_samples;
+    signals.micro_batches = account.step->micro_batches;
   }
-  read_settings(reader, signals);
-  read_notes(reader, timeline, signals);
+  signals.ranks = account.ranks;
+  read_settings(run, signals);
+  read_notes(run, timeline, signals);
   if (signals.gpu.oom_steps_before) {  // the program may have gone on with smaller ones
-    const auto batch = detail::largest_batch(timeline.steps, *signals.gpu.oom_steps_before);
+    const auto batch = account::largest_batch(timeline.steps, *signals.gpu.oom_steps_before);
     signals.batch_samples = batch ? batch : signals.batch_samples;
   }
-  read_ranks(reader, timeline, signals);
-  read_host(reader, signals);
+  read_host(run, account, signals);
   read_device_kind(signals);
-  read_busy(reader, timeline, language, signals);
+  read_busy(reader, run, account, language, signals);
   read_loader(reader, timeline, signals);
-  read_passes(reader, timeline, signals);
+  read_passes(reader, run, timeline, signals);
   return signals;
+}
+
+}  // namespace
+
+Signals read_signals(const record::Reader& reader, Language language) {
+  return signals_in(reader, account::load_run(reader), language);
 }
 
 }  // namespace unidle::diagnose

@@ -10,16 +10,8 @@ namespace unidle::experiment {
 namespace {
 
 constexpr std::size_t kFewestForNoise = 5;
-/// Sums and squares of what is smaller stay finite.
-constexpr double kLargest = 1e30;
 
 }  // namespace
-
-Curve curve_of(Curve points) {
-  std::erase_if(points, [](const CurvePoint& point) { return !(std::abs(point.value) < kLargest); });
-  std::stable_sort(points.begin(), points.end(), [](const auto& x, const auto& y) { return x.samples < y.samples; });
-  return points;
-}
 
 Curve smooth(const Curve& curve, double width) {
   Curve out = curve;

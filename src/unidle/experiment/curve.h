@@ -5,17 +5,13 @@
 #include <optional>
 #include <vector>
 
+#include "unidle/account/losses.h"
+
 namespace unidle::experiment {
 
-struct CurvePoint {
-  double samples = 0;
-  double value = 0;
-};
-/// Sorted by samples; every value is finite.
-using Curve = std::vector<CurvePoint>;
-
-/// Sorts by samples. Values that are no finite number, or too large to work with, are left out.
-Curve curve_of(Curve points);
+using account::Curve;
+using account::curve_of;
+using account::CurvePoint;
 
 /// Centred moving average over `width` samples.
 Curve smooth(const Curve& curve, double width);

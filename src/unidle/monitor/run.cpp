@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
-#include <set>
 #include <vector>
 
+#include "unidle/account/rate.h"
 #include "unidle/base/files.h"
 #include "unidle/monitor/collector.h"
 #include "unidle/record/record.h"
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::int64_t kWindow_ns = 10 * kNsPerSecond;
+constexpr double kWindow_s = 10;
 constexpr std::int64_t kMostSteps = 2000;  // enough for ten seconds of 5 ms steps
 
 bool lives(std::int64_t pid) { return pid > 0 && (::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM); }
@@ -27,38 +27,14 @@ void add_steps(const std::vector<record::Step>& steps, RunNow& run) {
     return;
   }
   const record::Step& last = steps.back();
-  const std::int64_t end_ns = last.t_ns + last.duration_ns;
-  std::int64_t begin_ns = end_ns;
-  std::set<std::int64_t> processes;
-  double samples = 0;
-  double count = 0;
-  double step_ns = 0;
-  std::optional<double> input_ns;
-  for (const record::Step& step : steps) {
-    if (step.t_ns + step.duration_ns < end_ns - kWindow_ns) {
-      continue;
-    }
-    begin_ns = std::min(begin_ns, step.t_ns);
-    processes.insert(step.process);
-    samples += static_cast<double>(step.samples);
-    count += 1;
-    step_ns += static_cast<double>(step.duration_ns);
-    if (step.input_ns) {
-      input_ns = input_ns.value_or(0) + static_cast<double>(*step.input_ns);
-    }
-  }
   run.step = last.index;
   if (last.loss && std::isfinite(*last.loss)) {
     run.loss = last.loss;
   }
-  if (end_ns > begin_ns) {
-    const double window_s = seconds(end_ns - begin_ns);
-    run.samples_per_s = samples / window_s;
-    run.steps_per_s = count / window_s / static_cast<double>(processes.size());
-  }
-  if (input_ns && step_ns > 0) {
-    run.input_share = std::min(1.0, *input_ns / step_ns);
-  }
+  const account::RecentRates recent = account::recent_rates(steps, kWindow_s);
+  run.samples_per_s = recent.samples_per_s;
+  run.steps_per_s = recent.steps_per_s;
+  run.input_share = recent.input_share;
 }
 
 }  // namespace

@@ -18,70 +18,48 @@ namespace unidle::report {
 
 namespace {
 
-std::optional<double> clamped_share(std::optional<double> value) {
-  return value ? std::optional(std::clamp(*value, 0.0, 1.0)) : value;
-}
-
-void add_step_means(Summary& summary, const RunData& run, std::span<const Cycle> counted) {
-  if (counted.empty()) {
-    return;
-  }
-  const auto seen = parts_seen(run);
-  const auto count = static_cast<double>(counted.size());
-  Parts sums{};
-  double whole = 0;
-  std::vector<double> samples;
-  for (const Cycle& cycle : counted) {
-    whole += cycle.wall_s;
-    samples.push_back(cycle.samples);
-    for (std::size_t part = 0; part < kPartCount; ++part) {
-      sums[part] += cycle.parts[part];
-    }
-  }
+void add_step_means(Summary& summary, const account::StepMeans& means) {
   for (std::size_t part = 0; part < kPartCount; ++part) {
-    if (seen[part]) {
-      summary.step_s[part] = sums[part] / count;
+    if (means.seen[part]) {
+      summary.step_s[part] = means.parts[part];
     }
   }
-  summary.whole_step_s = whole / count;
-  summary.samples_per_step = median(samples);
+  summary.whole_step_s = means.step_s;
+  summary.samples_per_step = means.samples_per_step;
 }
 
-/// W of all devices together, mean over the time.
-std::optional<double> total_power(const RunData& run, std::int64_t from_ns, std::int64_t to_ns) {
+/// W of all devices together, mean while training.
+std::optional<double> total_power(const account::Readings& readings) {
   std::optional<double> total;
-  for (const auto* points : run.points(record::series::kGpuPower)) {
-    std::vector<double> values;
-    for (const record::Point& point : *points) {
-      if (point.t_ns >= from_ns && point.t_ns <= to_ns) {
-        values.push_back(point.value);
-      }
-    }
-    if (!values.empty()) {
-      total = total.value_or(0) + mean(values);
+  for (const std::string& subject : readings.subjects(record::series::kGpuPower)) {
+    if (const auto watts = readings.mean(record::series::kGpuPower, &subject)) {
+      total = total.value_or(0) + *watts;
     }
   }
   return total;
 }
 
-void add_cpu_use(Summary& summary, const RunData& run, std::int64_t from_ns, std::int64_t to_ns) {
-  summary.own_cpus = series_mean(run, record::series::kTreeCpu, from_ns, to_ns);
-  if (summary.own_cpus && run.cpus() > 0) {
-    summary.cpu_busy = clamped_share(*summary.own_cpus / run.cpus());
+void add_machine(Summary& summary, const RunData& run, const Account& account) {
+  summary.gpu_busy = account.gpu_utilisation;
+  summary.own_cpus = account.cpus.own;
+  summary.others_cpus = account.cpus.others;
+  if (summary.own_cpus && account.cpus_allowed.now.value_or(0) > 0) {
+    summary.cpu_busy = std::clamp(*summary.own_cpus / *account.cpus_allowed.now, 0.0, 1.0);
   }
-  if (const auto host = series_mean(run, record::series::kHostCpu, from_ns, to_ns); host && summary.own_cpus) {
-    summary.others_cpus = std::max(0.0, *host - *summary.own_cpus);
-    summary.rough = diagnose::others_disturb(*summary.others_cpus, *summary.own_cpus);
+  summary.rough = summary.others_cpus && diagnose::others_disturb(*summary.others_cpus, *summary.own_cpus);
+  const auto watts = total_power(account::Readings(run, account.timeline));
+  if (watts && account.rates.training) {
+    summary.energy_per_sample_j = *watts / *account.rates.training;
   }
 }
 
-struct Readings {
+struct TwoReadings {
   std::optional<std::string> configured;
   std::optional<std::string> effective;
 };
 
-std::map<std::string, Readings> readings(const RunData& run) {
-  std::map<std::string, Readings> out;
+std::map<std::string, TwoReadings> readings(const RunData& run) {
+  std::map<std::string, TwoReadings> out;
   for (const auto& setting : run.settings) {
     if (setting.source == "effective") {
       out[setting.knob].effective = setting.value;
@@ -147,7 +125,7 @@ void find_regressions(Comparison& c) {
 using RatedPair = std::pair<Throughput, Throughput>;
 
 std::optional<experiment::Ratio> ratio_between(const std::vector<RatedPair>& pairs,
-                                               std::optional<Rate> Throughput::*which) {
+                                               std::optional<account::Rate> Throughput::*which) {
   std::vector<experiment::PairOfRates> rates;
   for (const auto& [a, b] : pairs) {
     if (!(a.*which) || !(b.*which)) {
@@ -240,33 +218,23 @@ nlohmann::json first_present(const RunData& a, const RunData& b, const char* key
 
 }  // namespace
 
-Summary summarise(const RunData& run, const std::vector<Cycle>& all, std::uint64_t seed) {
+Summary summarise(const RunData& run, const Account& account, std::uint64_t seed) {
   Summary summary;
   summary.name = run.name;
   summary.outcome = run.meta_text(record::meta::kOutcome);
   if (summary.outcome.empty()) {
     summary.outcome = "unknown";
   }
-  summary.throughput = throughput(run, all, seed);
-  summary.phases = phases(run, all);
-  summary.wall_s = run.wall_s();
-  for (const auto& span : run.spans) {
-    summary.validations += span.kind == "validate" ? 1 : 0;
-    summary.checkpoints += span.kind == "checkpoint" ? 1 : 0;
+  summary.throughput = account::throughput(account, seed);
+  summary.phases = account.phases;
+  summary.wall_s = account.timeline.wall_s();
+  summary.validations = static_cast<std::size_t>(account.timeline.validations);
+  summary.checkpoints = static_cast<std::size_t>(account.timeline.checkpoints);
+  summary.window = account.timeline.window;
+  if (account.step) {
+    add_step_means(summary, *account.step);
   }
-  const std::size_t rated = summary.throughput.steps;
-  const auto counted = std::span(all).subspan(summary.throughput.warm_up, rated > 0 ? rated : std::dynamic_extent);
-  summary.window = run.attached_ns.has_value();
-  add_step_means(summary, run, counted);
-  if (!counted.empty()) {
-    const std::int64_t from = counted.front().begin_ns;
-    const std::int64_t to = counted.back().end_ns;
-    summary.gpu_busy = clamped_share(series_mean(run, record::series::kGpuUtil, from, to));
-    add_cpu_use(summary, run, from, to);
-    if (const auto watts = total_power(run, from, to); watts && summary.throughput.training) {
-      summary.energy_per_sample_j = *watts / summary.throughput.training->value;
-    }
-  }
+  add_machine(summary, run, account);
   return summary;
 }
 
@@ -286,7 +254,7 @@ std::string rough_words(const Summary& summary, const std::string& name) {
                        : "";
 }
 
-Summary summarise(const RunData& run) { return summarise(run, cycles(run)); }
+Summary summarise(const RunData& run) { return summarise(run, account::account_of(run)); }
 
 Comparison compare(const RunData& a, const RunData& b, double tolerance) {
   return compare(std::span(&a, 1), std::span(&b, 1), tolerance);
@@ -296,7 +264,8 @@ Comparison compare(std::span<const RunData> a, std::span<const RunData> b, doubl
   std::vector<RatedPair> rates;
   for (std::size_t i = 0; i < a.size(); ++i) {
     // Different seeds: with the same one the two sides' draws would move together and hide their noise.
-    rates.emplace_back(throughput(a[i], cycles(a[i]), 2 * i + 1), throughput(b[i], cycles(b[i]), 2 * i + 2));
+    rates.emplace_back(account::throughput(account::account_of(a[i]), 2 * i + 1),
+                       account::throughput(account::account_of(b[i]), 2 * i + 2));
   }
   std::vector<RunPair> pairs;
   std::transform(rates.begin(), rates.end(), std::back_inserter(pairs), training_pair);
@@ -305,8 +274,8 @@ Comparison compare(std::span<const RunData> a, std::span<const RunData> b, doubl
   const RunData& shown_b = b[middle];
   Comparison c;
   c.tolerance = tolerance;
-  c.a = summarise(shown_a, cycles(shown_a), 2 * middle + 1);
-  c.b = summarise(shown_b, cycles(shown_b), 2 * middle + 2);
+  c.a = summarise(shown_a, account::account_of(shown_a), 2 * middle + 1);
+  c.b = summarise(shown_b, account::account_of(shown_b), 2 * middle + 2);
   c.training_ratio = ratio_between(rates, &Throughput::training);
   c.total_ratio = ratio_between(rates, &Throughput::total);
   c.training = experiment::judge_speed(c.training_ratio, tolerance);

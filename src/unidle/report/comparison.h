@@ -7,11 +7,19 @@
 #include <string>
 #include <vector>
 
+#include "unidle/account/account.h"
 #include "unidle/experiment/parity.h"
 #include "unidle/experiment/ratio.h"
-#include "unidle/report/throughput.h"
 
 namespace unidle::report {
+
+using account::Account;
+using account::kPartNames;
+using account::Part;
+using account::Rate;
+using account::RunData;
+using account::Throughput;
+using enum account::Part;
 
 /// The figures of one run.
 struct Summary {
@@ -21,11 +29,11 @@ struct Summary {
   std::optional<double> samples_per_step;                // median after warm-up, of all ranks
   std::array<std::optional<double>, kPartCount> step_s;  // mean seconds per step by part, of the parts that were seen
   std::optional<double> whole_step_s;
-  Phases phases;
+  account::PhaseTimes phases;
   double wall_s = 0;
   std::size_t validations = 0;
   std::size_t checkpoints = 0;
-  std::optional<double> gpu_busy;             // 0..1, mean utilisation while it trained
+  std::optional<double> gpu_busy;             // 0..1, of its own device while it trained
   std::optional<double> cpu_busy;             // 0..1 of the CPUs that the run was allowed to use
   std::optional<double> own_cpus;             // in use by the run while it trained
   std::optional<double> others_cpus;          // by everything else on the machine meanwhile
@@ -34,7 +42,7 @@ struct Summary {
   std::optional<double> energy_per_sample_j;  // of all devices while it trained, where they tell their power
 };
 
-Summary summarise(const RunData& run, const std::vector<Cycle>& cycles, std::uint64_t seed = 1);
+Summary summarise(const RunData& run, const Account& account, std::uint64_t seed = 1);
 Summary summarise(const RunData& run);
 
 /// A knob that differs in at least one of its two readings. Absent: not known.

@@ -88,7 +88,12 @@ TEST(Summary, EnergyNeedsADeviceThatTellsIt) {
   record::Series power;
   power.name = record::series::kGpuPower;
   power.subject = "gpu0";
-  run.series.push_back({power, {{run.start_ns, 200}, {(run.start_ns + run.end_ns) / 2, 200}, {run.end_ns, 200}}});
+  const account::Timeline timeline = account::make_timeline(run);
+  std::vector<record::Point> watts;
+  for (std::int64_t t_ns = timeline.begin_ns; t_ns < timeline.end_ns; t_ns += 100'000'000) {
+    watts.push_back({t_ns, 200});
+  }
+  run.series.push_back({power, watts});
   const Summary summary = summarise(run);
   ASSERT_TRUE(summary.energy_per_sample_j && summary.throughput.training);
   EXPECT_NEAR(*summary.energy_per_sample_j, 200 / summary.throughput.training->value, 1e-9);

@@ -100,7 +100,7 @@ TEST(Comparison, TheIntervalCoversAsOftenAsItSays) {
       now += step.duration_ns;
       out.steps.push_back(step);
     }
-    tidy(out);
+    account::tidy(out);
     return out;
   };
   for (int i = 0; i < kRuns; ++i) {
@@ -116,7 +116,9 @@ TEST(Comparison, StepsThatAProfilerSlowsDoNotCount) {
   const RunData plain = scripted_run(quiet(50));
   RunData traced = plain;
   const std::size_t half = traced.steps.size() / 2;
-  traced.attached_ns = traced.steps[half].t_ns;
+  traced.notes.push_back({0,
+                          traced.steps.front().process,
+                          {{"type", "trace"}, {"status", "recorded"}, {"attached_ns", traced.steps[half].t_ns}}});
   for (std::size_t i = half; i < traced.steps.size(); ++i) {
     traced.steps[i].samples /= 2;  // as slow as that
   }
@@ -176,7 +178,7 @@ TEST(Comparison, TooFewStepsAreSaidToBeTooFew) {
 
 TEST(Comparison, RunsWithoutStepsCompareWithoutThroughput) {
   RunData empty;
-  tidy(empty);
+  account::tidy(empty);
   const Comparison c = compare(empty, scripted_run(naive_script()));
   EXPECT_FALSE(c.training_ratio);
   EXPECT_FALSE(c.regression());

@@ -19,11 +19,11 @@ constexpr std::size_t kMostPoints = 240;
 constexpr std::size_t kThroughputBins = 80;
 constexpr double kGiB = 1024.0 * 1024 * 1024;
 
-Line series_line(const RunData& run, std::string_view name, double scale, const TimeUnit& unit) {
+Line series_line(const Shown& shown, std::string_view name, double scale, const TimeUnit& unit) {
   Line line;
-  for (const auto* points : run.points(name)) {
+  for (const auto* points : shown.run->points(name)) {
     for (const auto& point : *points) {
-      line.emplace_back(run.since_start(point.t_ns) / unit.seconds, point.value * scale);
+      line.emplace_back(shown.since_start(point.t_ns) / unit.seconds, point.value * scale);
     }
   }
   std::stable_sort(line.begin(), line.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -33,41 +33,46 @@ Line series_line(const RunData& run, std::string_view name, double scale, const 
 /// Samples of the steps over wall time, so that validation and waiting show as what they cost.
 Line throughput_line(const Shown& shown, double length_s, const TimeUnit& unit) {
   const double width = length_s / kThroughputBins;
-  if (shown.cycles.empty() || !(width > 0)) {
+  if (shown.account.periods.empty() || !(width > 0)) {
     return {};
   }
   std::vector<double> samples(kThroughputBins, 0.0);
-  for (const Cycle& cycle : shown.cycles) {
-    const double from = shown.run->since_start(cycle.begin_ns);
-    const double to = std::max(from + cycle.wall_s, from + 1e-9);
+  for (const account::Period& period : shown.account.periods) {
+    const double from = shown.since_start(period.begin_ns);
+    const double to = from + period.wall_s;
+    if (!(to > from)) {
+      continue;  // a step that took no time has no place
+    }
     const auto bin = [&](double at) {
       return static_cast<std::size_t>(std::clamp(std::floor(at / width), 0.0, kThroughputBins - 1.0));
     };
     for (std::size_t i = bin(from); i <= bin(to); ++i) {
       const double begin = static_cast<double>(i) * width;
       const double overlap = std::min(to, begin + width) - std::max(from, begin);
-      samples[i] += cycle.samples * std::max(0.0, overlap) / (to - from);
+      samples[i] += period.samples * std::max(0.0, overlap) / (to - from);
     }
   }
   Line line;
-  const double end = std::min(length_s, shown.run->wall_s());
+  const double end = std::min(length_s, shown.account.timeline.wall_s());
   for (std::size_t i = 0; i < kThroughputBins && static_cast<double>(i) * width < end; ++i) {
     line.emplace_back((static_cast<double>(i) + 0.5) * width / unit.seconds, samples[i] / width);
   }
   return line;
 }
 
-Line as_line(const experiment::Curve& curve) {
+/// CPUs that the run may use; 0 when unknown.
+double cpus(const Shown& shown) { return shown.account.cpus_allowed.now.value_or(0); }
+
+Line as_line(const account::Curve& curve) {
   Line line;
-  for (const experiment::CurvePoint& point : curve) {
+  for (const account::CurvePoint& point : curve) {
     line.emplace_back(point.samples, point.value);
   }
   return line;
 }
 
-ChartLine loss_line(const RunData& run) {
+ChartLine loss_line(const account::Curve& raw) {
   ChartLine line;
-  const experiment::Curve raw = learning_curves(run).loss;
   if (!raw.empty()) {
     const double width = (raw.back().samples - raw.front().samples) / 25;
     line.points = thinned(as_line(experiment::smooth(raw, width)), kMostPoints);
@@ -117,9 +122,9 @@ class ChartMaker {
 
   /// Device and CPUs of one run in one picture, or one picture each for several runs.
   void add_busy() {
-    const auto gpu = [&](const Shown& s) { return series_line(*s.run, record::series::kGpuUtil, 100, unit_); };
+    const auto gpu = [&](const Shown& s) { return series_line(s, record::series::kGpuUtil, 100, unit_); };
     const auto cpu = [&](const Shown& s) {
-      return s.run->cpus() > 0 ? series_line(*s.run, record::series::kTreeCpu, 100 / s.run->cpus(), unit_) : Line();
+      return cpus(s) > 0 ? series_line(s, record::series::kTreeCpu, 100 / cpus(s), unit_) : Line();
     };
     if (runs_.size() > 1) {
       add_over_time("gpubusy", "GPU busy", "% of the time", gpu, 100);
@@ -137,7 +142,7 @@ class ChartMaker {
     }
     // Without the number of CPUs allowed, cores are what can be said.
     add_over_time("cores", "CPU cores in use", "cores", [&](const Shown& s) {
-      return s.run->cpus() > 0 ? Line() : series_line(*s.run, record::series::kTreeCpu, 1, unit_);
+      return cpus(s) > 0 ? Line() : series_line(s, record::series::kTreeCpu, 1, unit_);
     });
   }
 
@@ -212,18 +217,17 @@ std::vector<Chart> charts(const std::vector<Shown>& runs, double length_s) {
                       [&](const Shown& s) { return throughput_line(s, length_s, unit); });
   maker.add_busy();
   maker.add_over_time("gpumemory", "GPU memory in use", "GiB",
-                      [&](const Shown& s) { return series_line(*s.run, record::series::kGpuMemory, 1 / kGiB, unit); });
+                      [&](const Shown& s) { return series_line(s, record::series::kGpuMemory, 1 / kGiB, unit); });
   maker.add_over_time("gpupower", "GPU power", "W",
-                      [&](const Shown& s) { return series_line(*s.run, record::series::kGpuPower, 1, unit); });
+                      [&](const Shown& s) { return series_line(s, record::series::kGpuPower, 1, unit); });
   maker.add("loss", "Training loss", "samples seen", "loss, smoothed",
-            [](const Shown& s) { return loss_line(*s.run); });
+            [](const Shown& s) { return loss_line(s.account.losses.points); });
   std::size_t number = 0;
   for (const std::string& name : metric_names(runs)) {
     maker.add(fmt::format("metric{}", number++), name, "samples seen", unit_of_metric(name), [&](const Shown& s) {
       ChartLine line;
-      const experiment::LearningCurves curves = learning_curves(*s.run);
-      if (const auto found = curves.metrics.find(name); found != curves.metrics.end()) {
-        line.points = thinned(as_line(found->second), kMostPoints);
+      if (const auto found = s.run->metrics.find(name); found != s.run->metrics.end()) {
+        line.points = thinned(as_line(account::metric_curve(found->second)), kMostPoints);
       }
       line.dots = line.points.size() <= 40;
       return line;

@@ -4,16 +4,19 @@
 #include <string>
 #include <vector>
 
+#include "unidle/account/account.h"
 #include "unidle/report/chart.h"
-#include "unidle/report/steps.h"
 
 namespace unidle::report {
 
-/// A run with its cycles and the colour it has on the page.
+/// A run with its account and the colour it has on the page.
 struct Shown {
-  const RunData* run;
-  std::vector<Cycle> cycles;
+  const account::RunData* run;
+  account::Account account;
   std::string css;
+
+  /// Seconds from the beginning of the run.
+  double since_start(std::int64_t t_ns) const { return static_cast<double>(t_ns - account.timeline.begin_ns) * 1e-9; }
 };
 
 /// Means over at most `most` equal stretches of x; REQUIRES: sorted by x. Points that are fewer stay as they are.

@@ -204,7 +204,7 @@ std::string settings_table(const RunData& run) {
                     {"Knob", "Configured", "In effect", "Where", ""}, rows);
 }
 
-std::string facts_table(const RunData& run) {
+std::string facts_table(const RunData& run, const Account& account) {
   std::vector<std::vector<std::string>> rows;
   const auto text = [&](const nlohmann::json& object, const char* key) {
     return object.is_object() && object.contains(key) ? plain_text(object[key]) : std::string();
@@ -223,7 +223,7 @@ std::string facts_table(const RunData& run) {
   const auto host = find(record::meta::kHost);
   add("Host", text(host, "hostname"));
   add("CPU", text(host, "cpu_model"));
-  add("CPUs allowed", run.cpus() > 0 ? format_number(run.cpus()) : "");
+  add("CPUs allowed", account.cpus_allowed.now ? format_number(*account.cpus_allowed.now) : "");
   if (host.is_object() && host.contains("memory_bytes") && host["memory_bytes"].is_number_integer() &&
       host["memory_bytes"] > 0) {
     add("Memory", format_bytes(host["memory_bytes"].get<std::uint64_t>()));

@@ -35,7 +35,7 @@ std::string findings_html(const diagnose::Diagnosis& diagnosis);
 /// Where a mean step's time went.
 std::string step_table(const Summary& summary);
 std::string settings_table(const RunData& run);
-std::string facts_table(const RunData& run);
+std::string facts_table(const RunData& run, const Account& account);
 /// What the record lacks and what no rule could look at.
 std::string missing_html(const RunData& run, const std::optional<diagnose::Diagnosis>& diagnosis);
 

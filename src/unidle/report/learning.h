@@ -1,12 +1,11 @@
-// What a run learned: its losses and metrics against the samples it had seen.
+// What a run learned, as experiments compare it.
 #pragma once
 
+#include "unidle/account/losses.h"
 #include "unidle/experiment/equal_samples.h"
-#include "unidle/report/run.h"
 
 namespace unidle::report {
 
-/// The losses of the steps, and the metric "loss": a loss that is read back long after its step is recorded as that.
-experiment::LearningCurves learning_curves(const RunData& run);
+experiment::LearningCurves learning_curves(const account::RunData& run);
 
 }  // namespace unidle::report

@@ -37,7 +37,7 @@ std::string answer_of(const Entry& entry) {
 double longest(const std::vector<Shown>& runs) {
   double length = 0;
   for (const Shown& shown : runs) {
-    length = std::max(length, shown.run->wall_s());
+    length = std::max(length, shown.account.timeline.wall_s());
   }
   return length;
 }
@@ -45,10 +45,10 @@ double longest(const std::vector<Shown>& runs) {
 std::string timelines_html(const std::vector<Shown>& runs, double length_s) {
   std::string out;
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    const RunData& run = *runs[i].run;
+    const account::RunData& run = *runs[i].run;
     if (length_s > 0 && (!run.steps.empty() || !run.spans.empty())) {
       const std::string title = runs.size() > 1 ? run.name : "Where the time went";
-      out += timeline_figure(run, runs[i].cycles, length_s, fmt::format("timeline{}", i), title,
+      out += timeline_figure(runs[i].account, length_s, fmt::format("timeline{}", i), title,
                              out.empty() ? timeline_legend() : std::string());
     }
   }
@@ -71,15 +71,15 @@ std::vector<Shown> runs_with_steps(const std::vector<Entry>& entries) {
   std::vector<Shown> runs;
   for (const Entry& entry : entries) {
     if (!entry.run.steps.empty()) {
-      runs.push_back({&entry.run, cycles(entry.run), fmt::format("run{}", runs.size() % kColours)});
+      runs.push_back({&entry.run, account::account_of(entry.run), fmt::format("run{}", runs.size() % kColours)});
     }
   }
   return runs;
 }
 
 std::string single(const Entry& entry) {
-  const std::vector<Shown> runs = {{&entry.run, cycles(entry.run), "run1"}};
-  const Summary summary = summarise(entry.run, runs.front().cycles);
+  const std::vector<Shown> runs = {{&entry.run, account::account_of(entry.run), "run1"}};
+  const Summary summary = summarise(entry.run, runs.front().account);
   std::string out = "<header><div class=\"brand\">unidle report</div>\n<h1>" + escape(entry.run.name) + "</h1>\n";
   out += "<p class=\"answer\">" + escape(answer_of(entry)) + "</p>\n" + command_html(entry.run) + "</header>\n";
   out += tiles_html(key_figures(summary, entry.diagnosis));
@@ -92,7 +92,8 @@ std::string single(const Entry& entry) {
   }
   out += optimise_html(entry.run.meta);
   out += "<div class=\"sides\"><div>" + section_html("The mean step after warm-up", step_table(summary)) +
-         "</div><div>" + section_html("Machine and run", facts_table(entry.run)) + "</div></div>\n";
+         "</div><div>" + section_html("Machine and run", facts_table(entry.run, runs.front().account)) +
+         "</div></div>\n";
   out += section_html("Settings", settings_table(entry.run));
   return out + section_html("What could not be seen", missing_html(entry.run, entry.diagnosis));
 }
@@ -177,8 +178,9 @@ std::string column_of(const Entry& entry) {
 }
 
 std::string facts_side(const Entry& entry) {
-  return "<div><h3>" + escape(entry.run.name) + "</h3>" + command_html(entry.run) + facts_table(entry.run) +
-         settings_table(entry.run) + missing_html(entry.run, entry.diagnosis) + "</div>\n";
+  return "<div><h3>" + escape(entry.run.name) + "</h3>" + command_html(entry.run) +
+         facts_table(entry.run, account::account_of(entry.run)) + settings_table(entry.run) +
+         missing_html(entry.run, entry.diagnosis) + "</div>\n";
 }
 
 std::string several(const std::vector<Entry>& entries) {

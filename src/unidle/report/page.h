@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
+#include "unidle/account/account.h"
 #include "unidle/diagnose/diagnosis.h"
-#include "unidle/report/run.h"
 
 namespace unidle::report {
 
 struct Entry {
-  RunData run;
+  account::RunData run;
   std::optional<diagnose::Diagnosis> diagnosis;
 };
 

@@ -66,7 +66,7 @@ RunData run_in(const Case& each, bool changed) {
 
 tune::TrialResult trial_of(const std::filesystem::path& record, experiment::LossScale& scale) {
   tune::TrialResult result;
-  EXPECT_TRUE(tune::take_in(record::Reader(record), scale, result)) << result.problem;
+  EXPECT_TRUE(tune::take_in(account::load_run(record), scale, result)) << result.problem;
   return result;
 }
 
@@ -76,7 +76,8 @@ TEST(SameVerdict, OfASearchAndAComparison) {
     testing::write_record(run_in(each, false), scratch.path() / "a");
     testing::write_record(run_in(each, true), scratch.path() / "b");
 
-    const Comparison compared = compare(load_run(scratch.path() / "a"), load_run(scratch.path() / "b"));
+    const Comparison compared =
+        compare(account::load_run(scratch.path() / "a"), account::load_run(scratch.path() / "b"));
 
     experiment::LossScale scale;
     tune::Repeats repeats{knobs::Settings{}};

@@ -12,6 +12,9 @@ namespace unidle::report {
 
 namespace {
 
+using account::Account;
+using enum account::Part;
+
 constexpr double kBar = 5;  // picture units, with a gap of one
 constexpr double kPitch = 6;
 
@@ -68,55 +71,57 @@ class Binner {
   std::vector<Bin> bins_;
 };
 
-std::optional<std::size_t> activity_of(const std::string& kind) {
-  if (kind == "startup") {
-    return kStartup;
-  }
-  if (kind == "validate") {
-    return kValidate;
-  }
-  return kind == "checkpoint" ? std::optional<std::size_t>(kCheckpoint) : std::nullopt;
+double since_start(const Account& account, std::int64_t t_ns) {
+  return static_cast<double>(t_ns - account.timeline.begin_ns) * 1e-9;
 }
 
-bool has_startup(const RunData& run) {
-  return std::any_of(run.spans.begin(), run.spans.end(), [](const auto& span) { return span.kind == "startup"; });
+struct Phase {
+  std::size_t activity;
+  const TimeRanges& ranges;
+};
+
+/// What lies around the steps.
+std::array<Phase, 3> phases_of(const Account& account) {
+  return {{{kStartup, account.timeline.startup},
+           {kValidate, account.timeline.validate},
+           {kCheckpoint, account.timeline.checkpoint}}};
 }
 
-void draw_bands(Svg& svg, const RunData& run, const Scale& x, double top) {
-  for (const auto& span : run.spans) {
-    if (const auto activity = activity_of(span.kind)) {
-      const auto look =
-          std::find_if(kLooks.begin(), kLooks.end(), [&](const Look& l) { return l.activity == *activity; });
-      const double from = x.at(run.since_start(span.t_ns));
-      const double to = x.at(run.since_start(span.t_ns + span.duration_ns));
+void draw_bands(Svg& svg, const Account& account, const Scale& x, double top) {
+  for (const Phase& phase : phases_of(account)) {
+    const auto look =
+        std::find_if(kLooks.begin(), kLooks.end(), [&](const Look& l) { return l.activity == phase.activity; });
+    for (const TimeRange& range : phase.ranges.all()) {
+      const double from = x.at(since_start(account, range.begin_ns));
+      const double to = x.at(since_start(account, range.end_ns));
       svg.rect(from, top, std::max(1.0, to - from), 5, look->css);
     }
   }
 }
 
-std::string describe(const RunData& run, const std::vector<Cycle>& all) {
-  const Phases p = phases(run, all);
+std::string describe(const Account& account) {
+  const account::PhaseTimes& p = account.phases;
   return fmt::format(
       "Stacked shares of wall time over the run of {}: start-up {}, training {}, validation {}, checkpoints {}.",
-      format_seconds(run.wall_s()), format_seconds(p.startup), format_seconds(p.train), format_seconds(p.validate),
-      format_seconds(p.checkpoint));
+      format_seconds(account.timeline.wall_s()), format_seconds(p.startup), format_seconds(p.train),
+      format_seconds(p.validate), format_seconds(p.checkpoint));
 }
 
-std::string draw_timeline(const RunData& run, const std::vector<Cycle>& all, double length_s, double width,
-                          double height, const std::string& id, const std::string& title) {
+std::string draw_timeline(const Account& account, double length_s, double width, double height, const std::string& id,
+                          const std::string& title) {
   const TimeUnit unit = time_unit(length_s);
   const Frame frame{46, width - 10, 34, height - 38};
   const auto count = static_cast<std::size_t>((frame.right - frame.left) / kPitch);
   const double right = frame.left + static_cast<double>(count) * kPitch;
   const Scale seconds_scale{0, length_s, frame.left, right};
   const Scale y{0, 1, frame.bottom, frame.top};
-  Svg svg(width, height, id, title, describe(run, all));
+  Svg svg(width, height, id, title, describe(account));
   draw_y_axis(svg, {frame.left, right, frame.top, frame.bottom}, {0, 100, frame.bottom, frame.top}, "% of the time",
               false);
   draw_x_axis(svg, {frame.left, right, frame.top, frame.bottom}, {0, length_s / unit.seconds, frame.left, right},
               fmt::format("wall time ({})", unit.name));
-  draw_bands(svg, run, seconds_scale, frame.top - 11);
-  const std::vector<Bin> shares = bins(run, all, length_s, count);
+  draw_bands(svg, account, seconds_scale, frame.top - 11);
+  const std::vector<Bin> shares = bins(account, length_s, count);
   std::vector<double> base(count, 0.0);
   for (const Look& look : kLooks) {
     std::string data;
@@ -142,26 +147,21 @@ TimeUnit time_unit(double length_s) {
   return length_s < 3 * 3600 ? TimeUnit{"min", 60} : TimeUnit{"h", 3600};
 }
 
-std::vector<Bin> bins(const RunData& run, const std::vector<Cycle>& all, double length_s, std::size_t count) {
+std::vector<Bin> bins(const Account& account, double length_s, std::size_t count) {
   if (count == 0) {
     return {};
   }
   Binner binner(length_s, count);
-  if (!has_startup(run) && !all.empty()) {
-    binner.add(0, run.since_start(all.front().begin_ns), kStartup, 1);
-  }
-  for (const auto& span : run.spans) {
-    if (const auto activity = activity_of(span.kind)) {
-      binner.add(run.since_start(span.t_ns), run.since_start(span.t_ns + span.duration_ns), *activity, 1);
+  for (const Phase& phase : phases_of(account)) {
+    for (const TimeRange& range : phase.ranges.all()) {
+      binner.add(since_start(account, range.begin_ns), since_start(account, range.end_ns), phase.activity, 1);
     }
   }
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    const Cycle& cycle = all[i];
+  for (const account::Period& period : account.periods) {
     // A validation after the step is not part of it: the step's own time is what comes first.
-    const double from = run.since_start(cycle.begin_ns);
-    const double whole = cycle.wall_s;
-    for (std::size_t part = 0; part < kPartCount && whole > 0; ++part) {
-      binner.add(from, from + whole, part, cycle.parts[part] / whole);
+    const double from = since_start(account, period.begin_ns);
+    for (std::size_t part = 0; part < account::kPartCount && period.step_s > 0; ++part) {
+      binner.add(from, from + period.step_s, part, period.parts[part] / period.step_s);
     }
   }
   return binner.finish();
@@ -175,10 +175,10 @@ std::string timeline_legend() {
   return legend(entries);
 }
 
-std::string timeline_figure(const RunData& run, const std::vector<Cycle>& all, double length_s, const std::string& id,
-                            const std::string& title, const std::string& legend_html) {
-  return figure_html(title, legend_html, draw_timeline(run, all, length_s, kFullWidth, 250, id + "w", title),
-                     draw_timeline(run, all, length_s, kNarrowWidth, 210, id + "n", title), true);
+std::string timeline_figure(const Account& account, double length_s, const std::string& id, const std::string& title,
+                            const std::string& legend_html) {
+  return figure_html(title, legend_html, draw_timeline(account, length_s, kFullWidth, 250, id + "w", title),
+                     draw_timeline(account, length_s, kNarrowWidth, 210, id + "n", title), true);
 }
 
 }  // namespace unidle::report

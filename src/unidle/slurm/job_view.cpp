@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "unidle/account/readings.h"
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
 #include "unidle/base/numbers.h"
@@ -26,33 +27,6 @@ constexpr double kMuchUnused = 0.5;  // of the request: below this share a small
 // No training process uses less on average: such a value is of a shell, or was not measured.
 constexpr double kLeastCpus = 0.01;
 constexpr double kLeastMemory = 16 * 0x1p20;
-
-/// The mean of a series over all its subjects; nothing without points.
-std::optional<double> mean_of(const record::Reader& reader, std::string_view name) {
-  double sum = 0;
-  std::size_t count = 0;
-  for (const record::Series& series : reader.all_series()) {
-    if (series.name == name) {
-      for (const record::Point& point : reader.points(series)) {
-        sum += point.value;
-        ++count;
-      }
-    }
-  }
-  return count == 0 ? std::nullopt : std::optional(sum / static_cast<double>(count));
-}
-
-std::optional<double> most_of(const record::Reader& reader, std::string_view name) {
-  std::optional<double> most;
-  for (const record::Series& series : reader.all_series()) {
-    if (series.name == name) {
-      for (const record::Point& point : reader.points(series)) {
-        most = std::max(most.value_or(point.value), point.value);
-      }
-    }
-  }
-  return most;
-}
 
 void add(std::optional<double>& sum, std::optional<double> value) {
   if (value) {
@@ -153,12 +127,13 @@ Use use_of(const Job& job, const JobFiles& files) {
   std::size_t nodes = 0;
   for (const fs::path& path : files.records) {
     try {
-      const record::Reader reader(path);
-      const auto cpus = mean_of(reader, record::series::kTreeCpu);
+      const account::RunData run = account::load_series(
+          record::Reader(path), {record::series::kTreeCpu, record::series::kTreeMemory, record::series::kGpuUtil});
+      const auto cpus = account::mean_ever(run, record::series::kTreeCpu);
       add(use.cpus, cpus);
       raise(use.node_cpus, cpus);
-      raise(use.peak_memory_bytes, most_of(reader, record::series::kTreeMemory));
-      if (const auto mean = mean_of(reader, record::series::kGpuUtil)) {
+      raise(use.peak_memory_bytes, account::most_ever(run, record::series::kTreeMemory));
+      if (const auto mean = account::mean_ever(run, record::series::kGpuUtil)) {
         gpu += *mean;
         ++nodes;
       }

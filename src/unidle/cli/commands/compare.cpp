@@ -36,8 +36,8 @@ bool is_config(const std::string& path) {
          kExtensions.contains(std::filesystem::path(path).extension());
 }
 
-report::RunData loaded(const experiment::ConfigurationRun& done) {
-  report::RunData data = report::load_run(done.record);
+account::RunData loaded(const experiment::ConfigurationRun& done) {
+  account::RunData data = account::load_run(done.record);
   data.name = done.config.string();
   if (done.timed_out) {
     data.meta[std::string(record::meta::kOutcome)] = "stopped";
@@ -49,8 +49,8 @@ report::RunData loaded(const experiment::ConfigurationRun& done) {
 }
 
 report::Comparison configurations_compared(const Options& options, double tolerance) {
-  std::vector<report::RunData> a;
-  std::vector<report::RunData> b;
+  std::vector<account::RunData> a;
+  std::vector<account::RunData> b;
   experiment::ConfigurationTurns turns;
   turns.a = options.a;
   turns.b = options.b;
@@ -73,8 +73,8 @@ report::Comparison compared(const Options& options) {
   if (!is_config(options.a)) {
     observe::recover(options.a);
     observe::recover(options.b);
-    const report::RunData a = report::load_run(options.a);  // load this first, so that an error names it first
-    return report::compare(a, report::load_run(options.b), tolerance);
+    const account::RunData a = account::load_run(options.a);  // load this first, so that an error names it first
+    return report::compare(a, account::load_run(options.b), tolerance);
   }
   return configurations_compared(options, tolerance);
 }

@@ -29,7 +29,7 @@ int run(const Options& options) {
   std::vector<report::Entry> entries;
   for (const std::string& path : records) {
     observe::recover(path);
-    entries.push_back({report::load_run(path), diagnose::diagnose_record(path)});
+    entries.push_back({account::load_run(path), diagnose::diagnose_record(path)});
   }
   const std::filesystem::path output =
       options.output.empty() ? entries.front().run.folder / "report.html" : std::filesystem::path(options.output);

@@ -14,7 +14,7 @@ namespace unidle::diagnose {
 /// for, with the place: each goes before the next, and a setting with source "unnamed" follows a configured one whose
 /// key no script can have read. A knob that two files of one kind set differently is left out, and so is one whose key
 /// the scripts assign to: what they make of it cannot be told. Settings with source "argument" name the argument of the
-/// program's own parser that may say the knob, see diagnose/as_parsed.h. The device that a word of the command or a
+/// program's own parser that may say the knob, see account/as_parsed.h. The device that a word of the command or a
 /// file asks for is the setting "device", which is no knob.
 std::vector<record::Setting> configured_settings(const std::vector<std::string>& command,
                                                  const std::filesystem::path& folder);

@@ -234,14 +234,9 @@ void Notes::read_affinity(Signals& signals) const {
   std::set<int> of_workers;
   each<record::NoteType::kAffinity>([&](const auto& note) {
     const std::vector<int> cpus = telemetry::parse_cpu_list(note.text("cpus"));
-    if (cpus.empty()) {
-      return;
-    }
-    if (note.text("role") == "worker") {
+    if (!cpus.empty() && note.text("role") == "worker") {
       of_workers.insert(cpus.begin(), cpus.end());
       signals.cpus_of_workers = static_cast<double>(of_workers.size());
-    } else if (training_ && note.process() == *training_) {
-      signals.cpus_allowed = static_cast<double>(cpus.size());
     }
   });
 }
@@ -350,14 +345,6 @@ void Notes::read_step(Signals& signals) const {
   each<record::NoteType::kParallel>([&](const auto& note) {
     if (const std::string kind = note.text("kind"); !kind.empty()) {
       signals.parallel = kind;
-    }
-  });
-  each<record::NoteType::kRank>([&](const auto& note) {
-    const auto rank = note.whole("rank");
-    const auto wait_s = note.number("wait_seconds");
-    if (rank && wait_s) {
-      signals.ranks.push_back(
-          {static_cast<int>(*rank), note.number("step_seconds").value_or(0), *wait_s, note.process()});
     }
   });
 }

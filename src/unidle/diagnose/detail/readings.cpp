@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <cstdlib>
 #include <numeric>
 #include <utility>
 
 #include "unidle/base/json.h"
-#include "unidle/diagnose/detail/own_gpus.h"
 
 namespace unidle::diagnose::detail {
 
@@ -93,91 +91,30 @@ void read_facts(const json& facts, Signals& signals) {
 
 }  // namespace
 
-const record::Series* Readings::find(std::string_view name, const std::string* subject) const {
-  const auto found = std::find_if(series_.begin(), series_.end(), [&](const record::Series& series) {
-    return series.name == name && (subject == nullptr || series.subject == *subject);
-  });
-  return found == series_.end() ? nullptr : &*found;
-}
-
-std::vector<double> Readings::training(std::string_view name, const std::string* subject) const {
-  std::vector<double> values;
-  const record::Series* series = find(name, subject);
-  if (series == nullptr || timeline_.steps.empty()) {
-    return values;
-  }
-  const std::int64_t from_ns = timeline_.steps[timeline_.first_steady].t_ns;
-  for (const record::Point& point : reader_.points(*series)) {
-    if (point.t_ns >= from_ns && timeline_.training.contains(point.t_ns) && std::isfinite(point.value)) {
-      values.push_back(point.value);
-    }
-  }
-  if (values.size() > 1) {
-    values.erase(values.begin());  // a mean since the reading before, which was taken during warm-up
-  }
-  return values;
-}
-
-std::optional<double> Readings::mean(std::string_view name, const std::string* subject) const {
-  const std::vector<double> values = training(name, subject);
-  if (values.empty()) {
-    return std::nullopt;
-  }
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
-
-std::optional<double> Readings::most(std::string_view name, const std::string* subject) const {
-  const std::vector<double> values = training(name, subject);
-  return values.empty() ? std::nullopt : std::optional(*std::max_element(values.begin(), values.end()));
-}
-
-std::optional<double> Readings::most_ever(std::string_view name) const {
-  std::optional<double> most;
-  if (const record::Series* series = find(name, nullptr)) {
-    for (const record::Point& point : reader_.points(*series)) {
-      most = std::isfinite(point.value) ? std::max(most.value_or(point.value), point.value) : most;
-    }
-  }
-  return most;
-}
-
-std::vector<std::string> Readings::subjects(std::string_view name) const {
-  std::vector<std::string> subjects;
-  for (const record::Series& series : series_) {
-    if (series.name == name) {
-      subjects.push_back(series.subject);
-    }
-  }
-  return subjects;
-}
-
-void read_host_series(const record::Reader& reader, const Readings& readings, Signals& signals) {
-  signals.cpus_used = readings.mean(record::series::kTreeCpu);
-  signals.host_cpus_used = readings.mean(record::series::kHostCpu);
+void read_host_series(const account::RunData& run, const Readings& readings, Signals& signals) {
   signals.read_bytes_per_s = readings.mean(record::series::kTreeRead);
   signals.disk_wait = readings.mean("tree.disk_wait");
   signals.threads = readings.mean("tree.threads");
   signals.processes = readings.mean("tree.processes");
-  const json host = reader.meta(record::meta::kHost).value_or(json());
+  const json host = run.meta_value(record::meta::kHost);
   auto limit = number_in(host, "memory_limit");
   if (const auto machine = number_in(host, "memory_bytes")) {
     limit = std::min(limit.value_or(*machine), *machine);
   }
-  const auto most = readings.most_ever(record::series::kTreeMemory);
+  const auto most = account::most_ever(run, record::series::kTreeMemory);
   if (limit && *limit > 0 && most) {
     signals.host_memory_used = std::clamp(*most / *limit, 0.0, 1.0);
   }
 }
 
-void read_gpu_series(const record::Reader& reader, const Readings& readings, std::optional<std::int64_t> process,
-                     Language language, Signals& signals) {
-  const std::optional<OwnGpu> own = own_gpu(reader, readings, process);
+void read_gpu_series(const account::Account& account, const Readings& readings, Language language, Signals& signals) {
+  const std::optional<account::OwnGpu>& own = account.gpu;
   if (!own) {
     return;
   }
   const std::string& gpu = own->subject;
-  if (const auto busy = readings.mean(record::series::kGpuUtil, &gpu)) {
-    signals.utilisation = signals.device_busy = std::clamp(*busy, 0.0, 1.0);
+  if (account.gpu_utilisation) {
+    signals.utilisation = signals.device_busy = account.gpu_utilisation;
     signals.busy_is_limit = true;
     signals.device_busy_how =
         translate(language, "NVML utilisation while training ({}): some kernel ran, on however few units", gpu);

@@ -9,7 +9,7 @@
 
 namespace {
 
-using unidle::report::RunData;
+using unidle::account::RunData;
 namespace testing = unidle::report::testing;
 
 RunData optimise() {

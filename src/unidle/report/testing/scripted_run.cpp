@@ -6,6 +6,8 @@
 
 namespace unidle::report::testing {
 
+using account::RunData;
+
 namespace {
 
 constexpr std::int64_t kProcess = 4242;
@@ -36,7 +38,7 @@ class Player {
     run_.meta["end_ns"] = now_;
     add_series();
     run_.settings = script_.settings;
-    tidy(run_);
+    account::tidy(run_);
     return run_;
   }
 
@@ -215,6 +217,9 @@ void write_record(const RunData& run, const std::filesystem::path& folder) {
   }
   for (const auto& span : run.spans) {
     writer.add(span);
+  }
+  for (const auto& note : run.notes) {
+    writer.add(note);
   }
   for (const auto& setting : run.settings) {
     writer.add(setting);

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "unidle/report/run.h"
+#include "unidle/account/account.h"
 
 namespace unidle::report::testing {
 
@@ -38,7 +38,7 @@ struct Script {
 };
 
 /// Tidied, as load_run() would give it.
-RunData scripted_run(const Script& script);
+account::RunData scripted_run(const Script& script);
 
 /// Reads each picture in the training process: the device waits.
 Script naive_script();
@@ -48,6 +48,6 @@ Script tuned_script();
 Script gpu_script();
 
 /// Writes `run` as a record in `folder`.
-void write_record(const RunData& run, const std::filesystem::path& folder);
+void write_record(const account::RunData& run, const std::filesystem::path& folder);
 
 }  // namespace unidle::report::testing

@@ -55,11 +55,11 @@ TEST_F(AppliedTest, NotesMayHoldAnything) {
                      {{"type", "shapes"}, {"distinct", "many"}},
                      {{"type", "longest"}, {"longest", {1}}, {"batch", nullptr}},
                      {{"type", "options"}, {"words", 3}, {"options", "x"}}};
-  const record::Reader reader = record_of(odd);
-  EXPECT_FALSE(lengths_vary(reader));
-  EXPECT_EQ(longest_in(reader), "");
-  EXPECT_TRUE(spare_options(reader, {"python", "train.py"}, {}).empty());
-  EXPECT_TRUE(lengths_vary(record_of({{{"type", "shapes"}, {"distinct", 3}}})));
+  const account::RunData run = account::load_run(record_of(odd));
+  EXPECT_FALSE(lengths_vary(run));
+  EXPECT_EQ(longest_in(run), "");
+  EXPECT_TRUE(spare_options(run, {"python", "train.py"}, {}).empty());
+  EXPECT_TRUE(lengths_vary(account::load_run(record_of({{{"type", "shapes"}, {"distinct", 3}}}))));
 }
 
 TEST_F(AppliedTest, WhatNobodySpokeOfWasNotReadBack) {

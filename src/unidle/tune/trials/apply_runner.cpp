@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "unidle/account/account.h"
+#include "unidle/account/passes.h"
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
@@ -42,11 +44,12 @@ constexpr double kLongestForEpochs_s = 20;
 /// The calibration may take this share of the budget, and at least half a minute.
 constexpr double kCalibrationShare = 0.5;
 
-std::map<std::string, std::string> places_in(const record::Reader& reader, const diagnose::Diagnosis& diagnosis) {
+std::map<std::string, std::string> places_in(const record::Reader& reader, const account::RunData& run,
+                                             const diagnose::Diagnosis& diagnosis) {
   std::map<std::string, std::string> places;
   nlohmann::json training_loader;
   std::int64_t most = -1;
-  const std::vector<record::Note> notes = reader.notes();
+  const std::vector<record::Note>& notes = run.notes;
   record::each_note<record::NoteType::kLoader>(notes, [&](const auto& note) {
     const std::int64_t batches = note.whole("batches").value_or(0);
     if (note.text("use") == "train" && batches > most) {
@@ -77,9 +80,9 @@ std::map<std::string, std::string> places_in(const record::Reader& reader, const
   return places;
 }
 
-knobs::Settings tunable_settings(const record::Reader& reader) {
+knobs::Settings tunable_settings(const account::RunData& run) {
   knobs::Settings settings;
-  for (const auto& [name, text] : effective_settings(reader)) {
+  for (const auto& [name, text] : effective_settings(run)) {
     const knobs::Knob* knob = knobs::find_knob(name);
     const auto value = knob == nullptr ? std::nullopt : knobs::canonical_value(*knob, text);
     if (value) {
@@ -90,17 +93,14 @@ knobs::Settings tunable_settings(const record::Reader& reader) {
 }
 
 /// Optimiser steps in one pass over the data; 0 when that is not known.
-double epoch_steps(const record::Reader& reader, const knobs::Settings& settings) {
+double epoch_steps(const account::RunData& run, const knobs::Settings& settings) {
   const auto batch = knobs::integer_of(settings, "batch.size");
   const auto accumulated = knobs::integer_of(settings, "batch.accumulation");
-  double steps = 0;
-  record::each_note<record::NoteType::kData>(reader.notes(), [&](const auto& note) {
-    const auto samples = note.number("samples_per_epoch");
-    if (steps == 0 && samples && batch && *batch > 0) {
-      steps = *samples / (static_cast<double>(*batch) * static_cast<double>(std::max(1LL, accumulated.value_or(1))));
-    }
-  });
-  return steps;
+  const auto samples = account::told_samples_per_pass(run);
+  if (!samples || batch.value_or(0) <= 0) {
+    return 0;
+  }
+  return *samples / (static_cast<double>(*batch) * static_cast<double>(std::max(1LL, accumulated.value_or(1))));
 }
 
 }  // namespace
@@ -177,35 +177,36 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
                 "the program must run as it is, without a terminal");
   }
   const record::Reader reader(ended.result.record);
-  const std::vector<record::Step> steps = reader.steps();
+  const account::RunData run = account::load_run(reader);
+  const account::Account account = account::account_of(run);
+  const std::vector<record::Step>& steps = account.timeline.steps;
   if (steps.size() < kLeastSteps) {
     const bool late = too_slow_ = ended.result.timed_out;
     throw Error(late ? ErrorCode::kChild : ErrorCode::kInput, program,
                 fmt::format("only {} training steps of PyTorch were seen in {:.0f} s", steps.size(), ended.seconds),
                 late ? "give more with --budget" : "a trial needs at least 8; unidle run shows what can be seen of it");
   }
-  const std::size_t skip = steps.size() / 4;
   const std::int64_t end_ns = steps.back().t_ns + steps.back().duration_ns;
-  plan_.step_s = seconds(end_ns - steps[skip].t_ns) / static_cast<double>(steps.size() - skip);
+  plan_.step_s = account.rates.total_steps_per_s ? 1 / *account.rates.total_steps_per_s : 0;
   plan_.startup_s = std::max(0.0, ended.seconds - seconds(end_ns - steps.front().t_ns));
   const double target_s =
       std::clamp(options_.budget_s / kTrialsInBudget - plan_.startup_s, kShortestTarget_s, options_.target_s);
-  plan_.settings = tunable_settings(reader);
-  plan_.steps = steps_of_trial(plan_.step_s, target_s, epoch_steps(reader, plan_.settings));
+  plan_.settings = tunable_settings(run);
+  plan_.steps = steps_of_trial(plan_.step_s, target_s, epoch_steps(run, plan_.settings));
   plan_.expected_s = plan_.startup_s + static_cast<double>(plan_.steps) * plan_.step_s;
   plan_.limit_s = kStartupAllowance_s + kHopeless * plan_.expected_s;
   plan_.protection = options_.protection;
   const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(ended.result.record);
-  plan_.places = places_in(reader, diagnosis);
-  plan_.spare = spare_options(reader, options_.command, plan_.settings);
-  plan_.choices = option_choices(reader);
+  plan_.places = places_in(reader, run, diagnosis);
+  plan_.spare = spare_options(run, options_.command, plan_.settings);
+  plan_.choices = option_choices(run);
   plan_.device = diagnosis.device.kind;
   return plan_;
 }
 
 void ApplyRunner::read(const fs::path& record, const knobs::Settings& changes, TrialResult& result) {
   const record::Reader reader(record);
-  if (!take_in(reader, losses_, result)) {
+  if (!take_in(account::load_run(reader), losses_, result)) {
     return;
   }
   const auto command_for = [&](const knobs::Settings& wanted) {

@@ -13,7 +13,6 @@
 #include "unidle/experiment/configurations.h"
 #include "unidle/experiment/last_words.h"
 #include "unidle/observe/observe.h"
-#include "unidle/record/record.h"
 #include "unidle/tune/advice/suggestions.h"
 #include "unidle/tune/trials/memory_margin.h"
 #include "unidle/tune/trials/memory_watch.h"
@@ -108,8 +107,7 @@ TrialResult CommandRunner::run_once(const knobs::Settings& changes, bool longest
 }
 
 void CommandRunner::read(const std::filesystem::path& record, const knobs::Settings& changes, TrialResult& result) {
-  const record::Reader reader(record);
-  if (!take_in(reader, losses_, result)) {
+  if (!take_in(account::load_run(record), losses_, result)) {
     return;
   }
   try {

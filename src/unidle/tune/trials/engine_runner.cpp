@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "unidle/account/account.h"
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
 #include "unidle/base/log.h"
@@ -15,7 +16,6 @@
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/experiment/last_words.h"
 #include "unidle/observe/observe.h"
-#include "unidle/record/record.h"
 #include "unidle/tune/advice/suggestions.h"
 #include "unidle/tune/trials/memory_margin.h"
 #include "unidle/tune/trials/printed.h"
@@ -49,14 +49,14 @@ observe::Result observed(std::vector<std::string> argv, const std::filesystem::p
 }
 
 /// Where epochs end shows in when the metrics of a validation were taken.
-std::optional<double> epoch_of(const record::Reader& reader, long long steps_end, double interval) {
+std::optional<double> epoch_of(const account::RunData& run, long long steps_end, double interval) {
   std::optional<double> epoch;
-  for (const std::string& name : reader.metric_names()) {
+  for (const auto& [name, values] : run.metrics) {
     if (name == "loss") {
       continue;
     }
     long long count = 0;
-    for (const record::Metric& metric : reader.metrics(name)) {
+    for (const record::Metric& metric : values) {
       // The validation at the very end of a run says nothing about epochs.
       if (metric.samples > 0 && metric.samples < steps_end) {
         ++count;
@@ -67,33 +67,27 @@ std::optional<double> epoch_of(const record::Reader& reader, long long steps_end
   return epoch;
 }
 
-Calibration read_calibration(const record::Reader& reader) {
+Calibration read_calibration(const account::RunData& run) {
   Calibration calibration;
-  const std::vector<record::Step> steps = reader.steps();
+  const account::Account account = account::account_of(run);
+  const account::Steps steps = account.timeline.steps;
   if (steps.size() < 2) {
     return calibration;
-  }
-  const std::size_t skip = std::min<std::size_t>(steps.size() - 2, 1 + steps.size() / 10);
-  double samples = 0;
-  double time_s = 0;
-  for (std::size_t i = skip; i < steps.size(); ++i) {
-    samples += static_cast<double>(steps[i].samples);
-    time_s += seconds(steps[i].duration_ns);
   }
   long long end = 0;
   for (const record::Step& step : steps) {
     end += step.samples;
   }
   double interval = 1;
-  for (const record::Setting& setting : reader.settings()) {
+  for (const record::Setting& setting : run.settings) {
     if (setting.knob == "validation.interval" && setting.source == "effective") {
       const double set = parse_number<double>(setting.value).value_or(1);
       interval = set > 0 ? set : 1;
     }
   }
-  calibration.rate = time_s > 0 ? samples / time_s : 0;
+  calibration.rate = account.rates.training.value_or(0);
   calibration.step_samples = std::max<long long>(1, steps.back().samples);
-  calibration.epoch_samples = epoch_of(reader, end, interval);
+  calibration.epoch_samples = epoch_of(run, end, interval);
   return calibration;
 }
 
@@ -170,7 +164,7 @@ const TrialPlan& EngineRunner::calibrate(std::stop_token stop) {
     if (stop.stop_requested()) {
       throw Error(ErrorCode::kCancelled, "optimize", "stopped before the first trial; nothing was written");
     }
-    const Calibration calibration = read_calibration(record::Reader(folder));
+    const Calibration calibration = read_calibration(account::load_run(folder));
     if (calibration.rate > 0) {
       plan_ = plan_trials(calibration, options_.target_s);
       return plan_;
@@ -203,14 +197,14 @@ TrialResult EngineRunner::run(const knobs::Settings& changes, std::stop_token st
   }
   read_summary(run.out_tail, plan.whole_epochs, result);
   try {
-    const record::Reader reader(folder);
-    result.losses = losses_of(reader, reader.steps());
+    const account::Account account = account::account_of(account::load_run(folder));
+    result.losses = losses_of(account);
     result.read_loss(losses_);
     const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(folder);
     result.suggestions = suggestions_of(diagnosis, options_.allow_semantic);
     refuse_full_memory(diagnosis, changes, result);
     result.validation_share = validation_share(diagnosis);
-    result.others_cpus = others_cpus(reader);
+    result.others_cpus = account.cpus.others;
   } catch (const Error& failure) {
     // The trial's own figures stand without a diagnosis; only its hints are missing.
     spdlog::warn("trial {}: no diagnosis: {}", trials_, failure.what());

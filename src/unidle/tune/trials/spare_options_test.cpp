@@ -19,7 +19,7 @@ SpareOptions spare_in(const nlohmann::json& note, const Words& command, const kn
   record::Writer writer(folder.path() / "record");
   writer.add(record::Note{1, 1, note});
   writer.flush();
-  return spare_options(record::Reader(folder.path() / "record"), command, effective);
+  return spare_options(account::load_run(folder.path() / "record"), command, effective);
 }
 
 nlohmann::json note_of(const Words& words, const std::vector<Words>& options) {
@@ -81,7 +81,7 @@ TEST(OptionChoices, AreWhatTheParserLists) {
   writer.add(record::Note{2, 1, {{"type", "arguments"}, {"arguments", 3}}});
   writer.flush();
   const Words both = {"16", "32"};
-  EXPECT_EQ(option_choices(record::Reader(folder.path() / "record")),
+  EXPECT_EQ(option_choices(account::load_run(folder.path() / "record")),
             (OptionChoices{{"b", both}, {"batch_size", both}}));
 }
 

@@ -3,32 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <limits>
 #include <set>
 
-#include "unidle/base/clock.h"
 #include "unidle/base/json.h"
 #include "unidle/base/secrets.h"
-#include "unidle/base/stats.h"
 #include "unidle/knobs/command_line.h"
 #include "unidle/record/note_types.h"
 
 namespace unidle::tune {
 
 namespace {
-
-constexpr double kWarmupShare = 0.25;
-
-double rate_of_process(const std::vector<record::Step>& steps) {
-  const auto skip = static_cast<std::size_t>(static_cast<double>(steps.size()) * kWarmupShare);
-  double samples = 0;
-  for (std::size_t i = skip; i < steps.size(); ++i) {
-    samples += static_cast<double>(steps[i].samples);
-  }
-  const record::Step& last = steps.back();
-  const double time_s = seconds(last.t_ns + last.duration_ns - steps[skip].t_ns);
-  return time_s > 0 ? samples / time_s : 0;
-}
 
 /// Texts of a list; what is none is left out.
 std::vector<std::string> texts_in(const nlohmann::json& list) {
@@ -63,57 +50,20 @@ std::optional<knobs::CommandSetting> knob_of(const std::vector<std::string>& opt
 
 }  // namespace
 
-double rate_after_warmup(const std::vector<record::Step>& steps) {
-  std::map<std::int64_t, std::vector<record::Step>> by_process;
-  for (const record::Step& step : steps) {
-    by_process[step.process].push_back(step);
-  }
-  double rate = 0;
-  for (const auto& [process, own] : by_process) {
-    rate += rate_of_process(own);
-  }
-  return rate;
-}
-
-/// A loss that is read back long after its step is recorded as a metric.
-std::map<long long, double> losses_of(const record::Reader& reader, const std::vector<record::Step>& steps) {
+std::map<long long, double> losses_of(const account::Account& account) {
   std::map<long long, double> losses;
-  for (const record::Metric& metric : reader.metrics("loss")) {
-    losses[metric.samples] = metric.value;
+  for (const account::CurvePoint& point : account.losses.points) {
+    losses[std::llround(point.samples)] = point.value;
   }
-  long long seen = 0;
-  for (const record::Step& step : steps) {
-    if (step.process != steps.front().process) {
-      continue;
-    }
-    if (step.loss) {
-      losses[step.samples_before.value_or(seen)] = *step.loss;
-    }
-    seen += step.samples;
+  for (const double samples : account.losses.not_finite) {
+    losses[std::llround(samples)] = std::numeric_limits<double>::quiet_NaN();
   }
   return losses;
 }
 
-std::optional<double> others_cpus(const record::Reader& reader) {
-  std::map<std::string, std::vector<double>> values;
-  for (const record::Series& series : reader.all_series()) {
-    if (series.name == record::series::kHostCpu || series.name == record::series::kTreeCpu) {
-      for (const record::Point& point : reader.points(series)) {
-        values[series.name].push_back(point.value);
-      }
-    }
-  }
-  const auto& host = values[std::string(record::series::kHostCpu)];
-  const auto& tree = values[std::string(record::series::kTreeCpu)];
-  if (host.empty() || tree.empty()) {
-    return std::nullopt;
-  }
-  return std::max(0.0, mean(host) - mean(tree));
-}
-
-knobs::Settings effective_settings(const record::Reader& reader) {
+knobs::Settings effective_settings(const account::RunData& run) {
   knobs::Settings effective;
-  for (const record::Setting& setting : reader.settings()) {
+  for (const record::Setting& setting : run.settings) {
     if (setting.source == "effective") {
       effective[setting.knob] = setting.value;
     }
@@ -121,9 +71,9 @@ knobs::Settings effective_settings(const record::Reader& reader) {
   return effective;
 }
 
-OptionChoices option_choices(const record::Reader& reader) {
+OptionChoices option_choices(const account::RunData& run) {
   OptionChoices choices;
-  for (const record::Note& note : reader.notes()) {
+  for (const record::Note& note : run.notes) {
     if (!record::is_of(note, record::NoteType::kArguments)) {
       continue;
     }
@@ -139,11 +89,11 @@ OptionChoices option_choices(const record::Reader& reader) {
   return choices;
 }
 
-SpareOptions spare_options(const record::Reader& reader, const std::vector<std::string>& command,
+SpareOptions spare_options(const account::RunData& run, const std::vector<std::string>& command,
                            const knobs::Settings& effective) {
   SpareOptions spare;
   std::set<std::string> unclear;
-  for (const record::Note& note : reader.notes()) {
+  for (const record::Note& note : run.notes) {
     if (!record::is_of(note, record::NoteType::kOptions) || !is_of_command(note.body, command)) {
       continue;
     }
@@ -165,17 +115,17 @@ SpareOptions spare_options(const record::Reader& reader, const std::vector<std::
   return spare;
 }
 
-bool lengths_vary(const record::Reader& reader) {
+bool lengths_vary(const account::RunData& run) {
   bool vary = false;
   record::each_note<record::NoteType::kShapes>(
-      reader.notes(), [&](const auto& note) { vary = vary || note.whole("distinct").value_or(0) > 2; });
+      run.notes, [&](const auto& note) { vary = vary || note.whole("distinct").value_or(0) > 2; });
   return vary;
 }
 
-std::string longest_in(const record::Reader& reader) {
+std::string longest_in(const account::RunData& run) {
   std::string found;
   std::int64_t largest = 0;
-  record::each_note<record::NoteType::kLongest>(reader.notes(), [&](const auto& note) {
+  record::each_note<record::NoteType::kLongest>(run.notes, [&](const auto& note) {
     if (const std::int64_t longest = note.whole("longest").value_or(0); longest > largest) {
       largest = longest;
       found = fmt::format("{} of {} samples in one batch, up to {} values each where the usual one has {}",
@@ -186,20 +136,22 @@ std::string longest_in(const record::Reader& reader) {
   return found;
 }
 
-bool take_in(const record::Reader& reader, experiment::LossScale& scale, TrialResult& result) {
-  const std::vector<record::Step> steps = reader.steps();
-  result.rate = steps.size() < kLeastSteps ? 0 : rate_after_warmup(steps);
+bool take_in(const account::RunData& run, experiment::LossScale& scale, TrialResult& result) {
+  const account::Account account = account::account_of(run);
+  const std::size_t steps = account.timeline.steps.size();
+  result.rate = steps < kLeastSteps ? 0 : account.rates.total.value_or(0);
   result.ok = result.rate > 0;
   if (!result.ok) {
-    result.problem = fmt::format("only {} training steps were seen in {:.0f} s", steps.size(), result.seconds);
+    result.problem = fmt::format("only {} training steps were seen in {:.0f} s", steps, result.seconds);
     return false;
   }
-  result.losses = losses_of(reader, steps);
+  result.step_rate = account.rates.training;
+  result.losses = losses_of(account);
   result.read_loss(scale);
-  result.effective = effective_settings(reader);
-  result.others_cpus = others_cpus(reader);
-  result.lengths_vary = lengths_vary(reader);
-  result.longest = longest_in(reader);
+  result.effective = effective_settings(run);
+  result.others_cpus = account.cpus.others;
+  result.lengths_vary = lengths_vary(run);
+  result.longest = longest_in(run);
   return true;
 }
 

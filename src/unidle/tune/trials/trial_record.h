@@ -2,12 +2,11 @@
 #pragma once
 
 #include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
+#include "unidle/account/account.h"
 #include "unidle/knobs/settings.h"
-#include "unidle/record/record.h"
 #include "unidle/tune/advice/reach.h"
 #include "unidle/tune/trials/trial.h"
 
@@ -16,39 +15,32 @@ namespace unidle::tune {
 /// Fewer steps than this are no measurement.
 constexpr std::size_t kLeastSteps = 8;
 
-/// Samples/s, waits and validation counted in, without the first quarter of the steps: allocation, algorithm choice,
-/// filling queues. Processes that train side by side add up. 0 when there is nothing to measure.
-double rate_after_warmup(const std::vector<record::Step>& steps);
-
-/// Losses of the first process by the number of samples seen before the step.
-std::map<long long, double> losses_of(const record::Reader& reader, const std::vector<record::Step>& steps);
-
-/// Mean CPUs in use on the machine beyond those of the trial itself.
-std::optional<double> others_cpus(const record::Reader& reader);
+/// Losses by the number of samples seen before them; not a number where the loss was none.
+std::map<long long, double> losses_of(const account::Account& account);
 
 /// Settings that the live program had, by knob; values as it gave them.
-knobs::Settings effective_settings(const record::Reader& reader);
+knobs::Settings effective_settings(const account::RunData& run);
 
 /// What options of the program may be, where its own parser lists that.
-OptionChoices option_choices(const record::Reader& reader);
+OptionChoices option_choices(const account::RunData& run);
 
 /// Of what the program said of its options, those that set a knob as the command could. What it said counts when it is
 /// the program that the last words of the command start, and of an option when its value is what is in effect.
-SpareOptions spare_options(const record::Reader& reader, const std::vector<std::string>& command,
+SpareOptions spare_options(const account::RunData& run, const std::vector<std::string>& command,
                            const knobs::Settings& effective);
 
 /// True when batches had more shapes than those of full ones and of a last one.
-bool lengths_vary(const record::Reader& reader);
+bool lengths_vary(const account::RunData& run);
 
 /// What was found of the longest samples, by UNIDLE_LONGEST, in words; empty where all are alike or none were looked
 /// at.
-std::string longest_in(const record::Reader& reader);
+std::string longest_in(const account::RunData& run);
 
 /// Steps of a run that is to meet the longest samples in the first of them.
 constexpr long long kLongestSteps = 16;
 
 /// Fills in what the record of a trial says of it: rate, losses, settings in force, what disturbed it. False, with the
 /// problem, where too few steps were seen. `result.seconds` must be set.
-bool take_in(const record::Reader& reader, experiment::LossScale& scale, TrialResult& result);
+bool take_in(const account::RunData& run, experiment::LossScale& scale, TrialResult& result);
 
 }  // namespace unidle::tune

@@ -5,31 +5,31 @@
 namespace unidle::tune {
 namespace {
 
-record::Step step(std::int64_t process, double begin_s, double seconds, std::int64_t samples) {
-  record::Step made;
-  made.process = process;
-  made.t_ns = static_cast<std::int64_t>(begin_s * 1e9);
-  made.duration_ns = static_cast<std::int64_t>(seconds * 1e9);
-  made.samples = samples;
-  return made;
-}
-
-TEST(TrialRecord, RateLeavesOutWarmUpAndCountsGaps) {
-  std::vector<record::Step> steps;
-  for (int i = 0; i < 4; ++i) {
-    steps.push_back(step(1, 100 + 10 * i, 10, 4));  // warm-up, slow
+TEST(TrialRecord, SaysWhatTheAccountSays) {
+  account::RunData run;
+  for (int i = 0; i < 40; ++i) {
+    record::Step step;
+    step.process = 1;
+    step.t_ns = i * 1'000'000'000LL;
+    step.duration_ns = 700'000'000;
+    step.samples = 4;
+    step.loss = 1.0 / (i + 1);
+    step.samples_before = 4 * i;
+    run.steps.push_back(step);
+    run.spans.push_back({"validate", 1, step.t_ns + 700'000'000, 200'000'000, 0});
   }
-  for (int i = 0; i < 12; ++i) {
-    steps.push_back(step(1, 200 + 2 * i, 1, 4));  // a second of validation after each
-  }
-  EXPECT_DOUBLE_EQ(rate_after_warmup(steps), 12 * 4 / 23.0);
-  const std::vector<record::Step> one = steps;
-  for (record::Step other : one) {
-    other.process = 2;
-    steps.push_back(other);
-  }
-  EXPECT_DOUBLE_EQ(rate_after_warmup(steps), 2 * 12 * 4 / 23.0);
-  EXPECT_EQ(rate_after_warmup({}), 0);
+  account::tidy(run);
+  const account::Account account = account::account_of(run);
+  experiment::LossScale scale;
+  TrialResult result;
+  ASSERT_TRUE(take_in(run, scale, result));
+  EXPECT_EQ(result.rate, account.rates.total) << "validation is counted in";
+  EXPECT_EQ(result.step_rate, account.rates.training);
+  EXPECT_EQ(result.losses.size(), 40U);
+  EXPECT_EQ(result.losses.at(156), 1.0 / 40);
+  run.steps.resize(7);
+  EXPECT_FALSE(take_in(run, scale, result));
+  EXPECT_EQ(result.problem, "only 7 training steps were seen in 0 s");
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
-#include "unidle/diagnose/as_parsed.h"
+#include "unidle/account/as_parsed.h"
 
 #include <gmock/gmock.h>
 
-namespace unidle::diagnose {
+namespace unidle::account {
 namespace {
 
 using nlohmann::json;
@@ -81,4 +81,4 @@ TEST(AsParsed, DamagedNotesSayNothing) {
 }
 
 }  // namespace
-}  // namespace unidle::diagnose
+}  // namespace unidle::account

@@ -1,4 +1,4 @@
-#include "unidle/diagnose/detail/own_gpus.h"
+#include "unidle/account/own_gpu.h"
 
 #include <algorithm>
 #include <string_view>
@@ -8,14 +8,14 @@
 #include "unidle/base/json.h"
 #include "unidle/record/note_types.h"
 
-namespace unidle::diagnose::detail {
+namespace unidle::account {
 
 namespace {
 
 using nlohmann::json;
 
-json gpus_of(const record::Reader& reader) {
-  const json gpus = reader.meta(record::meta::kGpus).value_or(json::array());
+json gpus_of(const RunData& run) {
+  const json gpus = run.meta_value(record::meta::kGpus);
   return gpus.is_array() ? gpus : json::array();
 }
 
@@ -68,9 +68,9 @@ std::optional<OwnGpu> find_gpu(const json& gpus, const std::string& uuid, const 
 }
 
 /// The last word of the training process: a device may be told of before the model is moved there.
-std::optional<OwnGpu> told(const record::Reader& reader, const json& gpus, std::optional<std::int64_t> process) {
+std::optional<OwnGpu> told(const RunData& run, const json& gpus, std::optional<std::int64_t> process) {
   std::optional<OwnGpu> found;
-  record::each_note<record::NoteType::kDevice>(reader.notes(), [&](const auto& note) {
+  record::each_note<record::NoteType::kDevice>(run.notes, [&](const auto& note) {
     if (process && note.process() != *process) {
       return;
     }
@@ -94,10 +94,9 @@ OwnGpu gpu_of(const json& gpus, const std::string& subject) {
 
 bool OwnGpu::sliced() const { return !slices_of(facts).empty(); }
 
-std::optional<OwnGpu> own_gpu(const record::Reader& reader, const Readings& readings,
-                              std::optional<std::int64_t> process) {
-  const json gpus = gpus_of(reader);
-  if (auto found = told(reader, gpus, process)) {
+std::optional<OwnGpu> own_gpu(const RunData& run, const Readings& readings, std::optional<std::int64_t> process) {
+  const json gpus = gpus_of(run);
+  if (auto found = told(run, gpus, process)) {
     return found;
   }
   std::pair<double, std::string> most = {0, ""};
@@ -111,4 +110,4 @@ std::optional<OwnGpu> own_gpu(const record::Reader& reader, const Readings& read
   return all.size() == 1 ? std::optional(gpu_of(gpus, all.front())) : std::nullopt;
 }
 
-}  // namespace unidle::diagnose::detail
+}  // namespace unidle::account

@@ -1,17 +1,17 @@
-#include "unidle/diagnose/detail/intervals.h"
+#include "unidle/base/time_ranges.h"
 
 #include <algorithm>
 #include <utility>
 
-namespace unidle::diagnose::detail {
+namespace unidle {
 
-Intervals::Intervals(std::vector<Interval> any) {
-  std::erase_if(any, [](const Interval& one) { return one.end_ns <= one.begin_ns; });
-  const auto earlier = [](const Interval& a, const Interval& b) { return a.begin_ns < b.begin_ns; };
+TimeRanges::TimeRanges(std::vector<TimeRange> any) {
+  std::erase_if(any, [](const TimeRange& one) { return one.end_ns <= one.begin_ns; });
+  const auto earlier = [](const TimeRange& a, const TimeRange& b) { return a.begin_ns < b.begin_ns; };
   if (!std::is_sorted(any.begin(), any.end(), earlier)) {  // steps come in order
     std::sort(any.begin(), any.end(), earlier);
   }
-  for (const Interval& one : any) {
+  for (const TimeRange& one : any) {
     if (!all_.empty() && one.begin_ns <= all_.back().end_ns) {
       all_.back().end_ns = std::max(all_.back().end_ns, one.end_ns);
     } else {
@@ -20,18 +20,18 @@ Intervals::Intervals(std::vector<Interval> any) {
   }
 }
 
-std::int64_t Intervals::total_ns() const {
+std::int64_t TimeRanges::total_ns() const {
   std::int64_t total = 0;
-  for (const Interval& one : all_) {
+  for (const TimeRange& one : all_) {
     total += one.end_ns - one.begin_ns;
   }
   return total;
 }
 
-Intervals Intervals::minus(const Intervals& other) const {
-  Intervals left;
+TimeRanges TimeRanges::minus(const TimeRanges& other) const {
+  TimeRanges left;
   auto cut = other.all_.begin();
-  for (Interval one : all_) {
+  for (TimeRange one : all_) {
     while (cut != other.all_.end() && cut->end_ns <= one.begin_ns) {
       ++cut;
     }
@@ -48,23 +48,23 @@ Intervals Intervals::minus(const Intervals& other) const {
   return left;
 }
 
-Intervals Intervals::plus(const Intervals& other) const {
-  std::vector<Interval> both = all_;
+TimeRanges TimeRanges::plus(const TimeRanges& other) const {
+  std::vector<TimeRange> both = all_;
   both.insert(both.end(), other.all_.begin(), other.all_.end());
-  return Intervals(std::move(both));
+  return TimeRanges(std::move(both));
 }
 
-std::int64_t Intervals::overlap_ns(std::int64_t begin_ns, std::int64_t end_ns) const {
+std::int64_t TimeRanges::overlap_ns(std::int64_t begin_ns, std::int64_t end_ns) const {
   if (end_ns <= begin_ns) {
     return 0;
   }
   std::int64_t total = 0;
   auto at = std::lower_bound(all_.begin(), all_.end(), begin_ns,
-                             [](const Interval& one, std::int64_t t) { return one.end_ns <= t; });
+                             [](const TimeRange& one, std::int64_t t) { return one.end_ns <= t; });
   for (; at != all_.end() && at->begin_ns < end_ns; ++at) {
     total += std::min(at->end_ns, end_ns) - std::max(at->begin_ns, begin_ns);
   }
   return total;
 }
 
-}  // namespace unidle::diagnose::detail
+}  // namespace unidle

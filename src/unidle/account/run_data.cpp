@@ -1,17 +1,15 @@
-#include "unidle/report/run.h"
+#include "unidle/account/run_data.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <set>
+#include <utility>
 
+#include "unidle/account/as_parsed.h"
 #include "unidle/base/json.h"
-#include "unidle/diagnose/as_parsed.h"
-#include "unidle/trace/recorded.h"
 
-namespace unidle::report {
+namespace unidle::account {
 
 namespace {
 
@@ -30,16 +28,6 @@ bool possible(const record::Step& step) {
          (!step.samples_before || (*step.samples_before >= 0 && *step.samples_before <= kLatestNs)) &&
          part_possible(step.input_ns) && part_possible(step.transfer_ns) && part_possible(step.forward_ns) &&
          part_possible(step.backward_ns) && part_possible(step.optimizer_ns) && part_possible(step.sync_ns);
-}
-
-/// A truncated or foreign meta value must not stop the report.
-std::optional<std::int64_t> meta_time(const RunData& run, std::string_view key) {
-  const auto found = run.meta.find(key);
-  if (found == run.meta.end() || !found->is_number_integer()) {
-    return std::nullopt;
-  }
-  const auto value = found->get<std::int64_t>();
-  return possible(value, 0) ? std::optional(value) : std::nullopt;
 }
 
 std::size_t drop_impossible(RunData& run) {
@@ -69,67 +57,14 @@ void sort_by_time(RunData& run) {
   }
 }
 
-/// Ranks of one job step side by side: one of them gives the times, all of them the samples.
-void keep_reference_process(RunData& run) {
-  std::map<std::int64_t, std::size_t> counts;
-  for (const auto& step : run.steps) {
-    ++counts[step.process];
-  }
-  if (counts.size() < 2) {
-    return;
-  }
-  const auto most =
-      std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  const std::int64_t reference = most->first;
-  const auto is_reference = [&](const auto& step) { return step.process == reference; };
-  const auto first = std::find_if(run.steps.begin(), run.steps.end(), is_reference);
-  const auto last = std::find_if(run.steps.rbegin(), run.steps.rend(), is_reference);
-  double own = 0;
-  double all = 0;
-  for (const auto& step : run.steps) {
-    const auto samples = static_cast<double>(step.samples);
-    if (step.t_ns >= first->t_ns && step.t_ns <= last->t_ns) {
-      all += samples;
-      own += is_reference(step) ? samples : 0;
-    }
-  }
-  run.rank_factor = own > 0 ? all / own : 1;
-  std::erase_if(run.steps, [&](const auto& step) { return !is_reference(step); });
-  std::erase_if(run.spans, [&](const auto& span) { return span.process != reference; });
-}
-
-void find_ends(RunData& run) {
-  std::int64_t first = std::numeric_limits<std::int64_t>::max();
-  std::int64_t last = 0;
-  const auto see = [&](std::int64_t begin, std::int64_t end) {
-    first = std::min(first, begin);
-    last = std::max(last, end);
-  };
-  for (const auto& step : run.steps) {
-    see(step.t_ns, step.t_ns + step.duration_ns);
-  }
-  for (const auto& span : run.spans) {
-    see(span.t_ns, span.t_ns + span.duration_ns);
-  }
-  for (const auto& [series, points] : run.series) {
-    if (!points.empty()) {
-      see(points.front().t_ns, points.back().t_ns);
-    }
-  }
-  const auto start = meta_time(run, record::meta::kStartNs);
-  const auto end = meta_time(run, record::meta::kEndNs);
-  run.start_ns = start.value_or(first == std::numeric_limits<std::int64_t>::max() ? 0 : first);
-  run.end_ns = std::max(run.start_ns, end.value_or(last));
-  if (!end) {
-    run.missing.emplace_back(
-        "The record has no end: the run was cut off or is still going on. Times are up to the "
-        "last thing seen.");
-  }
-}
-
 void say_what_is_missing(RunData& run, std::size_t dropped) {
   if (dropped > 0) {
     run.missing.push_back(fmt::format("{} rows with impossible times or values were left out.", dropped));
+  }
+  if (!run.meta_time(record::meta::kEndNs)) {
+    run.missing.emplace_back(
+        "The record has no end: the run was cut off or is still going on. Times are up to the "
+        "last thing seen.");
   }
   if (run.steps.empty()) {
     run.missing.emplace_back("No training step was seen, so there is no breakdown of the step and no throughput.");
@@ -155,6 +90,17 @@ void say_what_is_missing(RunData& run, std::size_t dropped) {
 
 std::string RunData::meta_text(std::string_view key) const { return text_in(meta, key); }
 
+nlohmann::json RunData::meta_value(std::string_view key) const {
+  const auto found = meta.find(key);
+  return found == meta.end() ? nlohmann::json() : *found;
+}
+
+std::optional<std::int64_t> RunData::meta_time(std::string_view key) const {
+  const nlohmann::json value = meta_value(key);  // a truncated or foreign one must not stop anybody
+  const bool whole = value.is_number_integer() && possible(value.get<std::int64_t>(), 0);
+  return whole ? std::optional(value.get<std::int64_t>()) : std::nullopt;
+}
+
 std::vector<const std::vector<record::Point>*> RunData::points(std::string_view series_name) const {
   std::vector<const std::vector<record::Point>*> found;
   for (const auto& [description, values] : series) {
@@ -165,23 +111,6 @@ std::vector<const std::vector<record::Point>*> RunData::points(std::string_view 
   return found;
 }
 
-double RunData::cpus() const {
-  const auto host = meta.find(record::meta::kHost);
-  if (host == meta.end() || !host->is_object()) {
-    return 0;
-  }
-  const auto number = [&](const char* key) {
-    const auto found = host->find(key);
-    return found != host->end() && found->is_number() ? found->get<double>() : 0.0;
-  };
-  const double allowed = number("cpus_allowed");
-  const double quota = number("cpu_quota");
-  if (allowed > 0 && quota > 0) {
-    return std::min(allowed, quota);
-  }
-  return std::max({allowed, quota, 0.0});
-}
-
 bool workable(double value) { return std::abs(value) < 1e30; }
 
 void tidy(RunData& run) {
@@ -190,29 +119,30 @@ void tidy(RunData& run) {
   }
   const std::size_t dropped = drop_impossible(run);
   sort_by_time(run);
-  keep_reference_process(run);
-  find_ends(run);
   say_what_is_missing(run, dropped);
 }
 
-RunData load_run(const std::filesystem::path& path) {
-  const record::Reader reader(path);
+namespace {
+
+RunData load_meta(const record::Reader& reader) {
   RunData run;
   run.folder = reader.folder();
   const auto full = std::filesystem::absolute(run.folder).lexically_normal();
   run.name = (full.has_filename() ? full : full.parent_path()).filename().string();
-  for (const std::string_view key :
-       {record::meta::kCommand, record::meta::kFolder, record::meta::kStartedUtc, record::meta::kStartNs,
-        record::meta::kEndNs, record::meta::kExit, record::meta::kOutcome, record::meta::kTier, record::meta::kHost,
-        record::meta::kGpus, record::meta::kProblems, record::meta::kDropped, std::string_view("changes"),
-        std::string_view("trials"), std::string_view("verification")}) {
-    if (auto value = reader.meta(key)) {
-      run.meta[std::string(key)] = std::move(*value);
-    }
+  for (auto& [key, value] : reader.all_meta()) {
+    run.meta[key] = std::move(value);
   }
+  return run;
+}
+
+}  // namespace
+
+RunData load_run(const record::Reader& reader) {
+  RunData run = load_meta(reader);
   run.steps = reader.steps();
   run.spans = reader.spans();
-  run.settings = diagnose::as_parsed(reader.settings(), reader.notes());
+  run.notes = reader.notes();
+  run.settings = as_parsed(reader.settings(), run.notes);
   for (const std::string& name : reader.metric_names()) {
     run.metrics[name] = reader.metrics(name);
   }
@@ -220,10 +150,20 @@ RunData load_run(const std::filesystem::path& path) {
     run.series.emplace_back(series, reader.points(series));
   }
   tidy(run);
-  if (!run.steps.empty()) {
-    run.attached_ns = trace::attached_since(reader.notes(), run.steps.front().process);
-  }
   return run;
 }
 
-}  // namespace unidle::report
+RunData load_series(const record::Reader& reader, const std::vector<std::string_view>& names) {
+  RunData run = load_meta(reader);
+  for (const record::Series& series : reader.all_series()) {
+    if (std::find(names.begin(), names.end(), series.name) != names.end()) {
+      run.series.emplace_back(series, reader.points(series));
+    }
+  }
+  tidy(run);
+  return run;
+}
+
+RunData load_run(const std::filesystem::path& path) { return load_run(record::Reader(path)); }
+
+}  // namespace unidle::account

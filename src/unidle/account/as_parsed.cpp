@@ -1,4 +1,4 @@
-#include "unidle/diagnose/as_parsed.h"
+#include "unidle/account/as_parsed.h"
 
 #include <algorithm>
 #include <map>
@@ -11,7 +11,7 @@
 #include "unidle/knobs/value.h"
 #include "unidle/record/note_types.h"
 
-namespace unidle::diagnose {
+namespace unidle::account {
 
 namespace {
 
@@ -128,4 +128,4 @@ std::vector<record::Setting> as_parsed(std::vector<record::Setting> settings, co
   return found;
 }
 
-}  // namespace unidle::diagnose
+}  // namespace unidle::account

@@ -5,7 +5,7 @@
 
 #include "unidle/record/record.h"
 
-namespace unidle::diagnose {
+namespace unidle::account {
 
 /// `settings` with configured values as the program's own parser returned them, which `notes` of type "arguments" tell.
 /// A setting of source "argument" names the argument of a knob (its location) and what says the knob (its value):
@@ -19,4 +19,4 @@ namespace unidle::diagnose {
 /// those of source "argument" are gone.
 std::vector<record::Setting> as_parsed(std::vector<record::Setting> settings, const std::vector<record::Note>& notes);
 
-}  // namespace unidle::diagnose
+}  // namespace unidle::account

@@ -6,10 +6,10 @@
 #include <optional>
 #include <string>
 
-#include "unidle/diagnose/detail/readings.h"
+#include "unidle/account/readings.h"
 #include "unidle/record/record.h"
 
-namespace unidle::diagnose::detail {
+namespace unidle::account {
 
 /// One GPU of the record, by the names that series have for it.
 struct OwnGpu {
@@ -25,7 +25,6 @@ struct OwnGpu {
 /// The training process's GPU: by the UUID or the PCI address that the program said, else the one that the run's
 /// processes hold most memory on, else the only one. Nothing where several may be meant: another run's device would be
 /// judged.
-std::optional<OwnGpu> own_gpu(const record::Reader& reader, const Readings& readings,
-                              std::optional<std::int64_t> process);
+std::optional<OwnGpu> own_gpu(const RunData& run, const Readings& readings, std::optional<std::int64_t> process);
 
-}  // namespace unidle::diagnose::detail
+}  // namespace unidle::account

@@ -1,0 +1,250 @@
+#include "unidle/account/account.h"
+
+#include <gmock/gmock.h>
+
+#include <limits>
+#include <numeric>
+#include <random>
+
+namespace unidle::account {
+namespace {
+
+constexpr std::int64_t kMs = 1'000'000;
+
+record::Step step_at(std::int64_t t_ms, std::int64_t duration_ms, std::int64_t process = 1) {
+  record::Step step;
+  step.process = process;
+  step.t_ns = t_ms * kMs;
+  step.duration_ns = duration_ms * kMs;
+  step.samples = 4;
+  return step;
+}
+
+RunData run_of(std::vector<record::Step> steps, std::vector<record::Span> spans = {}) {
+  RunData run;
+  run.steps = std::move(steps);
+  run.spans = std::move(spans);
+  tidy(run);
+  return run;
+}
+
+double sum(const Parts& parts) { return std::accumulate(parts.begin(), parts.end(), 0.0); }
+
+TEST(Periods, CountTheGapAfterAStepButNotTheValidationInIt) {
+  const Account account =
+      account_of(run_of({step_at(0, 100), step_at(400, 100)}, {{"validate", 1, 150 * kMs, 200 * kMs, 0}}));
+  ASSERT_EQ(account.periods.size(), 2U);
+  EXPECT_NEAR(account.periods[0].wall_s, 0.2, 1e-12);
+  EXPECT_NEAR(account.periods[0].step_s, 0.1, 1e-12) << "nobody knows what the gap was for";
+  EXPECT_NEAR(account.periods[1].wall_s, 0.1, 1e-12);
+}
+
+TEST(Periods, OverlappingSpansAreTakenOffOnce) {
+  const Account account =
+      account_of(run_of({step_at(0, 100), step_at(1000, 100)},
+                        {{"validate", 1, 200 * kMs, 400 * kMs, 0}, {"checkpoint", 1, 300 * kMs, 100 * kMs, 0}}));
+  EXPECT_NEAR(account.periods[0].wall_s, 0.6, 1e-12);
+  EXPECT_NEAR(account.phases.validate, 0.3, 1e-12);
+  EXPECT_NEAR(account.phases.checkpoint, 0.1, 1e-12);
+}
+
+TEST(Periods, PartsAlwaysSumToTheStep) {
+  record::Step over = step_at(100, 100);
+  over.input_ns = 60 * kMs;  // before the step began
+  over.forward_ns = 90 * kMs;
+  const Account account = account_of(run_of({step_at(0, 30), over, step_at(200, 50)}));
+  for (const Period& period : account.periods) {
+    EXPECT_NEAR(sum(period.parts), period.step_s, 1e-12);
+  }
+  EXPECT_EQ(account.periods[1].begin_ns, 50 * kMs);
+  EXPECT_NEAR(account.periods[1].step_s, 0.15, 1e-12);
+  EXPECT_EQ(account.periods[1].parts[kOther], 0);
+}
+
+TEST(Periods, WorkersThatStartAreWaitedFor) {
+  RunData run =
+      run_of({step_at(0, 100), step_at(400, 100), step_at(500, 100)}, {{"loader_start", 1, 100 * kMs, 250 * kMs, 0}});
+  for (record::Step& step : run.steps) {
+    step.input_ns = 10 * kMs;
+  }
+  const Account account = account_of(run);
+  EXPECT_NEAR(account.periods[0].parts[kInput], 0.26, 1e-12);
+  EXPECT_NEAR(account.periods[0].step_s, 0.35, 1e-12);
+  EXPECT_NEAR(account.phases.train, 0.55, 1e-12);
+  EXPECT_NEAR(account.phases.other, 0.05, 1e-12);
+}
+
+TEST(Periods, WhatWasNotSeenInFullIsDividedAsInTheStepsThatWere) {
+  record::Step full = step_at(0, 100);
+  full.input_ns = 20 * kMs;
+  full.forward_ns = full.backward_ns = 30 * kMs;
+  full.optimizer_ns = 20 * kMs;
+  record::Step other = step_at(100, 100);
+  other.sync_ns = 50 * kMs;
+  for (const bool input_known : {true, false}) {
+    if (input_known) {
+      other.input_ns = 10 * kMs;
+    }
+    const std::vector<Period> periods = account_of(run_of({full, other})).periods;
+    EXPECT_NEAR(periods[1].parts[kSync], 0.05, 1e-12);
+    EXPECT_NEAR(periods[1].parts[kInput], 0.01, 1e-12);
+    EXPECT_NEAR(periods[1].parts[kCompute], 0.03, 1e-12);
+    EXPECT_NEAR(periods[1].parts[kOptimizer], 0.01, 1e-12);
+    EXPECT_NEAR(periods[1].parts[kOther], 0, 1e-12);
+    EXPECT_NEAR(periods[0].parts[kCompute], 0.06, 1e-12);
+    other.input_ns.reset();
+  }
+}
+
+TEST(Phases, SumToTheWallTimeAndStartUpIsWhatPrecedesTheFirstStep) {
+  RunData run;
+  run.meta["start_ns"] = 0;
+  run.meta["end_ns"] = 2000 * kMs;
+  run.steps = {step_at(500, 100), step_at(600, 100)};
+  run.spans = {{"validate", 1, 700 * kMs, 300 * kMs, 0}};
+  tidy(run);
+  const PhaseTimes p = account_of(run).phases;
+  EXPECT_NEAR(p.startup, 0.5, 1e-9);
+  EXPECT_NEAR(p.train, 0.2, 1e-9);
+  EXPECT_NEAR(p.validate, 0.3, 1e-9);
+  EXPECT_NEAR(p.other, 1.0, 1e-9);
+}
+
+TEST(Processes, RanksSideBySideGiveTheirSamplesAndOneOfThemTheTime) {
+  std::vector<record::Step> steps;
+  for (int i = 0; i < 10; ++i) {
+    steps.push_back(step_at(100 * i, 100, 1));
+    steps.push_back(step_at(100 * i + 2, 100, 2));
+    steps.push_back(step_at(100 * i - 2 + 4, 100, 3));
+  }
+  const Account account = account_of(run_of(steps));
+  EXPECT_EQ(account.timeline.process, 1);
+  EXPECT_EQ(account.timeline.steps.size(), 10U);
+  EXPECT_EQ(account.timeline.rank_factor, 3);
+  EXPECT_NEAR(account.rates.training.value(), 120, 1e-9);
+}
+
+TEST(Processes, OneAfterTheOtherIsNotSideBySide) {
+  std::vector<record::Step> steps;
+  for (int i = 0; i < 10; ++i) {
+    steps.push_back(step_at(100 * i, 100, 1));
+    steps.push_back(step_at(5000 + 100 * i, 100, 2));
+  }
+  steps.push_back(step_at(6000, 100, 2));
+  const Account account = account_of(run_of(steps));
+  EXPECT_EQ(account.timeline.process, 2);
+  EXPECT_EQ(account.timeline.rank_factor, 1);
+  EXPECT_NEAR(account.rates.training.value(), 40, 1e-9);
+}
+
+TEST(Rates, CountGapsAndTheTotalCountsValidationToo) {
+  std::vector<record::Step> steps;
+  std::vector<record::Span> spans;
+  for (int i = 0; i < 16; ++i) {
+    steps.push_back(step_at(1000 * i, 500));  // then half a second of something else
+    spans.push_back({"validate", 1, (1000 * i + 600) * kMs, 300 * kMs, 0});
+  }
+  const Account account = account_of(run_of(steps, spans));
+  EXPECT_EQ(account.timeline.first_counted, 4U);
+  const double trained_s = 11 * 0.7 + 0.5;
+  EXPECT_NEAR(account.rates.training.value(), 48 / trained_s, 1e-9);
+  EXPECT_NEAR(account.rates.steps_per_s.value(), 12 / trained_s, 1e-9);
+  EXPECT_NEAR(account.rates.total.value(), 48 / (trained_s + 12 * 0.3), 1e-9);
+  const Throughput with_interval = throughput(account);
+  EXPECT_EQ(with_interval.training->value, account.rates.training);
+  EXPECT_EQ(with_interval.total->value, account.rates.total);
+  EXPECT_TRUE(with_interval.training->interval);
+}
+
+TEST(Rates, OfNoStepsAreNone) {
+  const Account account = account_of(run_of({}));
+  EXPECT_FALSE(account.rates.training || account.step || account.timeline.process);
+  EXPECT_FALSE(throughput(account).training);
+}
+
+TEST(RecentRates, CountTheLastSecondsAndAllRanks) {
+  std::vector<record::Step> steps;
+  for (int i = 0; i < 100; ++i) {
+    for (const std::int64_t process : {1, 2}) {
+      record::Step step = step_at(i < 50 ? 1000 * i : 50'000 + 100 * (i - 50), i < 50 ? 1000 : 100, process);
+      step.input_ns = (i < 50 ? 900 : 25) * kMs;
+      steps.push_back(step);
+    }
+  }
+  const RecentRates recent = recent_rates(steps, 4.95);
+  EXPECT_NEAR(recent.samples_per_s.value(), 80, 1e-9);
+  EXPECT_NEAR(recent.steps_per_s.value(), 10, 1e-9);
+  EXPECT_NEAR(recent.input_share.value(), 0.25, 1e-9);
+  EXPECT_FALSE(recent_rates({}, 10).samples_per_s);
+}
+
+TEST(Losses, ThatAreReadBackLateBelongToTheSameCurve) {
+  RunData run = run_of({step_at(0, 100), step_at(100, 100), step_at(200, 100)});
+  run.steps[0].loss = 3;
+  run.steps[0].samples_before = 0;
+  run.steps[1].loss = std::numeric_limits<double>::quiet_NaN();
+  run.steps[1].samples_before = 4;
+  run.metrics["loss"] = {{"loss", 400 * kMs, 2, 8, 1}};
+  const LossCurve losses = account_of(run).losses;
+  ASSERT_EQ(losses.points.size(), 2U);
+  EXPECT_EQ(losses.points[1].samples, 8);
+  EXPECT_EQ(losses.points[1].value, 1);
+  EXPECT_THAT(losses.not_finite, ::testing::ElementsAre(4));
+}
+
+TEST(Cpus, OfOthersAreThoseOfTheMachineWhileItTrains) {
+  std::vector<record::Step> steps;
+  for (int i = 0; i < 20; ++i) {
+    steps.push_back(step_at(10'000 + 100 * i, 100));
+  }
+  RunData run = run_of(steps);
+  run.meta["start_ns"] = 0;
+  run.meta["host"] = {{"cpus_allowed", 8}, {"cpu_quota", 4.5}};
+  const auto affinity = [](std::int64_t process, const char* role, const char* cpus) {
+    return record::Note{0, process, {{"type", "affinity"}, {"role", role}, {"cpus", cpus}}};
+  };
+  run.notes = {affinity(1, "train", "0-3"), affinity(1, "train", "0-2"), affinity(1, "worker", "0"),
+               affinity(2, "train", "1")};
+  std::vector<record::Point> own;
+  std::vector<record::Point> machine;
+  for (std::int64_t t = 0; t < 12'000; t += 100) {
+    own.push_back({t * kMs, t < 10'000 ? 0.5 : 2});
+    machine.push_back({t * kMs, t < 10'000 ? 8.0 : 3});
+  }
+  run.series = {{{"tree.cpu", "cores", ""}, own}, {{"host.cpu", "cores", ""}, machine}};
+  const Account account = account_of(run);
+  EXPECT_EQ(account.cpus.own, 2);
+  EXPECT_EQ(account.cpus.others, 1);
+  EXPECT_EQ(account.cpus_allowed.now, 3);
+  EXPECT_EQ(account.cpus_allowed.at_start, 4.5);
+  EXPECT_NEAR(mean_ever(run, "tree.cpu").value(), 0.75, 1e-9);
+  EXPECT_EQ(most_ever(run, "host.cpu"), 8);
+}
+
+TEST(Tidy, ImpossibleTimesAreLeftOutAndCounted) {
+  record::Step negative = step_at(0, 100);
+  negative.duration_ns = -5;
+  record::Step late = step_at(0, 100);
+  late.t_ns = std::numeric_limits<std::int64_t>::max();
+  const RunData run = run_of({step_at(0, 100), negative, late});
+  EXPECT_EQ(run.steps.size(), 1U);
+  EXPECT_THAT(run.missing, ::testing::Contains(::testing::HasSubstr("2 rows")));
+}
+
+TEST(Tidy, ARecordWithoutAnEndEndsWithTheLastThingSeen) {
+  const RunData run = run_of({step_at(0, 100), step_at(100, 150)});
+  EXPECT_EQ(account_of(run).timeline.end_ns, 250 * kMs);
+  EXPECT_THAT(run.missing, ::testing::Contains(::testing::HasSubstr("cut off")));
+}
+
+TEST(WarmUp, IsAQuarterOfAShortRunAndTenStepsOfALongOne) {
+  EXPECT_EQ(warm_up_steps(0), 0U);
+  EXPECT_EQ(warm_up_steps(1), 0U);
+  EXPECT_EQ(warm_up_steps(2), 1U);
+  EXPECT_EQ(warm_up_steps(8), 2U);
+  EXPECT_EQ(warm_up_steps(30), 7U);
+  EXPECT_EQ(warm_up_steps(5000), 10U);
+}
+
+}  // namespace
+}  // namespace unidle::account

@@ -1,0 +1,53 @@
+#include "unidle/account/machine.h"
+
+#include <algorithm>
+
+#include "unidle/base/json.h"
+#include "unidle/record/note_types.h"
+#include "unidle/telemetry/host_state.h"
+
+namespace unidle::account {
+
+namespace {
+
+/// CPUs that the training process bound itself to, by its last word.
+std::optional<double> own_affinity(const RunData& run, const Timeline& timeline) {
+  std::optional<double> cpus;
+  record::each_note<record::NoteType::kAffinity>(run.notes, [&](const auto& note) {
+    const std::size_t count = telemetry::parse_cpu_list(note.text("cpus")).size();
+    if (count > 0 && note.text("role") != "worker" && timeline.process && note.process() == *timeline.process) {
+      cpus = static_cast<double>(count);
+    }
+  });
+  return cpus;
+}
+
+}  // namespace
+
+CpuUse cpu_use(const Readings& readings) {
+  CpuUse use{readings.mean(record::series::kTreeCpu), readings.mean(record::series::kHostCpu), std::nullopt};
+  if (use.own && use.machine) {
+    use.others = std::max(0.0, *use.machine - *use.own);
+  }
+  return use;
+}
+
+CpusAllowed cpus_allowed(const RunData& run, const Timeline& timeline) {
+  const nlohmann::json host = run.meta_value(record::meta::kHost);
+  CpusAllowed allowed{number_in(host, "cpus_allowed"), std::nullopt};
+  if (const auto quota = number_in(host, "cpu_quota"); quota && *quota > 0) {
+    allowed.now = std::min(allowed.now.value_or(*quota), *quota);
+  }
+  if (const auto own = own_affinity(run, timeline); own && *own < allowed.now.value_or(*own + 1)) {
+    allowed.at_start = allowed.now;
+    allowed.now = own;
+  }
+  return allowed;
+}
+
+std::optional<double> gpu_utilisation(const Readings& readings, const std::optional<OwnGpu>& gpu) {
+  const auto busy = gpu ? readings.mean(record::series::kGpuUtil, &gpu->subject) : std::nullopt;
+  return busy ? std::optional(std::clamp(*busy, 0.0, 1.0)) : std::nullopt;
+}
+
+}  // namespace unidle::account

@@ -1,0 +1,17 @@
+#include "unidle/account/phases.h"
+
+namespace unidle::account {
+
+PhaseTimes phase_times(const Timeline& timeline) {
+  const TimeRanges whole({{timeline.begin_ns, timeline.end_ns}});
+  const TimeRanges other = whole.minus(timeline.training).minus(timeline.pauses).minus(timeline.startup);
+  const auto seconds = [](const TimeRanges& ranges) { return static_cast<double>(ranges.total_ns()) * 1e-9; };
+  return {seconds(timeline.startup), seconds(timeline.training), seconds(timeline.validate),
+          seconds(timeline.checkpoint), seconds(other)};
+}
+
+std::int64_t start_of_training_ns(const Timeline& timeline) {
+  return timeline.startup.empty() ? timeline.begin_ns : timeline.startup.all().back().end_ns;
+}
+
+}  // namespace unidle::account

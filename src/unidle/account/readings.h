@@ -1,0 +1,36 @@
+// Series of the host and the devices, over the time that training takes.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "unidle/account/timeline.h"
+
+namespace unidle::account {
+
+/// Keeps references to both.
+class Readings {
+ public:
+  Readings(const RunData& run, const Timeline& timeline) : run_(run), timeline_(timeline) {}
+
+  /// Readings after warm-up while steps run; the first series of that name where `subject` is null.
+  std::vector<double> training(std::string_view name, const std::string* subject = nullptr) const;
+  std::optional<double> mean(std::string_view name, const std::string* subject = nullptr) const;
+  std::optional<double> most(std::string_view name, const std::string* subject = nullptr) const;
+  /// Subjects that have a series of that name.
+  std::vector<std::string> subjects(std::string_view name) const;
+
+ private:
+  const std::vector<record::Point>* find(std::string_view name, const std::string* subject) const;
+
+  const RunData& run_;
+  const Timeline& timeline_;
+};
+
+/// Of the whole run, start-up included, over all subjects.
+std::optional<double> mean_ever(const RunData& run, std::string_view name);
+std::optional<double> most_ever(const RunData& run, std::string_view name);
+
+}  // namespace unidle::account

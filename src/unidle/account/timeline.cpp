@@ -1,0 +1,158 @@
+#include "unidle/account/timeline.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "unidle/trace/recorded.h"
+
+namespace unidle::account {
+
+namespace {
+
+/// Fewer steps before a profiler's window give no rate.
+constexpr std::size_t kFewestRated = 5;
+
+std::int64_t positive(const std::optional<std::int64_t>& value) { return std::max<std::int64_t>(0, value.value_or(0)); }
+
+std::optional<std::int64_t> busiest_process(const std::vector<record::Step>& steps) {
+  std::map<std::int64_t, std::size_t> count;
+  for (auto at = steps.begin(); at != steps.end();) {
+    const auto next = std::find_if(at, steps.end(), [&](const auto& step) { return step.process != at->process; });
+    count[at->process] += static_cast<std::size_t>(next - at);
+    at = next;
+  }
+  const auto most =
+      std::max_element(count.begin(), count.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return most == count.end() ? std::nullopt : std::optional(most->first);
+}
+
+/// Of the processes that train at the same time: steps before and after its own have a time of their own. By their
+/// middles, so that ranks that begin a little apart count alike.
+double rank_factor_of(const std::vector<record::Step>& all, const std::vector<record::Step>& own) {
+  double samples = 0;
+  double own_samples = 0;
+  const std::int64_t end_ns = own.back().t_ns + own.back().duration_ns;
+  for (const record::Step& step : all) {
+    const std::int64_t middle_ns = step.t_ns + step.duration_ns / 2;
+    if (middle_ns >= own.front().t_ns && middle_ns <= end_ns) {
+      samples += static_cast<double>(step.samples);
+      own_samples += step.process == own.front().process ? static_cast<double>(step.samples) : 0;
+    }
+  }
+  return own_samples > 0 ? samples / own_samples : 1;
+}
+
+/// Begin and end by the record's own word, and by its first and last timestamps where that is missing.
+void set_ends(const RunData& run, Timeline& timeline) {
+  std::int64_t first = std::numeric_limits<std::int64_t>::max();
+  std::int64_t last = 0;
+  const auto see = [&](std::int64_t begin, std::int64_t end) {
+    first = std::min(first, begin);
+    last = std::max(last, end);
+  };
+  for (const record::Step& step : run.steps) {
+    see(begin_with_input_ns(step), step.t_ns + step.duration_ns);
+  }
+  for (const record::Span& span : run.spans) {
+    see(span.t_ns, span.t_ns + span.duration_ns);
+  }
+  for (const auto& [series, points] : run.series) {
+    if (!points.empty()) {
+      see(points.front().t_ns, points.back().t_ns);
+    }
+  }
+  const bool nothing = first == std::numeric_limits<std::int64_t>::max();
+  timeline.begin_ns = run.meta_time(record::meta::kStartNs).value_or(nothing ? 0 : first);
+  timeline.end_ns = std::max(timeline.begin_ns, run.meta_time(record::meta::kEndNs).value_or(last));
+}
+
+void set_counted(const RunData& run, Timeline& timeline) {
+  const std::size_t all = timeline.steps.size();
+  timeline.first_counted = warm_up_steps(all);
+  timeline.end_counted = all;
+  timeline.rated = all > 0;
+  const auto since = timeline.process ? trace::attached_since(run.notes, *timeline.process) : std::nullopt;
+  if (!since) {
+    return;
+  }
+  const auto slowed = [&](const record::Step& step) { return step.t_ns + step.duration_ns > *since; };
+  const auto before = static_cast<std::size_t>(std::find_if(timeline.steps.begin(), timeline.steps.end(), slowed) -
+                                               timeline.steps.begin());
+  timeline.window = true;
+  timeline.rated = before - warm_up_steps(before) >= kFewestRated;
+  if (timeline.rated) {
+    timeline.first_counted = warm_up_steps(before);
+    timeline.end_counted = before;
+  }
+}
+
+std::int64_t count_of(const RunData& run, std::string_view kind, const Timeline& timeline) {
+  return std::count_if(run.spans.begin(), run.spans.end(), [&](const record::Span& span) {
+    return span.kind == kind && (!timeline.process || span.process == *timeline.process);
+  });
+}
+
+/// Of the process that is looked at.
+TimeRanges spans_of(const RunData& run, std::string_view kind, const Timeline& timeline) {
+  std::vector<TimeRange> found;
+  for (const record::Span& span : run.spans) {
+    if (span.kind == kind && (!timeline.process || span.process == *timeline.process)) {
+      found.push_back(
+          {std::max(span.t_ns, timeline.begin_ns), std::min(span.t_ns + span.duration_ns, timeline.end_ns)});
+    }
+  }
+  return TimeRanges(std::move(found));
+}
+
+void set_ranges(const RunData& run, Timeline& timeline) {
+  // Whoever keeps the best model saves it before the validation is seen to be over.
+  timeline.checkpoint = spans_of(run, "checkpoint", timeline);
+  timeline.validate = spans_of(run, "validate", timeline).minus(timeline.checkpoint);
+  timeline.pauses = timeline.validate.plus(timeline.checkpoint);
+  std::vector<TimeRange> steps;
+  for (const record::Step& step : timeline.steps) {
+    steps.push_back({std::max(begin_with_input_ns(step), timeline.begin_ns),
+                     std::min(step.t_ns + step.duration_ns, timeline.end_ns)});
+  }
+  const TimeRanges in_steps(std::move(steps));
+  timeline.starts = spans_of(run, "loader_start", timeline).minus(in_steps).minus(timeline.pauses);
+  timeline.training = in_steps.minus(timeline.pauses).plus(timeline.starts);
+  TimeRanges startup = spans_of(run, "startup", timeline);
+  if (!timeline.training.empty()) {
+    startup = startup.plus(TimeRanges({{timeline.begin_ns, timeline.training.all().front().begin_ns}}));
+  }
+  timeline.startup = startup.minus(timeline.training).minus(timeline.pauses);
+}
+
+}  // namespace
+
+std::size_t warm_up_steps(std::size_t steps) { return steps < 2 ? 0 : std::clamp<std::size_t>(steps / 4, 1, 10); }
+
+std::int64_t parts_ns(const record::Step& step) {
+  return positive(step.input_ns) + positive(step.transfer_ns) + positive(step.forward_ns) + positive(step.backward_ns) +
+         positive(step.optimizer_ns) + positive(step.sync_ns);
+}
+
+std::int64_t begin_with_input_ns(const record::Step& step) {
+  return step.t_ns - std::max<std::int64_t>(0, parts_ns(step) - step.duration_ns);
+}
+
+Timeline make_timeline(const RunData& run) {
+  Timeline timeline;
+  timeline.process = busiest_process(run.steps);
+  if (timeline.process) {
+    std::copy_if(run.steps.begin(), run.steps.end(), std::back_inserter(timeline.steps),
+                 [&](const record::Step& step) { return step.process == *timeline.process; });
+    timeline.rank_factor = rank_factor_of(run.steps, timeline.steps);
+  }
+  set_ends(run, timeline);
+  set_counted(run, timeline);
+  timeline.validations = count_of(run, "validate", timeline);
+  timeline.checkpoints = count_of(run, "checkpoint", timeline);
+  timeline.spans_seen = !run.spans.empty() || !run.steps.empty();
+  set_ranges(run, timeline);
+  return timeline;
+}
+
+}  // namespace unidle::account
