@@ -128,8 +128,7 @@ def run(shape, asleep_s, record, *more):
 
 
 def shape_for(step_s, asleep_s, seconds):
-    """Width, layers, steps and turns, and those left out, of a model whose steps compute for about so long
-    here."""
+    """Returns width, layers, steps per turn, turns and skipped steps, for steps of about `step_s` here."""
     width, layers = 64, 1
     for _ in range(12):
         took = statistics.median(wall for wall, _ in run((width, layers, 16, 8, 4), 0, None)["on"])

@@ -172,12 +172,12 @@ class Shards(Dataset):
 
 
 def to_input(pictures, memory_format):
-    """u8 NHWC -> float NCHW in [0, 1]; the bytes already lie as channels-last wants them."""
+    """u8 NHWC -> float NCHW in [0, 1]; the bytes are already in channels-last order."""
     return pictures.permute(0, 3, 1, 2).to(torch.float32).div_(255).contiguous(memory_format=memory_format)
 
 
 def averaging(model, args):
-    """(the model whose weights are the average, what brings it up to date after a step)."""
+    """Returns (the model with averaged weights, the function that updates it after a step)."""
     if not args.ema:
         return None, lambda: None
     if device.tuned_on_gpu(args):

@@ -4,10 +4,10 @@
 Same model, same peptides, same loss and the same validation as `unidle-train`; prints the same JSON fields.
 
   --mode naive   as the project's guide found it: a DataLoader without workers whose Dataset predicts
-                 structure features for every sample anew, micro-batches of 2, the loss looked at for NaN with
-                 a wait and caches flushed in every step, per-tensor AdamW
+                 structure features again for every sample, micro-batches of 2, a NaN check of the loss that
+                 waits for it and a cache flush in every step, per-tensor AdamW
   --mode tuned   what a careful Python user gets: features predicted once and kept in a file of the data's
-                 folder, batches of peptides of like length, fused AdamW, losses read rarely, validation at
+                 folder, batches of peptides of similar length, fused AdamW, losses read rarely, validation at
                  the end; --compile adds torch.compile
 
 The peptides are those that `unidle-train workloads/protein/naive.yaml --prepare` made.

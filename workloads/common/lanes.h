@@ -24,8 +24,8 @@ static inline Lanes exp_negative(Lanes x) {
   constexpr float kLowest = -87.0F;
   x = x < kLowest ? splat(kLowest) : x;
   const Lanes scaled = x * 1.44269504088896341F;
-  const Bits n =
-      __builtin_convertvector(scaled - 0.5F, Bits);  // truncates towards 0, which rounds negative values to nearest
+  // Truncates towards 0, which rounds negative values to nearest.
+  const Bits n = __builtin_convertvector(scaled - 0.5F, Bits);
   const Lanes whole = __builtin_convertvector(n, Lanes);
   const Lanes r = x - whole * 0.693359375F + whole * 2.12194440e-4F;
   Lanes p = splat(1.9875691500e-4F);

@@ -14,7 +14,7 @@ namespace unidle::slurm {
 
 struct Analysis {
   Row row;
-  std::optional<diagnose::Diagnosis> diagnosis;  // of the records, else of the logs
+  std::optional<diagnose::Diagnosis> diagnosis;  // from the records, otherwise from the logs
   std::vector<Proposal> proposals;
 
   /// Whether the job failed, by any source: Slurm, its output or the diagnosis.

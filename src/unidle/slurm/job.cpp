@@ -214,9 +214,8 @@ Job parse_scontrol(std::string_view line) {
   }
   job.submitted = text_of(fields, "SubmitTime");
   job.started = text_of(fields, "StartTime");
-  job.ended = job.runs() || job.waits()
-                  ? ""
-                  : text_of(fields, "EndTime");  // for a running job, the time at which its limit ends it
+  // For a running job, EndTime is when its limit ends it.
+  job.ended = job.runs() || job.waits() ? "" : text_of(fields, "EndTime");
   job.elapsed_s = parse_duration(text_of(fields, "RunTime"));
   job.limit_s = parse_duration(text_of(fields, "TimeLimit"));
   job.nodes = number_of(fields, "NumNodes");

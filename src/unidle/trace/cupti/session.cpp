@@ -212,10 +212,10 @@ void Session::take(std::uint8_t* buffer, std::size_t valid_bytes) {
 }
 
 void Session::take(const Record& record) {
-  const auto at =
-      [&](std::uint64_t ns) {  // unsigned addition: a sum that overflows is not a valid time and is left out
-        return ns == 0 ? 0 : static_cast<std::int64_t>(ns + static_cast<std::uint64_t>(shift_ns_));
-      };
+  // Unsigned addition: a sum that overflows is not a valid time and is left out.
+  const auto at = [&](std::uint64_t ns) {
+    return ns == 0 ? 0 : static_cast<std::int64_t>(ns + static_cast<std::uint64_t>(shift_ns_));
+  };
   if (record.kind == kConcurrentKernel) {
     const auto& kernel = reinterpret_cast<const KernelRecord&>(record);
     into_.kernel(kernel.device, at(kernel.start), at(kernel.end), kernel.name == nullptr ? "" : kernel.name);

@@ -47,8 +47,8 @@ Transfer::Transfer(const data::Source& source, const data::Loader& loader, const
     : fields_(source.fields()), options_(options) {
   if (options_.overlapped) {
     const c10::impl::VirtualGuardImpl guard(options_.device.type());
-    side_ = guard.getStreamFromGlobalPool(
-        options_.device, /*isHighPriority=*/true);  // other work is not queued on high-priority streams
+    // Other work is not queued on high-priority streams.
+    side_ = guard.getStreamFromGlobalPool(options_.device, /*isHighPriority=*/true);
   }
   places_.reserve(options_.places);
   for (std::size_t i = 0; i < options_.places; ++i) {

@@ -28,8 +28,8 @@ class TorchGraph final : public at::cuda::CUDAGraph {
       static_cast<void>(cudaGetLastError());  // the failure is already known
     }
     for (const auto& [state, increment] : captured_generator_states_) {
-      state->capturing_ =
-          false;  // otherwise it keeps counting random numbers for the graph, and refuses all other captures
+      // Otherwise it keeps counting random numbers for the graph, and refuses all other captures.
+      state->capturing_ = false;
     }
     if (!capture_ended_) {
       // Each capture holds the pool once; reset() releases it only if the capture counts as ended.
