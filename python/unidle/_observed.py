@@ -289,7 +289,7 @@ class observe(contextlib.ContextDecorator):
                 ...
                 unidle.step(samples=len(batch))
 
-    The first step begins where it is entered; what came before is start-up.
+    The first step begins on entry; everything before is start-up.
     """
 
     def __enter__(self) -> "observe":

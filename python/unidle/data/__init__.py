@@ -6,8 +6,8 @@
     for picture, label in loader:
         ...
 
-A loader stands where torch's DataLoader stood. One pool of threads in this process makes the samples;
-nothing is forked, pickled or copied.
+A loader replaces torch's DataLoader. One pool of threads in this process makes the samples; nothing is
+forked, pickled or copied.
 """
 
 from unidle.data import sources

@@ -128,14 +128,14 @@ class Copy:
 
 
 class Copies:
-    """Of batches to one GPU, on a stream of their own, by the thread that takes batches.
+    """Copies batches to one GPU on a separate stream, for the thread that takes batches.
 
-    Memory on the device is taken for the stream that uses the batch, as that of any tensor. It may have been
-    another one's, which that stream still uses: the copy waits for all that was given to the stream before.
-    The next batch is therefore copied while the step before it runs. The stream waits for the copy.
+    Device memory is allocated for the stream that uses the batch, like that of any tensor. It may be reused
+    memory that this stream still reads, so the copy waits for the work queued on the stream before. The next
+    batch is therefore copied during the previous step. The stream waits for the copy.
 
-    (Memory of the stream of copies would need Tensor.record_stream(). That takes more memory with each step
-    that the program is ahead of the device, and torch ends a forked process that lets go of such a tensor.)
+    (Memory of the copy stream would need Tensor.record_stream(), which uses more memory with each step that
+    the program runs ahead of the device, and torch aborts a forked process that releases such a tensor.)
     """
 
     def __init__(self, device: Any) -> None:

@@ -134,7 +134,7 @@ Statistics State::statistics() {
     });
   } catch (const Error&) {  // a full disk has no room for an index
     all = count_files();
-    if (all.entries == 0) {  // they may be invisible to us, too
+    if (all.entries == 0) {  // the entries may be unreadable, too
       throw;
     }
   }

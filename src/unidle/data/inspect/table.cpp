@@ -52,7 +52,7 @@ struct CellCounts {
   std::int64_t numbers = 0;
   std::int64_t texts = 0;
   std::int64_t missing = 0;
-  std::int64_t empty = 0;  // of the texts
+  std::int64_t empty = 0;  // of the missing
   bool whole = true;
   bool numbers_alone_in_a_part = false;
   std::int64_t part_numbers = 0;  // of the current part

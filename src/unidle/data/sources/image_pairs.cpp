@@ -86,9 +86,9 @@ void check_options(const ImagePairOptions& options) {
 }
 
 void mirror_row(const std::uint8_t* from, std::uint8_t* to, int width) {
-  // Pixels are copied as four bytes, the fourth being overwritten by the next pixel; the last one as three.
+  // Copies pixels as four bytes, of which the next pixel overwrites the fourth; the first and the last one as three.
   const std::uint8_t* pixel = from + static_cast<std::ptrdiff_t>(width - 1) * 3;
-  std::memcpy(to, pixel, 3);  // the byte before the first pixel may not be ours
+  std::memcpy(to, pixel, 3);  // the byte after the source row may not be ours
   for (int x = 1; x + 1 < width; ++x) {
     pixel -= 3;
     to += 3;
