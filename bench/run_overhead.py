@@ -128,7 +128,7 @@ def run(shape, asleep_s, record, *more):
 
 
 def shape_for(step_s, asleep_s, seconds):
-    """Returns width, layers, steps per turn, turns and skipped steps, for steps of about `step_s` here."""
+    """Returns width, layers, steps per turn, turns and warm-up turns, for steps of about `step_s` here."""
     width, layers = 64, 1
     for _ in range(12):
         took = statistics.median(wall for wall, _ in run((width, layers, 16, 8, 4), 0, None)["on"])
