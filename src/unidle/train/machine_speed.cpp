@@ -24,7 +24,7 @@ using nlohmann::json;
 namespace {
 
 constexpr int kLaunches = 1000;
-constexpr std::int64_t kSmaller = 4;  // side of a preliminary product
+constexpr std::int64_t kSmaller = 4;  // divisor of the side for a first, small product
 
 /// Mean seconds of one call: one warm-up, then repeats for `limit_s`, synchronizing before and after.
 double time_of(at::Device device, double limit_s, const std::function<void()>& work) {

@@ -38,7 +38,7 @@ using namespace std::chrono_literals;
 constexpr const char* kFailed = "failed";
 constexpr const char* kHeard = "heard";
 constexpr const char* kSettings = "settings";
-constexpr milliseconds kForAWord{2000};          // to write the reason, before a connection closes
+constexpr milliseconds kForAWord{2000};  // time to wait for the reason, which is written before a connection closes
 constexpr milliseconds kForOthersToHear{10000};  // machines may be busy
 constexpr milliseconds kBetweenLooks{20};
 constexpr std::size_t kBroadcastBytes = std::size_t{250} << 20;  // as in DistributedDataParallel
