@@ -183,8 +183,8 @@ std::unique_ptr<Predictor> PredictorPool::start(std::stop_token stop, int& faile
       if (stop.stop_requested()) {
         break;
       }
-      if (++failed_starts >= options_.starts ||
-          error.code() == ErrorCode::kInput) {  // kInput: the program does not exist
+      // kInput: the program does not exist.
+      if (++failed_starts >= options_.starts || error.code() == ErrorCode::kInput) {
         worker_is_lost(error.what(), error.code());
         return nullptr;
       }

@@ -56,8 +56,8 @@ struct Machine {
   std::optional<telemetry::Pressure> cpu_pressure;
   telemetry::MemoryState memory;
   telemetry::CgroupUse cgroup;
-  std::vector<telemetry::Storage>
-      storage;  // of the working folder, and of the temporary folder if it is on other storage
+  /// Of the working folder, and of the temporary folder if it is on other storage.
+  std::vector<telemetry::Storage> storage;
   std::optional<std::uint64_t> open_files_limit;
   std::map<std::string, std::string> environment;  // the watched_variables() that are set
 

@@ -305,8 +305,8 @@ TEST(ImageJpegTest, IsNearTheOriginal) {
 TEST(ImageJpegTest, TruncationsFail) {
   const std::string file = encode_jpeg(test_picture(50, 40));
   ImageDecoder some;
-  for (std::size_t length = 0; length + 2 < file.size();
-       ++length) {  // without the end marker all pixels are still present
+  // Without the end marker all pixels are still present.
+  for (std::size_t length = 0; length + 2 < file.size(); ++length) {
     ASSERT_EQ(failure(some, file.substr(0, length)), ErrorCode::kInput) << length << " of " << file.size();
   }
 }

@@ -204,8 +204,8 @@ class Session {
 
   const Options& options_;
   StopSignals signals_;  // blocks signals, so it comes before any thread starts
-  std::unique_ptr<Exporter>
-      exporter_;  // before a driver can hang while holding the loader's lock, which name lookup needs
+  /// Comes before a driver can hang while holding the dynamic loader's lock, which name lookup needs.
+  std::unique_ptr<Exporter> exporter_;
   Collector collector_;
   std::unique_ptr<LiveTerminal> terminal_;
   Format format_ = Format::kLines;

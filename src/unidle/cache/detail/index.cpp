@@ -136,8 +136,8 @@ void Index::open_tables() {
 
 void Index::make_tables() {
   db_.execute("BEGIN IMMEDIATE");
-  if (db_.query_integer("SELECT count(*) FROM sqlite_master WHERE name = 'sums'") ==
-      0) {  // otherwise another process made them
+  // Another process may have made the tables meanwhile.
+  if (db_.query_integer("SELECT count(*) FROM sqlite_master WHERE name = 'sums'") == 0) {
     db_.execute(kTablesSql);
   }
   db_.execute("COMMIT");

@@ -151,8 +151,8 @@ void State::set_aside(const Key& key, const std::string& reason) {
     tell_once("damaged", fmt::format("{} {}, and is not used", files_.path(key).string(), reason));
     return;
   }
-  if (files_.open(key).state == OpenedBlob::State::kDamaged &&
-      files_.set_aside(key)) {  // otherwise it was rebuilt meanwhile
+  // Another process may have replaced the blob meanwhile.
+  if (files_.open(key).state == OpenedBlob::State::kDamaged && files_.set_aside(key)) {
     tell_once("damaged",
               fmt::format("{} {}: it was set aside, and is computed again", files_.path(key).string(), reason));
     board_->bump_generation(key);

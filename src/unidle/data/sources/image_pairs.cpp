@@ -242,8 +242,7 @@ ImagePairSource::Pair ImagePairSource::read_pair(std::int64_t item) const {
   const auto whole = [&](FieldIndex which) {
     std::uint64_t read_bytes = 0;
     if (const Picture* picture = cached(item, which, read_bytes)) {
-      return std::shared_ptr<const Picture>(std::shared_ptr<const Picture>(),
-                                            picture);  // no ownership: the cache owns it
+      return std::shared_ptr<const Picture>(std::shared_ptr<const Picture>(), picture);  // owned by the cache
     }
     return std::make_shared<const Picture>(decode_whole(item, which, read_bytes));
   };

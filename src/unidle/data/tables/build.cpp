@@ -336,8 +336,8 @@ std::unique_ptr<RowFile> open_or_build(const TableOptions& options, Disk& disk, 
   const UniqueFd lock = lock_for(path);
   constexpr int kTries = 3;
   file = open_built(path, key, fingerprints(files, options), disk);
-  for (int tries = 0; !file && tries < kTries;
-       ++tries) {  // retry when another process removed the file before it was opened
+  // Retries when another process removed the file before it was opened.
+  for (int tries = 0; !file && tries < kTries; ++tries) {
     build(options, files, key, path, disk);
     built = true;
     file = RowFile::open(path, disk);
