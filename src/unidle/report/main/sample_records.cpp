@@ -47,7 +47,8 @@ RunData nasty() {
   run.meta["trials"] = nlohmann::json::array({{{evil, evil}}});
   run.settings.push_back({evil, evil, "configured", evil});
   run.metrics[evil].push_back({evil, run.steps.back().t_ns, 1, 10, 1.5});
-  run.series.push_back({{"gpu.utilisation", evil, evil}, {{run.start_ns, 0.5}, {run.end_ns, 0.6}}});
+  run.series.push_back(
+      {{"gpu.utilisation", evil, evil}, {{run.steps.front().t_ns, 0.5}, {run.steps.back().t_ns, 0.6}}});
   run.steps[7].loss = std::numeric_limits<double>::quiet_NaN();
   run.steps[9].loss = std::numeric_limits<double>::infinity();
   return run;
