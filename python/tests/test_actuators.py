@@ -44,10 +44,9 @@ class ActuatorTest(run_case.RunCase):
         self.assertIn("its batches are those of BatchSampler", note["left"][0])
         self.assertIsNone(note["patch"])
 
-    def test_a_source_that_is_not_known_is_refused(self):
-        _, told = self.replaced("drawn", "0")
-        self.assertEqual([note["status"] for note in told], ["refused-in-part"])
-        self.assertIn("is not known", told[0]["why"])
+    def test_a_data_set_that_is_like_no_source_gets_no_patch(self):
+        done = self.observed(sys.executable, ROWS, "drawn", "0")
+        self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.record.notes("source"), [])
 
     def test_taken(self):
