@@ -33,7 +33,7 @@ fs::path fresh_folder() {
 const std::map<std::string, int, std::less<>>& tables() {
   static const std::map<std::string, int, std::less<>> kTables = {
       {"meta", 2},  {"steps", 15}, {"spans", 5},  {"sample_work", 7}, {"metrics", 5},  {"settings", 4},
-      {"notes", 3}, {"output", 2}, {"series", 4}, {"points", 3},      {"positions", 6}};
+      {"notes", 3}, {"output", 2}, {"series", 4}, {"points", 3},      {"positions", 5}};
   return kTables;
 }
 

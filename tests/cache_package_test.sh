@@ -126,7 +126,7 @@ refused warm features --inputs peptides --predictor model.pt2 --parameters '{"sc
 has err "takes no parameters"
 head -c 3000 model.pt2 > cut.pt2
 refused warm features --inputs peptides --predictor cut.pt2
-has err "no AOTInductor package"
+has err "not an AOTInductor package"
 
 # A package is unpacked under $TMPDIR, into a folder that goes with the program; when that is killed, with the
 # next one.

@@ -118,7 +118,7 @@ has out "gives 0 entries for"
 refused warm features --inputs words --predictor plain.pt
 has err "List[Dict[str, Tensor]]"
 refused warm features --inputs words --predictor models.py
-has err "no TorchScript module"
+has err "not a TorchScript module"
 head -c 3000 one.pt > cut.pt
 refused warm features --inputs words --predictor cut.pt
 refused warm features --inputs words --predictor few.pt --parameters '{"scale": 1}'

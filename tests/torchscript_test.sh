@@ -48,7 +48,7 @@ expect 0 train price.yaml script.model=kind.pt script.table=kinds.csv script.tar
 awk -v right="$(metric accuracy)" 'BEGIN { exit !(right > 0.9 && right <= 1) }' || fail "accuracy: $(cat out)"
 
 refused train price.yaml script.model=houses.csv
-has err "is no TorchScript module"
+has err "is not a TorchScript module"
 refused train price.yaml script.model=nowhere.pt
 has err "nowhere.pt: is not there"
 refused train price.yaml script.model=five.pt

@@ -81,7 +81,7 @@ std::unique_ptr<ScriptModel> load_script(const std::string& path, at::Device dev
     if (train::is_out_of_memory(failure)) {
       throw;
     }
-    throw Error(ErrorCode::kInput, path, "is no TorchScript module, or is damaged", kHowToMakeOne);
+    throw Error(ErrorCode::kInput, path, "is not a TorchScript module, or is damaged", kHowToMakeOne);
   }
 }
 

@@ -83,7 +83,7 @@ def _read(source: BinaryIO) -> tuple[dict[str, Any], bytes] | None:
     if not start:
         return None
     if len(start) < _HEAD.size or start[:4] != b"UPP1":
-        leave("what comes is no frame of the protocol of predictors: run it by unidle cache warm")
+        leave("its input does not follow the protocol of predictors: run it by unidle cache warm")
     _, head_bytes, data_bytes = _HEAD.unpack(start)
     head, data = source.read(head_bytes), source.read(data_bytes)
     if len(head) < head_bytes or len(data) < data_bytes:

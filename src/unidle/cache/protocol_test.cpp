@@ -218,8 +218,8 @@ TEST_F(CommandPredictorTest, SaysWhatAProgramDidWrong) {
   EXPECT_THAT(failure_of(options("dies")), HasSubstr("signal 9"));
   EXPECT_THAT(failure_of(options("exits")), HasSubstr("cannot go on"));
   EXPECT_THAT(failure_of(options("exits-with-2")), HasSubstr("exit code 2"));
-  EXPECT_THAT(failure_of(options("rubbish")), HasSubstr("no frame"));
-  EXPECT_THAT(failure_of(options("floods")), HasSubstr("no frame"));
+  EXPECT_THAT(failure_of(options("rubbish")), HasSubstr("does not follow the protocol"));
+  EXPECT_THAT(failure_of(options("floods")), HasSubstr("does not follow the protocol"));
   EXPECT_THAT(failure_of(options("too-little")), HasSubstr("less data"));
   EXPECT_THAT(failure_of(options("too-much")), HasSubstr("more data"));
   EXPECT_THAT(failure_of(options("too-few")), HasSubstr("2 items"));

@@ -27,6 +27,7 @@ bool is_out_of_memory(const std::exception& failure) {
 
 std::string last_words(const std::exception& failure) {
   std::string_view text = failure.what();
+  text = text.substr(0, text.find("\nException raised from "));  // torch's C++ adds its own stack behind
   const std::size_t end = text.find_last_not_of(" \r\n");
   text = text.substr(0, end == std::string_view::npos ? 0 : end + 1);
   const std::size_t line = text.rfind('\n');

@@ -205,10 +205,17 @@ OpenedBlob BlobFiles::open(const Key& key) const {
   bool no_descriptor = false;
   OpenedBlob opened = open_file(file, key, no_descriptor);
   if (no_descriptor) {
+    // Another thread's open may take the spare descriptor before this one does, and gives it back at once.
+    constexpr int kAttempts = 100;
     const std::scoped_lock lock(spare_mutex_);
-    spare_.reset();
-    opened = open_file(file, key, no_descriptor);
-    spare_ = spare_descriptor();
+    for (int attempt = 0; no_descriptor && attempt < kAttempts; ++attempt) {
+      spare_.reset();
+      opened = open_file(file, key, no_descriptor);
+      spare_ = spare_descriptor();
+      if (no_descriptor) {
+        std::this_thread::yield();
+      }
+    }
   }
   return opened;
 }

@@ -138,7 +138,9 @@ class RanksTest : public ::testing::Test {
         "RANK_TEST_ORDER=" + order,        fmt::format("LOCAL_WORLD_SIZE={}", world),
         fmt::format("LOCAL_RANK={}", rank)};
     for (char** entry = environ; *entry != nullptr; ++entry) {
-      environment.emplace_back(*entry);
+      if (!std::string_view(*entry).starts_with("GTEST_")) {  // a shard of these tests has no test of its own
+        environment.emplace_back(*entry);
+      }
     }
     std::vector<std::string> words = {"rank", "--gtest_filter=RankProcess.*", "--gtest_also_run_disabled_tests"};
     std::vector<char*> argv;
@@ -280,7 +282,7 @@ TEST_F(RanksTest, OneThatIsKilledEndsTheOthersAndTheyGoOnFromTheCheckpoint) {
     const auto broken = train(2, {{"overrides", overrides}, {"dies", dies}, {"dies_at", 40}});
     EXPECT_TRUE(broken[static_cast<std::size_t>(dies)].is_null());
     EXPECT_THAT(broken[static_cast<std::size_t>(1 - dies)]["error"].get<std::string>(),
-                HasSubstr("another rank: ended without a word"));
+                HasSubstr("another rank: ended without a message"));
     const auto rest = train(2, {{"overrides", overrides}, {"resume", saved}});
     ASSERT_TRUE(rest[0].contains("weights")) << rest[0];
     EXPECT_EQ(rest[0]["weights"], whole[0]["weights"]);
