@@ -153,7 +153,7 @@ void wait_together(std::size_t count, const std::function<void(std::size_t)>& wo
     for (std::size_t i = 1; i < std::min(count / 2, kMostThreads); ++i) {
       threads.emplace_back(some);
     }
-  } catch (const std::system_error&) {  // no more threads: the existing ones do it
+  } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch): no more threads; the existing ones do it
   }
   some();
 }

@@ -163,7 +163,7 @@ void State::set_aside(const Key& key, const std::string& reason) {
 void State::forget(const Key& key) {
   try {
     with_index([&](Index& index) { index.forget(key); });
-  } catch (const Error&) {  // a row without its blob is harmless
+  } catch (const Error&) {  // NOLINT(bugprone-empty-catch): a row without its blob is harmless
   }
 }
 
