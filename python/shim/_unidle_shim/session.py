@@ -33,7 +33,7 @@ class State:
         self.trains = False  # `thread` is known to be the one that trains
         self.loop = None  # loop.loop.Loop
         self.marking = None  # loop.short_steps.MarkedSteps, while steps are only marked
-        self.elsewhere = (
+        self.iterator_from_other_thread = (
             None  # the last iterator that another thread made meanwhile, see loaders.made_elsewhere
         )
         self.take_over = None  # follows that iterator
@@ -92,7 +92,7 @@ def adopt():
     state.trains, state.thread = True, _get_ident()
     if state.background is not None:
         state.background.affinity = affinity.Affinity(threading.get_native_id())
-    if observe() and state.elsewhere is not None:
+    if observe() and state.iterator_from_other_thread is not None:
         state.take_over()
     return state.loop is not None
 
@@ -170,7 +170,7 @@ def forked():
         state.tracing.forked()
     state.loop = state.ring = state.samples = state.background = state.device = None
     state.began = state.trains = False
-    state.elsewhere = None
+    state.iterator_from_other_thread = None
     state.role = "train"
     state.facts = in_effect.Facts(state, state.facts.inherited + state.facts.optimizers)
     for renew in state.at_fork:

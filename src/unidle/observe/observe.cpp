@@ -246,9 +246,9 @@ Result run(const Options& options) {
   }
   result.record = recorder.folder();
   result.timed_out = supervisor.timed_out();
-  signals.let_go();
+  signals.stop_forwarding();
   streams.finish();
-  signals.hold();
+  signals.resume_forwarding();
   guarded("the end of the run is not recorded", [&] {
     recorder.finish(result.status.code, result.status.signal,
                     outcome_of(result.status, supervisor, signals.stop_signal()), options.before_close);

@@ -94,10 +94,10 @@ SignalForwarder::SignalForwarder(bool forward) : forward_(forward) {
   leads_session = ::getsid(0) == ::getpid();
   ::pthread_sigmask(SIG_BLOCK, nullptr, &mask_);
   for_each_handled([this](int number) { ::sigaction(number, nullptr, &before_[static_cast<std::size_t>(number)]); });
-  hold();
+  resume_forwarding();
 }
 
-void SignalForwarder::hold() {
+void SignalForwarder::resume_forwarding() {
   sigset_t forwarded;
   sigemptyset(&forwarded);
   for_each_handled([&](int number) {
@@ -129,7 +129,7 @@ SignalForwarder::~SignalForwarder() {
   restore([](Kind) { return true; });
 }
 
-void SignalForwarder::let_go() {
+void SignalForwarder::stop_forwarding() {
   restore([](Kind kind) { return kind == Kind::kForwarded || kind == Kind::kWindow; });
 }
 

@@ -26,9 +26,9 @@ class SignalForwarder {
   void set_target(pid_t pid, bool own_group);
   /// Call before the command is reaped: its pid may be another process's soon. Signals are swallowed from then on.
   void clear_target();
-  /// Signals mean us again, or no more: between the two we may wait for somebody who reads our output slowly.
-  void let_go();
-  void hold();
+  /// Between the two calls signals end this process, as usual, while it waits for a slow reader of its output.
+  void stop_forwarding();
+  void resume_forwarding();
   /// The last INT, TERM, HUP or QUIT that arrived; 0 when none did.
   int stop_signal() const;
   /// In the child, before exec: dispositions and mask as our own caller had set them. Async-signal-safe.

@@ -19,7 +19,7 @@ import os
 from collections import deque
 
 from _unidle_shim.host import event_kinds
-from _unidle_shim.host.whose import pass_on
+from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.loop.loop import now
 
 _POOL = 64

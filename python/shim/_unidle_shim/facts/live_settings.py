@@ -6,9 +6,9 @@ import sys
 
 from _unidle_shim.facts import loading
 from _unidle_shim.host import places
+from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.host.guard import caught, value_or_none
 from _unidle_shim.host.shapes import shape_of, undispatched, untold
-from _unidle_shim.host.whose import pass_on
 
 _AMP_NAMES = {"torch.bfloat16": "bf16", "torch.float16": "fp16"}
 _TIME_MAJOR = ("RNN", "LSTM", "GRU", "MultiheadAttention")

@@ -5,8 +5,8 @@ import types
 
 from _unidle_shim.facts import package_loading, replaceable
 from _unidle_shim.host import places
+from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.host.shapes import untold
-from _unidle_shim.host.whose import pass_on
 from _unidle_shim.samples import whole_batches
 from _unidle_shim.source import side_effects
 

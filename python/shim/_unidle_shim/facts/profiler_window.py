@@ -11,10 +11,10 @@ import os
 import resource
 import time
 
+from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.host.guard import caught
 from _unidle_shim.host.notes import write_line
 from _unidle_shim.host.patching import around
-from _unidle_shim.host.whose import pass_on
 from _unidle_shim.loop.loop import now
 
 _FIRST_STEP = 10  # the steps before allocate, tune and compile

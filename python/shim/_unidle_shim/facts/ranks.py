@@ -3,7 +3,7 @@
 import statistics
 from collections import deque
 
-from _unidle_shim.host.whose import pass_on
+from _unidle_shim.host.exception_origin import pass_on
 
 _KINDS = {
     "DataParallel": "data_parallel",

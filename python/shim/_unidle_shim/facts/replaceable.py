@@ -7,7 +7,7 @@ import sys
 import tokenize
 
 from _unidle_shim.host import places
-from _unidle_shim.host.whose import pass_on
+from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.samples import whole_batches
 
 PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))

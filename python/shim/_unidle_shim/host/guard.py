@@ -15,8 +15,8 @@ the bare program.
 import os
 import sys
 
+from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.host.notes import write_line
-from _unidle_shim.host.whose import pass_on
 
 on = False  # this process is observed
 failed = False  # something of ours went wrong: nothing is changed for the program any more either

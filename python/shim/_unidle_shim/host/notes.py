@@ -3,7 +3,7 @@
 import os
 import time
 
-from _unidle_shim.host.whose import pass_on
+from _unidle_shim.host.exception_origin import pass_on
 
 _started = (0, 0)  # process number, see process_start
 

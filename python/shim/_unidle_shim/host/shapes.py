@@ -5,7 +5,7 @@ import contextlib
 import functools
 import sys
 
-from _unidle_shim.host.whose import pass_on
+from _unidle_shim.host.exception_origin import pass_on
 
 
 def shape_of(value):

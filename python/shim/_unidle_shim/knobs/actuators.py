@@ -8,10 +8,10 @@ import os
 import weakref
 
 from _unidle_shim.facts import live_settings
+from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.host.guard import caught
 from _unidle_shim.host.notes import write_line
 from _unidle_shim.host.patching import around
-from _unidle_shim.host.whose import pass_on
 from _unidle_shim.knobs import (
     fetching,
     fp16,

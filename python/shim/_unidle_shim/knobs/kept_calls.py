@@ -15,8 +15,8 @@ import os
 import time
 
 from _unidle_shim.host import guard
+from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.host.guard import caught
-from _unidle_shim.host.whose import pass_on
 from _unidle_shim.loop.loop import now
 from _unidle_shim.samples import packing
 from _unidle_shim.source import side_effects

@@ -19,8 +19,8 @@ import weakref
 
 from _unidle_shim.facts import loading
 from _unidle_shim.host import guard
+from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.host.guard import caught
-from _unidle_shim.host.whose import pass_on
 from _unidle_shim.knobs import disk_cache, kept_calls
 from _unidle_shim.loop.loop import now
 from _unidle_shim.samples import own_state, packing

@@ -212,7 +212,7 @@ def patch_loader(state, DataLoader, options, starts_workers):
             if state.trains:
                 loader.epochs += 1
             else:
-                state.elsewhere = _get_ident(), loader, weakref.ref(iterator)
+                state.iterator_from_other_thread = _get_ident(), loader, weakref.ref(iterator)
         except BaseException as failure:
             caught(failure)
         return iterator
@@ -224,7 +224,7 @@ def patch_loader(state, DataLoader, options, starts_workers):
 def take_over(state):
     """Follows the iterator that the training thread had made before it was known to train. Its first batch
     was missed."""
-    (thread, loader, iterator), state.elsewhere = state.elsewhere, None
+    (thread, loader, iterator), state.iterator_from_other_thread = state.iterator_from_other_thread, None
     iterator = iterator()
     if thread == state.thread and iterator is not None:
         loader.epochs += 1

@@ -11,10 +11,10 @@ import sys
 import threading
 
 from _unidle_shim.host import places
+from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.host.guard import caught
 from _unidle_shim.host.patching import around
 from _unidle_shim.host.shapes import untold
-from _unidle_shim.host.whose import pass_on
 from _unidle_shim.loop.loop import now
 
 _get_ident = threading.get_ident

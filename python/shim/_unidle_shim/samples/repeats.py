@@ -9,7 +9,7 @@ import hashlib
 import sys
 import time
 
-from _unidle_shim.host.whose import pass_on
+from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.loop.loop import now
 from _unidle_shim.samples import packing
 

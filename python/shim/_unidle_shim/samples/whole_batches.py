@@ -2,8 +2,8 @@
 
 import os
 
+from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.host.shapes import unseen, untold
-from _unidle_shim.host.whose import pass_on
 from _unidle_shim.samples import own_state, packing, row_access
 from _unidle_shim.source import purity
 

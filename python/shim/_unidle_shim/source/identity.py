@@ -17,7 +17,7 @@ import sys
 import types
 
 from _unidle_shim.host import places
-from _unidle_shim.host.whose import pass_on
+from _unidle_shim.host.exception_origin import pass_on
 
 _MOST_FILES = 200_000
 _NO_PATHS = {"", ".", "..", "/", "~"}

@@ -1,4 +1,4 @@
-"""Whose an exception is that arrives in our code: the program's, or our own."""
+"""Tells exceptions of the program from exceptions of our own code."""
 
 import sys
 
