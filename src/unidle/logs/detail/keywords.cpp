@@ -1,6 +1,7 @@
 #include "unidle/logs/detail/keywords.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "unidle/base/characters.h"
 
@@ -8,7 +9,7 @@ namespace unidle::logs::detail {
 
 namespace {
 
-constexpr std::array kKeywords = {
+constexpr Keyword kKeywords[] = {
     // How runs end
     Keyword{"traceback (most recent call last)", Word::kTraceback},
     Keyword{"exception ignored in", Word::kIgnored},
@@ -293,8 +294,8 @@ constexpr std::array kKeywords = {
     Keyword{"耗时", Word::kDuration},
     Keyword{"用时", Word::kDuration},
 };
-static_assert(kKeywords.size() < 65'536, "Matcher keeps entry numbers in two bytes");
-static_assert(std::none_of(kKeywords.begin(), kKeywords.end(),
+static_assert(std::size(kKeywords) < 65'536, "Matcher keeps entry numbers in two bytes");
+static_assert(std::none_of(std::begin(kKeywords), std::end(kKeywords),
                            [](const Keyword& one) { return std::any_of(one.text.begin(), one.text.end(), is_digit); }),
               "Shapes takes lines that differ in digits for one");
 

@@ -114,10 +114,12 @@ class Front {
       return false;
     }
     std::string_view inside = trimmed(said_.text.substr(1, end - 1));
-    if (const auto level = take_level(inside)) {
+    std::optional<Level> level = take_level(inside);
+    if (!level) {
+      level = level_of_letter(inside);
+    }
+    if (level) {
       said_.level = *level;
-    } else if (const auto letter = level_of_letter(inside)) {
-      said_.level = *letter;
     }
     pass(end + 1);
     take(said_.text, ":");
