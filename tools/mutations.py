@@ -160,8 +160,8 @@ MUTATIONS = [
     ),
     (
         CORE + "base/stats.cpp",
-        "{quantile(draws, tail), quantile(draws, 1 - tail)}",
-        "{quantile(draws, tail), quantile(draws, 1)}",
+        "quantile(draws, 0.975)",
+        "quantile(draws, 1)",
         "unit.base",
         "*",
     ),
@@ -197,10 +197,10 @@ MUTATIONS = [
     ),
     (CORE + "trace/detail/spans.cpp", "std::max(span->begin, begin)", "span->begin", "unit.trace", "*"),
     (
-        CORE + "diagnose/detail/intervals.cpp",
+        CORE + "base/time_ranges.cpp",
         "std::max(one.begin_ns, at->end_ns)",
         "at->begin_ns",
-        "unit.diagnose",
+        "unit.base",
         "*",
     ),
     (
@@ -234,7 +234,7 @@ MUTATIONS = [
         "unit.tune",
         "Budget*",
     ),
-    (CORE + "report/steps.cpp", "parts[kOther] = wall_s - sum;", "parts[kOther] = 0;", "unit.report", "*"),
+    (CORE + "account/steps.cpp", "parts[kSync] = seconds_of(step.sync_ns);", "", "unit.account", "*"),
     (CORE + "check/problems.cpp", "*host.cpu_quota < visible - 0.01", "false", "unit.check", "*"),
     (
         CORE + "monitor/distribution.cpp",
