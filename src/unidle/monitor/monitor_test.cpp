@@ -71,6 +71,17 @@ TEST(DistributionTest, ExactMeanAndPeakOfAnyNumber) {
   EXPECT_DOUBLE_EQ(*negative.peak(), -2);
 }
 
+TEST(DistributionTest, QuantilesOfALongSessionCountItsBeginningNoMoreThanItsEnd) {
+  Distribution values;
+  constexpr int kCount = 100'000;
+  for (int i = 0; i < kCount; ++i) {
+    values.add(i);
+  }
+  for (const double q : {0.1, 0.5, 0.9}) {
+    EXPECT_NEAR(values.quantile(q).value(), q * kCount, 16) << q;  // it keeps every sixteenth value
+  }
+}
+
 TEST(SummaryTest, FiguresAndEnergyByIntegration) {
   Summary summary;
   summary.add(with_gpu(0, 0.2));
