@@ -190,10 +190,10 @@ MUTATIONS = [
     ),
     (
         CORE + "observe/tail.cpp",
-        "count > capacity_ ? count - capacity_ : 0",
-        "0",
+        "std::min<std::uint64_t>(end, limit_)",
+        "std::min<std::uint64_t>(end, limit_ / 2)",
         "unit.observe",
-        "Tail*",
+        "*Tail*",
     ),
     (CORE + "trace/detail/spans.cpp", "std::max(span->begin, begin)", "span->begin", "unit.trace", "*"),
     (
@@ -213,8 +213,8 @@ MUTATIONS = [
     (CORE + "diagnose/rules/straggler_rank.cpp", "own(a) < own(b)", "own(a) > own(b)", "unit.diagnose", "*"),
     (
         CORE + "diagnose/rules/loader_shallow_prefetch.cpp",
-        "if (!bursts ||",
-        "if (",
+        ">= policy.bursts &&",
+        ">= 0 * policy.bursts &&",
         "unit.diagnose",
         "*",
     ),

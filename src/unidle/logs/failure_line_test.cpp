@@ -120,6 +120,7 @@ const Line kFailures[] = {
      kPython, kDevice},
     {"OSError: [Errno 12] Cannot allocate memory", kPython, kHost},
     {"RuntimeError: unable to mmap 1024 bytes from file </torch_21552_0>: Cannot allocate memory (12)", kPython, kHost},
+    {"RuntimeError: insufficient shared memory (shm)", kPython, kShared},
     {"RuntimeError: unable to write to file </torch_21552_0>: No space left on device (28)", kPython, kShared},
     {"MemoryError", kPython, kHost},
     {"numpy.core._exceptions._ArrayMemoryError: Unable to allocate 3.00 GiB for an array", kPython, kHost},
