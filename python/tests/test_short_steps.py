@@ -4,6 +4,7 @@ program's own counts."""
 import json
 import os
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -64,13 +65,25 @@ class ShortStepsTest(unittest.TestCase):
         self.assertEqual(overlapping, 0)
         return steps, full
 
+    def error_of_input(self):
+        """By how much the recorded wait for a batch differs from the program's own, as a share, in the steps
+        that were only marked. The difference is what the patches cost. Medians: where the machine is busy,
+        another process may run between the two readings of the clock."""
+        rows = self.record.rows("select input_ns, forward_ns from steps order by idx")
+        pairs = [
+            (input_ns * 1e-9, own)
+            for (input_ns, forward), own in zip(rows, self.said["waits_s"])
+            if not forward
+        ]
+        recorded, own = (statistics.median(column) for column in zip(*pairs))
+        return abs(recorded - own) / own
+
     def test_a_loader_with_validation_now_and_then(self):
         steps, _ = self.check("map")
         self.assertEqual(
             self.record.one("select count(*) from spans where kind = 'validate'"), self.said["validations"]
         )
-        waited = self.record.one("select sum(input_ns) from steps") * 1e-9
-        self.assertLess(abs(waited - self.said["input_s"]) / self.said["input_s"], 0.1)
+        self.assertLess(self.error_of_input(), 0.1)
         self.assertEqual(
             [note for note in self.record.notes("loader") if note["id"] == 0][-1]["batches"], steps
         )
@@ -88,10 +101,7 @@ class ShortStepsTest(unittest.TestCase):
     @unittest.skipUnless(package.LIBRARY.exists(), "there is no library of the package")
     def test_a_loader_of_the_package(self):
         steps, _ = self.check("package")
-        waited = self.record.one("select sum(input_ns) from steps") * 1e-9
-        self.assertLess(
-            abs(waited - self.said["input_s"]) / self.said["input_s"], 0.3
-        )  # short: patches count
+        self.assertLess(self.error_of_input(), 0.3)  # short: patches count
         self.assertEqual(
             [note for note in self.record.notes("loader") if note["id"] == 0][-1]["batches"], steps
         )
