@@ -14,7 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// How srun, mpirun (Open MPI, and those that speak PMI) and torchrun tell how many they started.
+/// Variables by which srun, mpirun (Open MPI, and launchers that use PMI) and torchrun give the number of tasks.
 bool is_one_of_several_tasks() {
   for (const char* name : {"SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "WORLD_SIZE"}) {
     const char* value = std::getenv(name);
@@ -25,7 +25,7 @@ bool is_one_of_several_tasks() {
   return false;
 }
 
-/// False for one that is being written, was cut off, or cannot be read.
+/// False for a record that is being written, was cut off, or cannot be read.
 bool is_finished(const fs::path& folder) {
   try {
     return record::Reader(folder).meta(record::meta::kOutcome).has_value();

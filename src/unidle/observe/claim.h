@@ -1,4 +1,4 @@
-// Whose a record is, where several runs name the same.
+// Picks a free folder when the requested record exists.
 #pragma once
 
 #include <filesystem>
@@ -6,9 +6,9 @@
 
 namespace unidle::observe {
 
-/// Calls `make` with `asked`, and where that throws kUsage, since a record is there already, with names beside it
-/// ("asked-2", ...) until one is free. Throws kUsage when the record at `asked` is a finished one, but
-/// not in one of several tasks that a launcher started together: the others may have finished first.
+/// Calls `make` with `asked`; if it throws kUsage because a record exists, tries "asked-2", "asked-3", ... until one is
+/// free. Throws kUsage when the record at `asked` is finished, except in one of several tasks that a launcher started
+/// together: another task may have finished first.
 void claim(const std::filesystem::path& asked, const std::function<void(const std::filesystem::path&)>& make);
 
 }  // namespace unidle::observe

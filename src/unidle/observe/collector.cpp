@@ -17,27 +17,27 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr int kQuietRounds = 2;
-constexpr std::uint64_t kRarest = 600;  // rounds between two tries to open a file that is no ring
+constexpr std::uint64_t kRarest = 600;  // rounds between two attempts to open a file that is not a valid ring
 constexpr std::size_t kMostProblems = 20;
 
-/// The pid that a ring or notes file is named after; 0 for a foreign file.
+/// The pid in the name of a ring or notes file; 0 for any other file.
 std::int64_t pid_of(const fs::path& file) { return std::max(0LL, std::atoll(file.filename().c_str())); }
 
-/// Of "PID.START.notes.jsonl"; 0 where it is not named.
+/// The start time in "PID.START.notes.jsonl"; 0 if there is none.
 std::uint64_t start_of(const fs::path& file) {
   const std::string name = file.filename().string();
   const auto dot = name.find('.');
   return dot == std::string::npos ? 0 : std::strtoull(name.c_str() + dot + 1, nullptr, 10);
 }
 
-/// The note by which the Python shim says that it is at work.
+/// Whether this note says that the Python shim is active.
 bool is_running_shim(const nlohmann::json& body) {
   return body.is_object() && body.value("type", nlohmann::json()) == "shim" &&
          body.value("status", nlohmann::json()) == "on";
 }
 
-/// Tells a notes file from the one of the same name before it, whose inode it may have: by when it was made, where the
-/// file system knows that.
+/// Distinguishes a notes file from an earlier one of the same name, whose inode it may have: by its creation time, if
+/// the file system stores it.
 std::int64_t identity_of(const fs::path& path) {
   struct statx facts {};
   if (::statx(AT_FDCWD, path.c_str(), 0, STATX_INO | STATX_BTIME, &facts) != 0) {
@@ -99,7 +99,7 @@ void Collector::open_ring(const Path& path, bool everything) {
   std::string problem;
   auto reader = probe::RingReader::open(path, problem, opener_);
   if (!reader) {
-    Unready& later = unready_[path];  // perhaps it is only being made
+    Unready& later = unready_[path];  // it may be incomplete
     later.problem = problem;
     later.tries += 1;
     later.next_round = round_ + std::min(kRarest, later.tries * later.tries / 8);
@@ -112,7 +112,7 @@ void Collector::open_ring(const Path& path, bool everything) {
   Ring ring{std::move(reader), {path.filename().string(), number, 0, started_ns, 0}};
   ring.position.process_start = static_cast<std::int64_t>(ring.reader->process_start());
   if (const record::Position* known = earlier(path); known != nullptr && known->started_ns == started_ns) {
-    ring.position = *known;  // a recorder that was killed before it released what it had committed
+    ring.position = *known;  // the previous recorder was killed after its commit, before it released the events
     ring.reader->skip_to(static_cast<std::uint64_t>(known->taken));
   }
   rings_.emplace(path, std::move(ring));
@@ -131,8 +131,8 @@ void Collector::open_notes(const Path& path) {
 void Collector::take_events() { drain_rings(false); }
 
 void Collector::take_all_events() {
-  // Before the rings: what a process no longer marks by then is in its ring. The other way round, a stretch that ends
-  // in between would be in neither.
+  // Read before the rings: steps that a process has unmarked by then are in its ring. In the other order, a stretch
+  // that ends in between would be missed in both.
   std::map<Path, probe::Stretch> marked;
   std::error_code failure;
   for (fs::directory_iterator entry(folder_, failure), end; !failure && entry != end; entry.increment(failure)) {
@@ -154,7 +154,7 @@ void Collector::drain_rings(bool everything) {
     if (ring.done) {
       continue;
     }
-    const bool closed = ring.reader->closed();  // asked for before the draining, so that nothing can come in between
+    const bool closed = ring.reader->closed();  // read before draining, so that no event can arrive in between
     drain(ring);
     if (closed || ring.reader->damaged()) {
       end(path, ring);
@@ -178,7 +178,7 @@ bool Collector::crowded() const {
                      [](const auto& entry) { return !entry.second.done && entry.second.reader->crowded(); });
 }
 
-/// Its process has ended, or tells nothing more through this ring.
+/// The process has ended or closed this ring.
 void Collector::end(const Path& path, Ring& ring) {
   if (ring.reader->damaged()) {
     add_problem(fmt::format("{}: the ring is damaged, its events end early", path.string()));
@@ -198,7 +198,7 @@ void Collector::take_stretch(const Path& path, const probe::Stretch& stretch) {
     return;
   }
   const std::int64_t process = processes_.number(stretch.pid, stretch.process_start);
-  // The process may have been killed while it wrote these very steps into its ring.
+  // The process may have been killed while it wrote these steps into its ring.
   const std::int64_t first = events_.steps_of(process);
   for (const unidle_step& step : stretch.steps) {
     if (static_cast<std::int64_t>(step.step) >= first) {
@@ -206,7 +206,7 @@ void Collector::take_stretch(const Path& path, const probe::Stretch& stretch) {
     }
   }
   const std::int64_t next = events_.steps_of(process);
-  events_.skip_steps_before(process, next);  // it may live, and tell of them yet
+  events_.skip_steps_before(process, next);  // it may be alive and still write them
   writer_.set(
       record::Position{path.filename().string(), process, static_cast<std::int64_t>(stretch.process_start), 0, next});
 }
@@ -223,7 +223,7 @@ void Collector::take_notes(std::int64_t now_ns) {
       ++at;
     }
   }
-  // In this round, for it may be the last one.
+  // Read now, because this round may be the last.
   for (const Path& path : renewed) {
     if (std::error_code ignored; fs::exists(path, ignored)) {
       open_notes(path);
@@ -298,7 +298,7 @@ void Collector::remove_files() {
       remove_file(entry->path());
     }
   }
-  fs::remove(folder_, failure);  // only when empty
+  fs::remove(folder_, failure);  // fails unless empty
   writer_.drop_positions();
   rings_.clear();
   notes_.clear();

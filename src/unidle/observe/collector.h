@@ -1,4 +1,4 @@
-// From the files by which the processes of a run report to its record.
+// Reads the files that the processes of a run write, and adds them to its record.
 #pragma once
 
 #include <cstdint>
@@ -18,32 +18,32 @@
 
 namespace unidle::observe {
 
-/// Follows the rings, notes and stretches in one folder. What a process that has ended left is read, and its files are
-/// removed, so that the work does not grow with the processes that there ever were. How far each file has come is
-/// written with what was read of it: after a kill -9 between any two calls another collector goes on where this one
-/// was, and nothing is lost or taken twice. Not thread-safe. Throws what the writer throws.
+/// Follows the rings, notes and stretches in one folder. Reads the files of ended processes to their end and removes
+/// them, so that the work does not grow with the number of processes. The position in each file is committed with what
+/// was read from it: after a kill -9 between any two calls, another collector continues there, and nothing is lost or
+/// read twice. Not thread-safe. Throws what the writer throws.
 class Collector {
  public:
-  /// The writer and the event writer must outlive it; the writer commits on flush() only.
+  /// `writer` and `events` must outlive the collector; `writer` commits on flush() only.
   Collector(std::filesystem::path folder, record::Writer& writer, EventWriter& events,
             probe::OpenFile opener = probe::open_file);
 
-  /// Goes on where another one was; before anything else.
+  /// Continues where a killed collector stopped. Call it before anything else.
   void resume(const record::ResumePoint& point);
-  /// All rings; often.
+  /// Reads all rings. Call it often.
   void take_events();
-  /// Whether a ring may soon have no room for what comes: time to commit.
+  /// Whether a ring is nearly full: time to commit.
   bool crowded() const;
-  /// All there is, at the end: also rings that could not be opened earlier, and steps that are marked and not yet told
-  /// of. Their processes may live.
+  /// Reads everything at the end of the run: also rings that could not be opened earlier, and steps that are only
+  /// marked. Their processes may still run.
   void take_all_events();
-  /// All notes; once a second. `now_ns` is the time of those that have none.
+  /// Reads all notes. Call it once a second. Notes without a time get `now_ns`.
   void take_notes(std::int64_t now_ns);
-  /// Before each commit.
+  /// Call before each commit.
   void write_positions();
-  /// After each commit: rings have room again, and the files of processes that have ended are removed.
+  /// Call after each commit: releases what was read from the rings, and removes the files of ended processes.
   void settle();
-  /// The run is over and all is committed: removes all files of processes.
+  /// Removes all files of processes, once the run is over and everything is committed.
   void remove_files();
 
   std::set<std::int64_t> reporting() const { return processes_.pids(); }
@@ -53,7 +53,7 @@ class Collector {
   std::uint64_t dropped() const;
   std::uint64_t events_refused() const;
   std::uint64_t notes_refused() const;
-  /// What could not be read; the first ones.
+  /// The first errors of reading.
   std::vector<std::string> problems() const;
 
  private:
@@ -61,15 +61,15 @@ class Collector {
     std::unique_ptr<probe::RingReader> reader;
     record::Position position;
     bool done = false;    // read to its end
-    bool changed = true;  // since its position was written
+    bool changed = true;  // since its position was last written
   };
   struct Notes {
     probe::NotesReader reader;
     record::Position position;
-    int quiet = 0;  // rounds in a row in which nothing came
+    int quiet = 0;  // consecutive rounds without a new note
     bool changed = true;
-    bool removed = false;  // the file is gone; what its last writer may still add is read in the next round, and then a
-                           // new file of the same name
+    bool removed =
+        false;  // the file is deleted; the next round reads what its last writer adds, then a new file of the same name
   };
   struct Unready {
     std::string problem;
@@ -94,15 +94,15 @@ class Collector {
   EventWriter& events_;
   probe::OpenFile opener_;
   Processes processes_;
-  std::map<std::string, record::Position> earlier_;  // by file name, of a collector before us
+  std::map<std::string, record::Position> earlier_;  // positions of the previous collector, by file name
   std::map<Path, Ring> rings_;
   std::map<Path, Notes> notes_;
   std::map<Path, Unready> unready_;
   std::set<Path> stretches_;
-  std::set<Path> read_stretches_;  // of processes that have ended
+  std::set<Path> read_stretches_;  // of ended processes
   std::vector<probe::Slot> slots_;
   std::uint64_t round_ = 0;
-  std::uint64_t dropped_ = 0;  // of rings that are gone; likewise the next two
+  std::uint64_t dropped_ = 0;  // sums over closed rings, as the next two
   std::uint64_t refused_ = 0;
   std::uint64_t notes_refused_ = 0;
   bool probe_seen_ = false;

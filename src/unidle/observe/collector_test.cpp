@@ -42,7 +42,7 @@ class CollectorTest : public ::testing::Test {
     event.input_ns = event.forward_ns = 10;
     unidle_probe_step(probe, &event);
   }
-  /// A ring as the process `pid` that was started at `start` leaves it when it ends: one step.
+  /// Leaves a ring with one step, as process `pid` with start time `start` would when it ends.
   void leave_ring(const std::string& name, std::uint32_t pid, std::uint64_t start) {
     unidle_probe* probe = unidle_probe_open("train");
     emit_step(probe, 0);
@@ -130,10 +130,10 @@ TEST_F(CollectorTest, AProcessNumberThatIsUsedAgainIsAnotherProcess) {
   leave_ring("500.ring", 500, 1111);
   std::ofstream(probe_ / "500.1111.notes.jsonl") << "{\"type\":\"a\"}\n";
   session.round(1);
-  leave_ring("500.ring", 500, 2222);  // the file of this name was read to its end before
+  leave_ring("500.ring", 500, 2222);  // an earlier file of this name was read to its end
   std::ofstream(probe_ / "500.2222.notes.jsonl") << "{\"type\":\"b\"}\n";
   session.round(2);
-  leave_ring("500.ring", 500, 2222);  // the same process opens another
+  leave_ring("500.ring", 500, 2222);  // the same process opens a new ring
   session.round(3);
   session.round(4);
   const record::Reader reader(folder_.path());
@@ -147,7 +147,8 @@ TEST_F(CollectorTest, AProcessNumberThatIsUsedAgainIsAnotherProcess) {
   EXPECT_EQ(reader.notes()[1].process, 500 + Processes::kEach);
 }
 
-/// A quiet process's notes file is removed; what it says last, before the run ends, is in another of the same name.
+/// The notes file of a quiet process is removed; its last note before the run ends goes into a new file of the same
+/// name.
 TEST_F(CollectorTest, ANoteAfterAnyNumberOfQuietRoundsIsRead) {
   for (int quiet = 0; quiet < 6; ++quiet) {
     const TemporaryFolder run;
@@ -178,7 +179,7 @@ TEST_F(CollectorTest, ANoteAfterAnyNumberOfQuietRoundsIsRead) {
   }
 }
 
-/// The recorder is killed after each of its operations in turn; what goes on afterwards has every step once.
+/// Kills the recorder after each of its operations in turn; after recovery, every step is there exactly once.
 TEST_F(CollectorTest, NothingIsLostOrTakenTwiceWhereverTheRecorderIsKilled) {
   constexpr std::uint64_t kSteps = 40;
   for (int last = 0; last < 72; ++last) {
@@ -196,7 +197,7 @@ TEST_F(CollectorTest, NothingIsLostOrTakenTwiceWhereverTheRecorderIsKilled) {
           ::raise(SIGKILL);
         }
       };
-      // The child is the recorder: its parent is the process that it follows, stopped meanwhile.
+      // The child is the recorder. It follows its parent, which is stopped meanwhile.
       const UniqueFd lock = lock_folder(probe_folder);
       record::Writer writer(run.path());
       writer.commit_on_flush_only();
@@ -227,7 +228,7 @@ TEST_F(CollectorTest, NothingIsLostOrTakenTwiceWhereverTheRecorderIsKilled) {
     ASSERT_TRUE(WIFSIGNALED(status)) << last;
 
     recover(run.path());
-    emit_step(probe, kSteps);  // the process has outlived unidle, and goes on
+    emit_step(probe, kSteps);  // the process has outlived unidle and continues
     unidle_probe_close(probe);
     recover(run.path());
     EXPECT_EQ(recover(run.path()), 0U) << last;
@@ -249,21 +250,22 @@ TEST_F(CollectorTest, NothingIsLostOrTakenTwiceWhereverTheRecorderIsKilled) {
   }
 }
 
-/// The process lives: each time that its stretch or its ring is looked at, it tells of the steps that it had marked,
-/// and marks later ones.
+/// The process is running: whenever its stretch or its ring is read, it writes the marked steps into the ring and marks
+/// later ones.
 TEST_F(CollectorTest, AStretchThatEndsWhileItIsReadIsNotLost) {
   using probe::testing::StretchFile;
-  constexpr std::uint64_t kEach = 3;  // steps of a stretch, and then of the ring
+  constexpr std::uint64_t kEach = 3;  // steps in a stretch, then written into the ring
   unidle_probe* probe = unidle_probe_open("train");
   std::string problem;
-  // Kept open: a process that closes a file gives up its record locks on it, and the ring would be taken for left.
+  // Kept open: closing any descriptor of a file drops the process's record locks on it, and the ring would look
+  // abandoned.
   const auto ring = probe::RingReader::open(probe_ / (std::to_string(::getpid()) + ".ring"), problem);
   std::uint64_t told = 0;
   const auto mark = [&] {
     StretchFile file;
     file[2] = static_cast<std::uint64_t>(::getpid());
     file[3] = ring->process_start();
-    file[6] = told;  // the first step, when it began, one batch of 4 a step
+    file[6] = told;  // first step, start time, one batch of 4 per step
     file[7] = 1000 * told;
     file[11] = 1;
     file[12] = 4;
@@ -294,7 +296,7 @@ TEST_F(CollectorTest, AStretchThatEndsWhileItIsReadIsNotLost) {
   unidle_probe_close(probe);
 }
 
-/// More samples than the ring has room for, each second: it is committed and released before it is full.
+/// More samples each second than the ring holds: they are committed and released before it is full.
 TEST_F(CollectorTest, ACrowdedRingAsksForACommit) {
   unidle_probe* probe = unidle_probe_open("train");
   Session session(*this);

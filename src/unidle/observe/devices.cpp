@@ -16,7 +16,7 @@ nlohmann::json device_json(const std::vector<telemetry::GpuFacts>& gpus) {
   nlohmann::json json = nlohmann::json::array();
   for (const telemetry::GpuFacts& gpu : gpus) {
     if (gpu.hidden) {
-      continue;  // not this run's
+      continue;  // of another run
     }
     nlohmann::json& entry = json.emplace_back(nlohmann::json{{"index", gpu.index}, {"name", gpu.name}});
     if (gpu.memory_bytes) {
@@ -80,7 +80,7 @@ Devices::Found look(std::int64_t root_pid, telemetry::Sampler::Sources& sources)
 }  // namespace
 
 Devices::Devices(Clock& clock, std::int64_t root_pid, telemetry::Sink sink) : slot_(std::make_shared<Slot>()) {
-  if (threads_left_behind()) {  // it did not answer an earlier run of this process, and may hold the loader's lock
+  if (threads_left_behind()) {  // it did not answer in an earlier run of this process, and may hold the loader's lock
     slot_->found = Found{std::nullopt, kNotToTheEnd + std::string("the driver does not answer"), false};
     return;
   }

@@ -1,4 +1,4 @@
-// The devices of the machine: found and read where a library that hangs holds nobody up.
+// Finds the machine's devices and reads them on a thread of its own, because a vendor's library may hang.
 #pragma once
 
 #include <memory>
@@ -16,17 +16,18 @@ namespace unidle::observe {
 class Devices {
  public:
   struct Found {
-    std::optional<nlohmann::json> gpus;  // for the record; nothing where nobody knows. An empty list: there is none
-    std::string problem;                 // why they cannot be read
+    std::optional<nlohmann::json> gpus;  // for the record; nothing if unknown, an empty list if there is none
+    std::string problem;                 // why devices cannot be read
     bool nvml = false;
   };
 
-  /// Looks for devices and reads them at every interval. `clock` must outlive it; `sink` is called on another thread.
+  /// Searches for devices, then reads them at every interval. `clock` must outlive it; `sink` is called on another
+  /// thread.
   Devices(Clock& clock, std::int64_t root_pid, telemetry::Sink sink);
 
-  /// Once, as soon as they are found.
+  /// Returns the devices once, when they have been found.
   std::optional<Found> take_found();
-  /// Ends the readings. What is wrong, if a library did not come back.
+  /// Stops reading. Returns a problem if a library call did not return.
   std::optional<std::string> end();
   std::uint64_t failures() const { return sampler_ ? sampler_->failures() : 0; }
 

@@ -17,10 +17,10 @@ namespace {
 
 std::int64_t signed_value(std::uint64_t value) { return static_cast<std::int64_t>(value); }
 
-/// A count that came as a floating-point number; 0 when it is none.
+/// A count stored as a floating-point number; 0 if it is not a valid count.
 std::int64_t whole(double value) { return value >= 1 && value < 1e15 ? static_cast<std::int64_t>(value) : 0; }
 
-/// The sum, or the largest number that there is: a ring may claim anything.
+/// Saturating addition: a ring may contain any value.
 void add_to(std::int64_t& sum, std::int64_t value) { sum = __builtin_add_overflow(sum, value, &sum) ? INT64_MAX : sum; }
 
 std::string text_of(const nlohmann::json& body, const char* key) {

@@ -1,4 +1,4 @@
-// From events of rings to rows of the record.
+// Converts events of rings to rows of the record.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace unidle::observe {
 
-/// Writes events as rows of the record, samples summed up in seconds, and notes as settings and metrics. Holds nothing
-/// but the sums since the last write_work(). Not thread-safe.
+/// Writes events as rows of the record, samples as sums over one second, and notes as settings and metrics. Keeps
+/// nothing but the sums since the last write_work(). Not thread-safe.
 class EventWriter {
  public:
   /// `writer` must outlive it.
@@ -22,20 +22,19 @@ class EventWriter {
   void take(std::int64_t process, const probe::Slot& slot);
   void take_step(std::int64_t process, const unidle_step& step);
   void take_note(std::int64_t process, std::int64_t t_ns, nlohmann::json body);
-  /// What the record holds of its processes already, where a recorder before us was killed.
+  /// What the record of a killed recorder already holds.
   void resume(const record::ResumePoint& point) { last_steps_ = point.last_steps; }
-  /// Steps of a process before this one are in the record, however often they come.
+  /// Steps of a process before `index` are in the record: ignore them.
   void skip_steps_before(std::int64_t process, std::int64_t index) { first_[process] = index; }
   std::int64_t steps_of(std::int64_t process) const;
-  /// Nothing more comes from it.
+  /// Drops the state of a process that has ended.
   void forget(std::int64_t process);
-  /// Before each commit: the sums of what has come since the last one.
+  /// Writes the sums since the last call. Call before each commit.
   void write_work();
-  /// Steps written so far.
   std::uint64_t steps() const { return steps_; }
 
  private:
-  using WorkKey = std::tuple<std::int64_t, std::int64_t, std::int64_t>;  // begin of second, process, thread
+  using WorkKey = std::tuple<std::int64_t, std::int64_t, std::int64_t>;  // start of second, process, thread
 
   void add_work(std::int64_t process, const unidle_event& event);
   void write_span(std::int64_t process, const unidle_event& event, const char* kind, std::uint64_t samples);
@@ -45,8 +44,8 @@ class EventWriter {
   void write_kernels(const unidle_event& event);
 
   record::Writer& writer_;
-  std::map<std::int64_t, std::int64_t> last_steps_;  // the last one written, by process
-  std::map<std::int64_t, std::int64_t> first_;       // the first step to be written, where that is not 0
+  std::map<std::int64_t, std::int64_t> last_steps_;  // last step written, by process
+  std::map<std::int64_t, std::int64_t> first_;       // first step to write if not 0, by process
   std::uint64_t steps_ = 0;
   std::map<WorkKey, record::SampleWork> work_;
 };

@@ -25,17 +25,17 @@ namespace {
 constexpr char kResize = 'r';
 constexpr char kDrain = 'd';
 constexpr std::size_t kBufferBytes = 64 * 1024;
-/// More than a pseudo-terminal holds; of a pipe the kernel says how much there is.
+/// More than a pseudo-terminal buffers; for a pipe the kernel reports the number of bytes.
 constexpr std::size_t kMostPending_bytes = 256 * 1024;
 
-// All below, up to the class, runs in the forked process of a program that may have threads: no memory is asked for, no
-// lock taken.
+// Everything down to the class runs in the forked process of a program that may have threads: it must not allocate or
+// lock.
 
 void close_range_of(unsigned first, unsigned last) {
   if (first > last || ::close_range(first, last, 0) == 0) {
     return;
   }
-  rlimit limit{};  // an older kernel
+  rlimit limit{};  // an older kernel without close_range
   ::getrlimit(RLIMIT_NOFILE, &limit);
   const auto end = static_cast<unsigned>(std::min<rlim_t>(limit.rlim_cur, 65'536));
   for (unsigned fd = first; fd < std::min(last, end); ++fd) {
@@ -43,7 +43,7 @@ void close_range_of(unsigned first, unsigned last) {
   }
 }
 
-/// Nothing else is held: neither the input that somebody writes into, nor a lock, nor the other stream.
+/// Holds nothing else open: neither an input that somebody writes to, nor a lock, nor the other stream.
 void close_all_but(std::array<int, 3> kept) {
   std::sort(kept.begin(), kept.end());
   unsigned first = 0;
@@ -58,7 +58,7 @@ void close_all_but(std::array<int, 3> kept) {
   close_range_of(first, ~0U);
 }
 
-/// Lists of processes show what it is rather than a second command.
+/// Process lists show it under its own name rather than as a second command.
 void take_name() {
   constexpr std::string_view kName = "output-keeper (unidle)";
   ::prctl(PR_SET_NAME, "output-keeper");
@@ -70,7 +70,7 @@ void take_name() {
     return;
   }
   stat[static_cast<std::size_t>(got)] = '\0';
-  // Fields 48 and 49 are where the arguments lie; the third follows the name in brackets.
+  // Fields 48 and 49 are the addresses of the arguments; field 3 follows the name in brackets.
   const char* at = std::strrchr(stat.data(), ')');
   for (int field = 3; at != nullptr && field <= 48; ++field) {
     at = std::strchr(at + 1, ' ');
@@ -114,7 +114,7 @@ class Copier {
   }
 
  private:
-  /// Bytes that were passed on; 0 at the end of the stream, or when it cannot be passed on.
+  /// Number of bytes copied; 0 at the end of the stream, or if the target cannot be written.
   std::size_t copy(std::size_t most) {
     ssize_t got = 0;
     do {
@@ -149,7 +149,7 @@ class Copier {
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) {
       return;
     }
-    if (got <= 0) {  // who started us is gone: the stream is not
+    if (got <= 0) {  // the parent is gone; the stream is still open
       ::close(control_);
       control_ = -1;
       return;
@@ -163,7 +163,7 @@ class Copier {
     ::send(control_, &what, 1, MSG_NOSIGNAL | MSG_DONTWAIT);
   }
 
-  /// Bounded: somebody else may go on writing for ever.
+  /// Bounded: another process may write for ever.
   void pass_on_what_is_there() {
     int waiting = 0;
     ::ioctl(from_, FIONREAD, &waiting);

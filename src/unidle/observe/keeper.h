@@ -1,4 +1,4 @@
-// A process that passes a stream on, so that the command's output depends on nothing that may happen to us.
+// A process that passes on the command's output, so that the output does not depend on unidle being alive.
 #pragma once
 
 #include <sys/types.h>
@@ -8,33 +8,33 @@
 
 namespace unidle::observe {
 
-/// Copies what comes from a pipe or pseudo-terminal to the real stream and keeps its end, in a small process of its own
-/// session with all signals blocked. It lives until the last writer has closed, however long that is and whether or not
-/// we still live; until the real stream's reader has gone: then it closes its side, and writers see EPIPE, or EIO on a
-/// terminal, as they would without us.
+/// Copies a pipe or pseudo-terminal to the real stream and keeps the last bytes, in a small process with its own
+/// session and all signals blocked. It lives until the last writer closes, even if unidle has ended. When the real
+/// stream's reader goes away, it closes its side; writers then see EPIPE, or EIO on a terminal, as they would without
+/// unidle.
 class Keeper {
  public:
   struct Wiring {
-    int from = -1;          // the reading side; the process takes it over, the caller closes its own
-    int to = -1;            // the real stream; -1: nowhere
+    int from = -1;          // the read end; the process owns it, the caller closes its copy
+    int to = -1;            // the real stream; -1: discard
     bool terminal = false;  // `from` is the controlling side of a pseudo-terminal
   };
 
-  /// Forks; the process runs async-signal-safe code only. `tail` must be shared. Throws kIo when it cannot.
+  /// Forks; the process runs async-signal-safe code only. `tail` must be shared memory. Throws kIo when it cannot fork.
   Keeper(const Wiring& wiring, SharedTail& tail);
-  /// Lets the process be; it is reaped when it has ended.
+  /// Leaves the process running; it is reaped when it has ended.
   ~Keeper();
   Keeper(const Keeper&) = delete;
   Keeper& operator=(const Keeper&) = delete;
 
-  /// Asks it to give the pseudo-terminal the size of the real one. resized() tells once when that was done.
+  /// Asks the process to give the pseudo-terminal the size of the real one. resized() returns true once after that.
   void resize();
   bool resized();
-  /// The command has ended: asks it to say when all that was written until then has been passed on.
+  /// Asks the process to report when everything written so far has been passed on. Call when the command has ended.
   void drain();
-  /// Readable when there is news; -1 when the process has ended.
+  /// Becomes readable when the process has sent a message; -1 when it has ended.
   int news() const { return control_.get(); }
-  /// Reads what it said. Does not wait.
+  /// Reads its messages. Does not wait.
   void listen();
   bool drained() const { return drained_ || ended(); }
   bool ended() const { return !control_; }

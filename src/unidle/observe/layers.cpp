@@ -1,4 +1,4 @@
-// A mount namespace in which all that is stored is read-only, but for layers over the folders that a command writes to.
+// A mount namespace in which all storage is read-only, except for overlays on the folders that a command writes to.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/mount.h>
@@ -34,14 +34,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Attributes {  // struct mount_attr of <linux/mount.h>, which <sys/mount.h> has under the same name
+struct Attributes {  // struct mount_attr of <linux/mount.h>; <sys/mount.h> defines the same name
   std::uint64_t set = 0;
   std::uint64_t clear = 0;
   std::uint64_t propagation = 0;
   std::uint64_t user_namespace = 0;
 };
 
-/// 0 or errno. Async-signal-safe.
+/// Returns 0 or errno. Async-signal-safe.
 int change_attributes(const char* path, unsigned flags, const Attributes& attributes) {
   const int folder = AT_FDCWD;
   return ::syscall(SYS_mount_setattr, folder, path, flags, &attributes, sizeof attributes) == 0 ? 0 : errno;
@@ -57,7 +57,7 @@ int write_text(const char* path, const std::string& text) {
   return failure;
 }
 
-/// Text with a number at the end of its first part, without allocating.
+/// Builds a short text without allocating.
 class Text {
  public:
   Text& operator<<(const char* text) {
@@ -79,7 +79,7 @@ class Text {
   std::size_t size_ = 0;
 };
 
-/// Capabilities to mount, without a user namespace.
+/// Whether the process may mount without a user namespace.
 bool may_mount() {
   const std::string status = try_read_file("/proc/self/status").value_or("");
   const std::size_t at = status.find("CapEff:");
@@ -90,7 +90,7 @@ bool may_mount() {
   return ((std::strtoull(status.c_str() + at + std::strlen("CapEff:"), nullptr, 16) >> kSysAdmin) & 1U) != 0;
 }
 
-/// All users are known by their own numbers: the first namespace of the machine.
+/// Whether this is the machine's first user namespace, in which all user ids map to themselves.
 bool is_first_namespace() {
   const std::string map = try_read_file("/proc/self/uid_map").value_or("");
   return map.find("4294967295") != std::string::npos;
@@ -98,13 +98,14 @@ bool is_first_namespace() {
 
 bool holds_layers(const fs::path& folder) {
   struct statfs status {};
-  // Of these the kernel takes no upper layer: overlayfs, NFS, SMB, FUSE, Lustre, GPFS, BeeGFS, 9p, Ceph.
+  // File systems that the kernel does not accept as upper layer: overlayfs, NFS, SMB, FUSE, Lustre, GPFS, BeeGFS, 9p,
+  // Ceph.
   static const std::set<unsigned long> kNone = {0x794c7630UL, 0x6969UL,     0xff534d42UL, 0xfe534d42UL, 0x65735546UL,
                                                 0x0bd00bd0UL, 0x47504653UL, 0x19830326UL, 0x01021997UL, 0x00c36400UL};
   return ::statfs(folder.c_str(), &status) == 0 && !kNone.contains(static_cast<unsigned long>(status.f_type));
 }
 
-/// One for each sandbox: the kernel refuses an upper layer that was in use.
+/// A new folder for each sandbox: the kernel refuses an upper layer that was in use.
 std::string new_folder(const fs::path& scratch) {
   std::string folder = (fs::canonical(scratch) / "layers-XXXXXX").string();
   if (::mkdtemp(folder.data()) == nullptr) {
@@ -144,10 +145,10 @@ class Layers : public Sandbox {
   int share_and_hide() const;
 
   bool user_namespace_;
-  std::string options_;  // of every overlay
+  std::string options_;  // common to all overlays
   std::string uid_map_, gid_map_;
   std::string scratch_;
-  std::vector<std::string> kernels_;  // mounts that stay writable
+  std::vector<std::string> kernels_;  // mounts of kernel file systems; they stay writable
   std::vector<Place> places_;
   std::vector<Shared> shared_;
   std::vector<std::string> hidden_;
@@ -229,7 +230,8 @@ int Layers::leave_namespaces() const {
   return ::mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) == 0 ? 0 : errno;
 }
 
-/// By descriptor each stays reachable when something lies over it. What has gone meanwhile is left out.
+/// Opens descriptors, through which a folder stays reachable after something is mounted over it. Skips folders that no
+/// longer exist.
 int Layers::open_all() const {
   for (const Place& place : places_) {
     place.fd = ::open(place.folder.c_str(), O_PATH | O_CLOEXEC);
@@ -243,7 +245,8 @@ int Layers::open_all() const {
   return 0;
 }
 
-/// Everything, but for what the kernel shows of itself and for the scratch folder, which is where we are then.
+/// Makes everything read-only except the kernel's file systems and the scratch folder, which becomes the working
+/// folder.
 int Layers::make_read_only() const {
   if (::mount(scratch_.c_str(), scratch_.c_str(), nullptr, MS_BIND, nullptr) != 0 || ::chdir(scratch_.c_str()) != 0) {
     return errno;
@@ -252,7 +255,8 @@ int Layers::make_read_only() const {
     return failure;
   }
   for (const std::string& point : kernels_) {
-    change_attributes(point.c_str(), 0, {.clear = MOUNT_ATTR_RDONLY});  // one that is hidden is left
+    change_attributes(point.c_str(), 0,
+                      {.clear = MOUNT_ATTR_RDONLY});  // fails for a hidden mount, which needs no change
   }
   if (const int failure = change_attributes(".", 0, {.clear = MOUNT_ATTR_RDONLY})) {
     return failure;
@@ -295,7 +299,7 @@ int Layers::share_and_hide() const {
     Text source;
     source << "/proc/self/fd/" << shared.fd;
     if (shared.fd < 0 || ::mount(source.c_str(), shared.path.c_str(), nullptr, MS_BIND, nullptr) != 0) {
-      continue;  // a socket that is gone
+      continue;  // a socket that no longer exists
     }
     if (const int failure = change_attributes(shared.path.c_str(), 0, {.clear = MOUNT_ATTR_RDONLY})) {
       return failure;

@@ -46,7 +46,7 @@ int Leftovers::end() const {
         found = true;
         ended.insert(pid);
         ::kill(static_cast<pid_t>(pid), SIGKILL);
-        ::waitpid(static_cast<pid_t>(pid), nullptr, WNOHANG);  // those that have become our children
+        ::waitpid(static_cast<pid_t>(pid), nullptr, WNOHANG);  // reaps the adopted ones
       }
     }
     if (!found || system_clock().now_ns() > deadline) {

@@ -1,4 +1,4 @@
-// What a trial leaves running when it is over.
+// Ends the processes that a trial leaves running.
 #pragma once
 
 #include <cstdint>
@@ -6,23 +6,23 @@
 
 namespace unidle::observe {
 
-/// From its construction on, processes that are left behind by what this process starts become its children, also
-/// those with a session of their own, which signals to a group do not reach. One at a time; not thread-safe.
+/// From its construction on, orphaned descendants of this process become its children, even in sessions of their own,
+/// which signals to a group do not reach. One instance at a time; not thread-safe.
 class Leftovers {
  public:
   Leftovers();
-  /// Takes back that this process adopts others.
+  /// Restores the previous subreaper state.
   ~Leftovers();
   Leftovers(const Leftovers&) = delete;
   Leftovers& operator=(const Leftovers&) = delete;
 
-  /// Kills and reaps all descendants of this process that were not there at construction. The command itself must be
-  /// reaped. Returns how many there were; waits for them, at most some seconds.
+  /// Kills and reaps all descendants of this process that did not exist at construction. The command itself must
+  /// already be reaped. Returns their number; waits for them, at most some seconds.
   int end() const;
 
  private:
   std::set<std::int64_t> before_;
-  bool adopts_ = false;  // this process did so already
+  bool adopts_ = false;  // subreaper before construction
 };
 
 }  // namespace unidle::observe

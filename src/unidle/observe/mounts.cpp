@@ -17,7 +17,7 @@ constexpr std::size_t kMostLayers = 200;
 constexpr std::size_t kMostMeetingPoints = 100;
 constexpr int kMostLookedAt = 5000;
 
-/// Blanks, tabs, line ends and backslashes are written as three octal digits.
+/// The kernel writes blanks, tabs, newlines and backslashes as three octal digits.
 std::string unescaped(const std::string& text) {
   std::string plain;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -45,7 +45,7 @@ bool has_mount_below(const std::vector<Mount>& mounts, const fs::path& folder) {
                      [&](const Mount& mount) { return mount.point != folder && is_within(mount.point, folder); });
 }
 
-/// On top of what else is mounted there.
+/// The topmost mount at the mount point of `path`.
 const Mount* mount_of(const std::vector<Mount>& mounts, const fs::path& path) {
   const Mount* found = nullptr;
   for (const Mount& mount : mounts) {
@@ -75,7 +75,8 @@ bool is_own(const fs::path& path) {
          status.st_gid == ::getegid();
 }
 
-/// The highest folder above `place` that is, with all between, of this user; empty: none.
+/// The highest folder above `place` such that it and all folders in between belong to this user; empty if there is
+/// none.
 fs::path own_folder(const fs::path& place) {
   std::error_code failure;
   fs::path at = fs::weakly_canonical(place, failure);
@@ -160,8 +161,8 @@ std::vector<Cover> cover_everything(const std::vector<Mount>& mounts) {
       continue;
     }
     if (mount.point != "/") {
-      // Layers over layers are other containers' most likely, and may be one too many for the kernel.
-      std::error_code unknown;  // of others' FUSE mounts not even root is told
+      // An overlay is most likely another container's, and one more layer may exceed the kernel's limit.
+      std::error_code unknown;  // even root cannot stat FUSE mounts of other users
       if (mount.type != "overlay" && fs::is_directory(mount.point, unknown)) {
         layers.insert(mount.point);
       }
@@ -204,7 +205,7 @@ std::vector<Cover> cover_own(const std::vector<Mount>& mounts, const std::vector
     }
   }
   std::vector<Cover> covers;
-  for (const fs::path& layer : layers) {  // sorted: what is within another comes after it
+  for (const fs::path& layer : layers) {  // sorted: a folder comes before those inside it
     const bool within =
         std::any_of(covers.begin(), covers.end(), [&](const Cover& cover) { return is_within(layer, cover.folder); });
     if (!within) {

@@ -1,4 +1,4 @@
-// What is mounted, and over which folders a layer can be put so that what is written there is thrown away.
+// Mounts, and the folders that an overlay can cover so that writes to them are thrown away.
 #pragma once
 
 #include <filesystem>
@@ -13,31 +13,31 @@ struct Mount {
   std::string type;
   bool writable = false;
 
-  /// It keeps files; otherwise it shows the kernel's own (proc, sysfs, devices, cgroups).
+  /// Whether it stores files; otherwise it shows kernel state (proc, sysfs, devices, cgroups).
   bool is_storage() const;
 };
 
-/// Of the text of /proc/self/mountinfo, in its order: a later one hides an earlier one at the same point.
+/// Parses the text of /proc/self/mountinfo, in its order: a later mount hides an earlier one at the same point.
 std::vector<Mount> parse_mounts(std::string_view mountinfo);
 
-/// `path` is `folder` or lies in it. Both absolute and normal.
+/// Whether `path` is `folder` or inside it. Both must be absolute and normalised.
 bool is_within(const std::filesystem::path& path, const std::filesystem::path& folder);
 
-/// One thing to put over a folder, sorted so that what lies above comes first.
+/// Something to mount over a folder. Covers are sorted so that outer folders come first.
 struct Cover {
   std::filesystem::path folder;
-  bool layer = false;  // an overlay; otherwise the mount that was there, which a layer above it hides
+  bool layer = false;  // an overlay; otherwise the original mount, which an overlay above it hides
 };
 
-/// Over all that is stored on this machine: for one who may mount anything.
+/// Covers all storage of this machine, for a process that may mount anything.
 std::vector<Cover> cover_everything(const std::vector<Mount>& mounts);
 
-/// Over the folders of this user above each of `places`, and over those for temporary files: the kernel lets an
-/// unprivileged user change a copy of nothing that belongs to another user or group, and put no layer over a folder
-/// with a mount in it, in whose place those below it come then.
+/// Covers this user's folders above each of `places`, and the folders for temporary files. The kernel does not let an
+/// unprivileged user change a copy of a file that belongs to another user or group, nor put an overlay on a folder that
+/// contains a mount; the folders inside are then covered instead.
 std::vector<Cover> cover_own(const std::vector<Mount>& mounts, const std::vector<std::filesystem::path>& places);
 
-/// Sockets and pipes in `folder` and its folders: through a layer they lead nowhere. The first hundred.
+/// Sockets and FIFOs in `folder` and below, at most a hundred: they do not work through an overlay.
 std::vector<std::filesystem::path> meeting_points(const std::filesystem::path& folder);
 
 }  // namespace unidle::observe

@@ -31,7 +31,7 @@ constexpr std::size_t kQuietTailBytes = 256 * 1024;
 constexpr int kWakeup_ms = 50;
 constexpr std::int64_t kPatience_ns = 5 * kNsPerSecond;
 
-/// Trouble of ours is said, and concerns nobody else.
+/// Runs `work`; an error of ours is logged and affects nothing else.
 template <typename Work>
 void guarded(std::string_view what, Work work) {
   try {
@@ -52,14 +52,14 @@ class Supervisor {
         deadline_ns_(options.timeout_s ? system_clock().now_ns() + nanoseconds(*options.timeout_s) : INT64_MAX),
         handle_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))) {}
 
-  /// Returns once the command has ended; it is not reaped yet.
+  /// Returns once the command has ended, before it is reaped.
   void wait_for_end() {
     while (!ended()) {
       if (handle_) {
         pollfd wait{handle_.get(), POLLIN, 0};
         ::poll(&wait, 1, kWakeup_ms);
       } else {
-        ::usleep(10'000);  // an older kernel
+        ::usleep(10'000);  // an older kernel without pidfd
       }
       if (window_changed()) {
         streams_.resize();
@@ -102,7 +102,7 @@ class Supervisor {
     return result == 0 ? info.si_pid == pid_ : errno == ECHILD;
   }
 
-  /// TERM once; after five seconds KILL, to all that it started.
+  /// Sends TERM once, and after five seconds KILL, to everything it started.
   void end(std::int64_t now) {
     if (term_ns_ == 0) {
       term_ns_ = now;
@@ -122,8 +122,8 @@ class Supervisor {
     }
   }
 
-  /// The same of processes that the command had started when it was told to end, and has left behind: in sessions of
-  /// their own, as launchers of ranks start them.
+  /// Ends in the same way the processes that the command left behind in sessions of their own, as launchers of ranks
+  /// start them.
   void end_left_behind() {
     for (bool told = false;; told = true) {
       std::erase_if(tree_, [this](const auto& process) {
@@ -150,7 +150,7 @@ class Supervisor {
   std::int64_t deadline_ns_;
   UniqueFd handle_;
   std::int64_t term_ns_ = 0;
-  std::map<std::int64_t, std::uint64_t> tree_;  // when it was told to end: pid and start
+  std::map<std::int64_t, std::uint64_t> tree_;  // pid and start time, when asked to end
   bool timed_out_ = false;
   bool stopped_ = false;
 };
@@ -162,7 +162,7 @@ OutputStreams::Mode mode_of(const Options& options) {
   return options.capture ? OutputStreams::Mode::kPassOn : OutputStreams::Mode::kLeaveAlone;
 }
 
-/// Without pipes or terminals to be had, the command still runs: with its streams left alone.
+/// Without pipes or terminals the command still runs, with its streams unchanged.
 OutputStreams make_streams(const Options& options) {
   const std::size_t tail_bytes = options.quiet ? kQuietTailBytes : kTailBytes;
   try {
@@ -183,7 +183,7 @@ std::string_view outcome_of(const ExitStatus& status, const Supervisor& supervis
   return status.ok() ? "completed" : "failed";
 }
 
-/// Where the probe writes is seen from outside.
+/// The folder of the probe files stays visible from outside.
 std::unique_ptr<const Sandbox> sandbox_for(const Options& options, const Recorder& recorder) {
   if (!options.sandbox) {
     return nullptr;

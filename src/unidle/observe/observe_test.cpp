@@ -27,7 +27,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-// What the observed program of the tests below does; they start this very program with it.
+// The observed program of the tests below, which start this test binary with it.
 TEST(ObservedProgram, DISABLED_Train) {
   unidle_probe* probe = unidle_probe_open("train");
   ASSERT_NE(probe, nullptr);
@@ -61,7 +61,7 @@ TEST(ObservedProgram, DISABLED_Train) {
     step.log_ns = number == 2 ? 2'000'000'000 : 0;
     unidle_probe_step(probe, &step);
   }
-  emit(UNIDLE_EVENT_LOSS, 2, 0, 64, 0.125);  // read back late
+  emit(UNIDLE_EVENT_LOSS, 2, 0, 64, 0.125);  // reported later
   emit(UNIDLE_EVENT_SAMPLE, 0, 100, 1);
   emit(UNIDLE_EVENT_SAMPLE, 0, 300, 2);
   emit(UNIDLE_EVENT_VALIDATE, 0, 50, 128);
@@ -204,7 +204,7 @@ TEST_F(Observe, StopEndsTheCommand) {
   EXPECT_EQ(reader().meta(record::meta::kOutcome), "stopped");
 }
 
-/// Whether the process that wrote its number into `file` is still there.
+/// Whether the process with the pid in `file` is alive.
 bool lives(const std::filesystem::path& file) {
   std::int64_t pid = 0;
   std::ifstream(file) >> pid;
@@ -271,7 +271,7 @@ TEST(EventWriter, WhatIsNotSeenIsNoZero) {
   EXPECT_EQ(steps[2].syncs, 0);
 }
 
-/// Each commit writes what has come since the last one: nothing is held back that a kill would lose.
+/// Each commit writes the sums since the last one: a kill loses nothing that was collected before.
 TEST(EventWriter, WorkOfOneSecondAddsUpOverCommits) {
   const TemporaryFolder folder;
   {
@@ -283,7 +283,7 @@ TEST(EventWriter, WorkOfOneSecondAddsUpOverCommits) {
       events.take(10, slot);
       events.write_work();
     }
-    probe::Slot far{};  // more than any number holds
+    probe::Slot far{};  // more than any integer holds
     far.event = {5'000'000'000, 1, 0, 7, INT64_MAX, 0, UNIDLE_EVENT_SAMPLE, 2, 0};
     for (int i = 0; i < 4; ++i) {
       events.take(10, far);

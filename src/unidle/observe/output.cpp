@@ -20,7 +20,7 @@ namespace unidle::observe {
 
 namespace {
 
-/// How long after its end more output is waited for, when somebody else still holds the stream open.
+/// How long to wait for more output after the command's end when another process still holds the stream open.
 constexpr std::int64_t kGrace_ns = 300 * kNsPerMs;
 
 std::pair<UniqueFd, UniqueFd> make_pipe() {
@@ -31,7 +31,7 @@ std::pair<UniqueFd, UniqueFd> make_pipe() {
   return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-/// Raw, so that bytes pass unchanged: the real terminal does the processing.
+/// Raw, so that bytes pass unchanged: the real terminal processes them.
 std::pair<UniqueFd, UniqueFd> make_terminal(int like) {
   termios settings{};
   winsize size{};
@@ -55,7 +55,7 @@ bool is_null_device(const struct stat& status) {
   return S_ISCHR(status.st_mode) && major(status.st_rdev) == kMemoryDevices && minor(status.st_rdev) == kNull;
 }
 
-/// One file, by one descriptor or two.
+/// Whether both descriptors refer to the same file, opened once or twice.
 bool same_file(int a, int b) {
   struct stat x {};
   struct stat y {};

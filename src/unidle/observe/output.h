@@ -1,4 +1,4 @@
-// The command's stdout and stderr: what it is given for them, and how their end is kept.
+// The command's stdout and stderr: its descriptors, and how their last bytes are kept.
 #pragma once
 
 #include <array>
@@ -12,31 +12,31 @@
 
 namespace unidle::observe {
 
-/// A stream that is a regular file is the command's own, read back from that file. Of a pipe, a terminal, a socket or
-/// /dev/null the command gets a pipe or pseudo-terminal in its place, and a Keeper passes it on. Any other device is
-/// the command's own, and nothing is kept of it.
+/// A regular file stays the command's own and is read back. In place of a pipe, a terminal, a socket or /dev/null the
+/// command gets a pipe or pseudo-terminal, and a Keeper passes the bytes on. Any other device stays the command's own,
+/// and its output is not kept.
 class OutputStreams {
  public:
   enum class Mode { kLeaveAlone, kPassOn, kKeepOnly };
 
-  /// Forks the keepers. Throws kIo when neither pipe nor pseudo-terminal nor process can be had.
+  /// Forks the keepers. Throws kIo when no pipe, pseudo-terminal or process can be created.
   OutputStreams(Mode mode, std::size_t tail_bytes);
 
-  /// The descriptor that the child must have as 1 or 2; -1 to leave it alone. Async-signal-safe.
+  /// The descriptor for the child's stream 1 or 2; -1: leave it unchanged. Async-signal-safe.
   int child_end(int stream) const;
-  /// After the fork, in the parent: closes the child's ends.
+  /// Closes the child's ends. Call after the fork, in the parent.
   void start();
-  /// The command has ended: returns when all that it wrote has been passed on, which takes as long as its reader does.
-  /// Children that outlive it get a moment for last words; theirs are passed on in any case, and kept within it.
+  /// Call when the command has ended. Returns when all its output has been passed on, however long its reader takes.
+  /// Waits a moment for the output of children that outlive it; later output is passed on too, but not kept.
   void finish();
-  /// Gives pseudo-terminals the size that the real one has now. resized() tells once when that was done.
+  /// Gives pseudo-terminals the current size of the real one. resized() returns true once after that.
   void resize();
   bool resized();
-  /// The end of a stream; empty where nothing is kept.
+  /// The last bytes of a stream; empty if it is not kept.
   std::string tail(int stream) const;
   /// Bytes of both streams so far.
   std::uint64_t total() const;
-  /// stdout and stderr are one: what comes on it is the tail of stdout.
+  /// stdout and stderr are the same; the tail of stdout holds both.
   bool is_shared() const { return shared_; }
 
  private:
@@ -50,7 +50,7 @@ class OutputStreams {
   std::array<std::unique_ptr<Keeper>, 2> keepers_;
 };
 
-/// Whether two descriptors are one and the same open file.
+/// Whether two descriptors refer to the same open file description.
 bool same_open_file(int a, int b);
 
 }  // namespace unidle::observe

@@ -10,7 +10,7 @@ std::int64_t Processes::number(std::int64_t pid, std::uint64_t start) {
   if (start != 0 && newest.start == 0) {
     newest.start = start;
   } else if (start != 0 && start != newest.start) {
-    // What an earlier one left may be found later than what its successor writes.
+    // The files of an earlier process may be found after those of its successor.
     if (start < newest.start) {
       return newest.number >= kEach ? newest.number - kEach : newest.number;
     }
@@ -21,7 +21,7 @@ std::int64_t Processes::number(std::int64_t pid, std::uint64_t start) {
 
 void Processes::taken(const std::set<std::int64_t>& numbers) {
   for (const std::int64_t number : numbers) {
-    // Whoever comes now may be another one; which, only a position in the record tells.
+    // The next process may be another one; only a position in the record can tell.
     newest_[pid_of(number)] = {1, number};
   }
 }

@@ -1,4 +1,4 @@
-// Who a process number means: the kernel gives the number of a process that has ended to another one.
+// Which process a pid means: the kernel reuses the pids of ended processes.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,13 @@
 
 namespace unidle::observe {
 
-/// Gives each process that reports the number by which the record knows it: its pid, and for a later process of the
-/// same pid that and 2^32 for each before it. Keeps a few bytes for each pid that has reported. Not thread-safe.
+/// Gives each reporting process its number in the record: its pid, and for later processes of the same pid that plus
+/// 2^32 for each predecessor. Keeps a few bytes for each pid. Not thread-safe.
 class Processes {
  public:
-  /// `start`: with the pid, who it is; 0: not known, then the newest of that pid is meant.
+  /// `start` identifies the process together with the pid; 0: unknown, the newest process of that pid is meant.
   std::int64_t number(std::int64_t pid, std::uint64_t start);
-  /// Numbers that the record holds already, and one that is known to be of this process.
+  /// Sets the numbers that the record already holds, and one number that belongs to a known process.
   void taken(const std::set<std::int64_t>& numbers);
   void known(std::int64_t number, std::uint64_t start);
 
@@ -24,7 +24,7 @@ class Processes {
 
  private:
   struct Newest {
-    std::uint64_t start = 0;  // 0: not known yet
+    std::uint64_t start = 0;  // 0: unknown
     std::int64_t number = 0;
   };
   std::map<std::int64_t, Newest> newest_;

@@ -17,7 +17,7 @@ std::string variable(const char* name) {
   return value != nullptr ? value : "";
 }
 
-/// The folder that holds bin/, lib/ and share/; empty when the kernel does not tell where we lie.
+/// The folder that holds bin/, lib/ and share/; empty when the kernel does not report the program's path.
 fs::path prefix() {
   try {
     return program_folder().parent_path();
@@ -58,7 +58,7 @@ void add_python_shim(std::map<std::string, std::string>& environment) {
   if (const auto library = existing(prefix() / "lib/libunidle.so"); library && variable("UNIDLE_LIBRARY").empty()) {
     environment["UNIDLE_LIBRARY"] = library->string();
   }
-  // Set by the user, to nothing for one, it stays.
+  // A value that the user set, even an empty one, stays.
   if (const auto library = existing(prefix() / "lib/_unidle_light.abi3.so");
       library && std::getenv("UNIDLE_LIGHT_LIBRARY") == nullptr) {
     environment["UNIDLE_LIGHT_LIBRARY"] = library->string();

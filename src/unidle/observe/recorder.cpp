@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::int64_t kCollectInterval_ns = 100 * kNsPerMs;
-/// How often the end of the output is put into the record of a run that may yet be cut off.
+/// How often the last output is written into the record, in case the run is cut off.
 constexpr std::int64_t kTailInterval_ns = 5 * kNsPerSecond;
 
 nlohmann::json to_json(const telemetry::HostFacts& facts) {
@@ -47,7 +47,7 @@ nlohmann::json to_json(const telemetry::HostFacts& facts) {
 
 }  // namespace
 
-/// Readings on their way from the sampler's thread to ours.
+/// Readings from the sampler's thread for the recorder's thread.
 struct Recorder::Queue {
   std::mutex mutex;
   std::vector<telemetry::Reading> readings;
@@ -176,7 +176,7 @@ void Recorder::collect(bool everything) {
   });
 }
 
-/// While nobody writes events: is there somebody who should? Asked ever more seldom, for it costs the processes a
+/// While no process writes events, looks for one that should. The interval grows, because looking costs the processes a
 /// little.
 void Recorder::look_for_unseen() {
   const std::int64_t now = clock_.now_ns();
@@ -255,7 +255,7 @@ void Recorder::finish(int code, int signal, std::string_view outcome,
   close();
 }
 
-/// What is read may hang, in a driver or in /proc: that is left behind.
+/// A read may hang, in a driver or in /proc; the thread is then abandoned.
 void Recorder::end_readings() {
   std::uint64_t failures = 0;
   if (devices_) {
@@ -291,7 +291,7 @@ void Recorder::write_end(int code, int signal, std::string_view outcome) {
   guarded([&](record::Writer& writer) {
     events_->write_work();
     nlohmann::json exit = {{"code", code}, {"signal", signal}};
-    // The kernel tells nobody else that it was for want of memory.
+    // The kernel reports an out-of-memory kill only here.
     if (const auto kills = telemetry::read_cgroup_use().oom_kills; kills && oom_kills_ && *kills >= *oom_kills_) {
       exit["oom_kills"] = *kills - *oom_kills_;
     }
@@ -312,7 +312,7 @@ void Recorder::abandon() {
   std::error_code ignored;
   if (made) {
     fs::remove(folder_ / "record.db", ignored);
-    ::rmdir((folder_ / "probe").c_str());  // only when nothing else is in it
+    ::rmdir((folder_ / "probe").c_str());  // fails unless empty
   }
   if (made_folder_) {
     ::rmdir(folder_.c_str());

@@ -1,4 +1,4 @@
-// Everything that goes into the record of one run, on a thread of its own.
+// Writes the record of one run, on a thread of its own.
 #pragma once
 
 #include <atomic>
@@ -22,28 +22,29 @@
 
 namespace unidle::observe {
 
-/// Owns the writer. Trouble with the record is said once, as a warning, and ends the recording and nothing else.
+/// Owns the writer. A problem with the record is reported once, as a warning; it ends the recording and nothing else.
 class Recorder {
  public:
-  /// Makes the record, under another name when another run has it. Throws kUsage when a finished one is there; any
-  /// other trouble: warns and records nothing.
+  /// Creates the record, under another name when another run has it. Throws kUsage when a finished record is there. On
+  /// any other error, warns and records nothing.
   Recorder(const std::filesystem::path& folder, const std::vector<std::string>& argv, Clock& clock = system_clock());
   ~Recorder();
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  /// Puts what configuration files set into the record, beside what the live program will tell.
+  /// Adds the settings of configuration files to the record, beside those that the program will report.
   void add_configured(const std::vector<record::Setting>& settings);
-  /// Where the record is, as it was asked for.
+  /// The record's folder, as the user gave it.
   const std::filesystem::path& folder() const { return name_; }
-  /// Where the command's processes put their rings; nothing when there is no record.
+  /// The folder in which the command's processes create their rings; nothing without a record.
   std::optional<std::filesystem::path> probe_folder() const;
-  /// Starts to collect. `streams` must outlive finish().
+  /// Starts collecting. `streams` must outlive finish().
   void start(std::int64_t root_pid, const OutputStreams& streams);
-  /// The command has ended: collects the rest, lets `before_close` add to it (empty: nothing) and closes the record.
+  /// Call when the command has ended. Collects the rest, calls `before_close` unless it is empty, and closes the
+  /// record.
   void finish(int code, int signal, std::string_view outcome,
               const std::function<void(record::Writer&, const std::filesystem::path&)>& before_close);
-  /// The command never started: removes what was made.
+  /// Removes the record of a command that never started.
   void abandon();
 
  private:
@@ -63,11 +64,11 @@ class Recorder {
   void guarded(const std::function<void(record::Writer&)>& work);
 
   std::filesystem::path name_;
-  std::filesystem::path folder_;  // absolute: the command may be given a working folder of its own
+  std::filesystem::path folder_;  // absolute: the command may have a working folder of its own
   bool made_folder_ = false;
   Clock& clock_;
   std::optional<record::Writer> writer_;
-  UniqueFd lock_;  // on the probe folder: somebody records
+  UniqueFd lock_;  // on the probe folder: shows that a recorder lives
   std::optional<EventWriter> events_;
   std::optional<Collector> collector_;
   std::shared_ptr<Queue> queue_;
@@ -78,7 +79,7 @@ class Recorder {
   std::uint64_t tail_bytes_written_ = 0;
   std::int64_t next_second_ns_ = 0;
   std::int64_t root_pid_ = 0;
-  std::optional<std::uint64_t> oom_kills_;  // of our group of processes, before the command began
+  std::optional<std::uint64_t> oom_kills_;  // of our cgroup, before the command started
   std::int64_t started_ns_ = 0;
   std::int64_t next_unseen_ns_ = 0;
   std::int64_t next_tail_ns_ = 0;

@@ -25,14 +25,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// What the record says of itself, read before it is written to.
+/// State of the record before recovery.
 struct Before {
   std::optional<record::ResumePoint> point;
   std::vector<std::string> problems;
   std::uint64_t dropped = 0;
   bool cuda = false;
   bool python = false;
-  bool over = false;  // the recorder had come to the end of the run
+  bool over = false;  // the recorder had reached the end of the run
   std::int64_t pid = 0;
 };
 

@@ -1,4 +1,4 @@
-// Records of runs whose `unidle run` was killed.
+// Recovers records of runs whose `unidle run` was killed.
 #pragma once
 
 #include <cstdint>
@@ -8,14 +8,14 @@
 
 namespace unidle::observe {
 
-/// The lock by which a recorder shows that it lives, on the folder of the probe files; nothing when somebody has it, or
-/// locks cannot be had there. Held by the descriptor, which exec closes.
+/// Locks the folder of the probe files to show that a recorder lives. Returns nothing when another process has the lock
+/// or locks are not available there. The descriptor holds the lock; exec closes it.
 UniqueFd lock_folder(const std::filesystem::path& probe_folder);
 
-/// Puts what the processes of a run had told, and its killed recorder had not written, into the record; also of
-/// processes that run on: the next call takes what they have told since. Does nothing to a record that is whole or
-/// being recorded, nor where the folder cannot be written. `record`: its folder, or the record.db in it. Returns the
-/// steps that were added. Never throws: what cannot be recovered is left as it is.
+/// Adds to the record what the processes of a run had written and its killed recorder had not stored. If they still
+/// run, the next call adds what they have written since. Does nothing when the record is complete or being recorded, or
+/// the folder cannot be written. `record`: its folder, or the record.db in it. Returns the number of steps added. Never
+/// throws: what cannot be recovered stays unchanged.
 std::uint64_t recover(const std::filesystem::path& record);
 
 }  // namespace unidle::observe

@@ -1,4 +1,4 @@
-// Attacks on the user's files, each compared by a listing with contents, modes and times before and after.
+// Attacks on the user's files. Each test compares listings with contents, modes and times before and after.
 #include "unidle/observe/sandbox.h"
 
 #include <fcntl.h>
@@ -47,7 +47,7 @@ Listing listing(const fs::path& folder) {
   return found;
 }
 
-/// Names of what is not as it was.
+/// Names of the changed files.
 std::vector<std::string> differences(const Listing& before, const Listing& after) {
   std::vector<std::string> names;
   for (const auto* each : {&before, &after}) {
@@ -62,7 +62,7 @@ std::vector<std::string> differences(const Listing& before, const Listing& after
   return names;
 }
 
-/// A home with a project, a checkpoint folder outside of it, links, a data base and a hard link.
+/// A home with a project, a checkpoint folder outside of it, links, a database and a hard link.
 class Sandboxed : public ::testing::TestWithParam<SandboxOptions::Kind> {
  protected:
   void SetUp() override {
@@ -109,7 +109,7 @@ from shutil import rmtree
 from os import open as bound_early, rename
 )";
 
-/// What a program does to its user's files, and does not notice that it does not.
+/// What a program may do to its user's files; it must not notice that nothing changes.
 const std::map<std::string, std::string> kAttacks = {
     {"rm", "rm -rf runs models/ ../models && test ! -e runs && test ! -e ../models"},
     {"rmtree of a link's target", "py 'rmtree(os.path.realpath(\"models\"))'"},
@@ -206,7 +206,7 @@ TEST_P(Layered, LayersMayBeInMemory) {
 TEST_P(Layered, PipesLeadOutside) {
   const fs::path pipe = root_.path() / "pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  const UniqueFd end(::open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));  // so that nobody waits for anybody
+  const UniqueFd end(::open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC));  // so that opening the FIFO never waits
   EXPECT_TRUE(attack("timeout 20 bash -c 'echo through >../../pipe'").status.ok());
   std::array<char, 64> bytes{};
   EXPECT_EQ(::read(end.get(), bytes.data(), bytes.size()), 8);
@@ -215,7 +215,7 @@ TEST_P(Layered, PipesLeadOutside) {
 INSTANTIATE_TEST_SUITE_P(Kinds, Sandboxed,
                          ::testing::Values(SandboxOptions::Kind::kLayers, SandboxOptions::Kind::kWriteLock));
 
-/// Root may mount anything; anybody else needs a user namespace: the same tests once more as one without rights.
+/// Root may mount anything; other users need a user namespace. Runs the same tests again without privileges.
 TEST(SandboxOfAnybody, HoldsAsWell) {
   const std::string self = fs::read_symlink("/proc/self/exe");
   if (::geteuid() != 0) {

@@ -9,7 +9,7 @@ namespace unidle::observe {
 
 namespace {
 
-// What a handler may use: lock-free atomics.
+// Handlers may use lock-free atomics only.
 std::atomic<pid_t> target{0};
 std::atomic<bool> target_own_group{false};
 std::atomic<bool> leads_session{false};
@@ -19,8 +19,8 @@ std::atomic<bool> window{false};
 
 enum class Kind { kLeft, kForwarded, kWindow, kWriting, kChild };
 
-/// Left are what cannot be caught, faults of our own, job control (it means the whole group) and what is ignored
-/// anyway.
+/// Not handled: signals that cannot be caught, faults of unidle itself, job control (meant for the whole group) and
+/// signals that are ignored by default.
 Kind kind_of(int number) {
   switch (number) {
     case SIGWINCH: return Kind::kWindow;
@@ -43,7 +43,7 @@ Kind kind_of(int number) {
   }
 }
 
-/// Calls `work` with each signal that is handled in any way.
+/// Calls `work` with the number of each handled signal.
 template <typename Work>
 void for_each_handled(Work work) {
   for (int number = 1; number < NSIG; ++number) {
@@ -62,8 +62,8 @@ void deliver(int number) {
   }
 }
 
-/// What the terminal sends (Ctrl-C) goes to its whole foreground group, the command included: once is enough. Its end
-/// is told to the leader of the session alone. A limit that we ran into (XCPU) does not concern the command.
+/// What the terminal sends (Ctrl-C) goes to its whole foreground group, including the command: do not send it twice.
+/// Hang-up goes to the session leader only. A CPU limit that unidle itself reached (XCPU) does not concern the command.
 bool is_ours_alone(int number) {
   return number != SIGXCPU && (target_own_group || (number == SIGHUP && leads_session));
 }
@@ -105,7 +105,7 @@ void SignalForwarder::resume_forwarding() {
     struct sigaction action {};
     sigemptyset(&action.sa_mask);
     if (kind == Kind::kWriting) {
-      action.sa_handler = SIG_IGN;  // failed writes are for whoever wrote to find, not a reason to die
+      action.sa_handler = SIG_IGN;  // report failed writes to their caller instead of ending the process
     } else if (kind == Kind::kChild) {
       action.sa_handler = SIG_DFL;
     } else if (forward_ && before_[static_cast<std::size_t>(number)].sa_handler != SIG_IGN) {
@@ -117,7 +117,8 @@ void SignalForwarder::resume_forwarding() {
     }
     ::sigaction(number, &action, nullptr);
   });
-  // Blocked, as we may have been started, none could be passed on: the command has the mask and decides.
+  // unidle may have been started with these signals blocked, and could not forward them then. The command keeps the
+  // original mask.
   ::pthread_sigmask(SIG_UNBLOCK, &forwarded, nullptr);
 }
 

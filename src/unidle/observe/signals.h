@@ -1,4 +1,4 @@
-// Signals that arrive for us and are meant for the command.
+// Forwards signals to the command.
 #pragma once
 
 #include <signal.h>
@@ -9,29 +9,29 @@
 
 namespace unidle::observe {
 
-/// While it lives, what others send to us (INT, TERM, HUP, QUIT, USR1, USR2, ALRM, XCPU, RTMIN ... RTMAX and the like)
-/// goes to the command, WINCH is noted, PIPE and XFSZ are ignored, and CHLD is as it must be to wait for a child,
-/// however we were started. What was ignored before (nohup) stays ignored. Signal handlers have no context, so one
-/// object may live at a time.
+/// While it lives, signals that other processes send to unidle (INT, TERM, HUP, QUIT, USR1, USR2, ALRM, XCPU, RTMIN ...
+/// RTMAX and similar) go to the command, WINCH is noted, PIPE and XFSZ are ignored, and CHLD is set so that a child can
+/// be waited for, however unidle was started. Signals that were ignored before (nohup) stay ignored. Signal handlers
+/// have no context, so only one instance may live at a time.
 class SignalForwarder {
  public:
-  /// With `forward` false only PIPE, XFSZ and CHLD are handled.
+  /// With `forward` false, handles only PIPE, XFSZ and CHLD.
   explicit SignalForwarder(bool forward);
   ~SignalForwarder();
   SignalForwarder(const SignalForwarder&) = delete;
   SignalForwarder& operator=(const SignalForwarder&) = delete;
 
-  /// From now on signals go to `pid`; one that came earlier is delivered now. `own_group`: the command leads a group
-  /// of its own, so what the terminal sends to ours does not reach it by itself.
+  /// From now on, signals go to `pid`; one that arrived earlier is sent now. `own_group`: the command leads a group of
+  /// its own, which the terminal's signals do not reach.
   void set_target(pid_t pid, bool own_group);
-  /// Call before the command is reaped: its pid may be another process's soon. Signals are swallowed from then on.
+  /// Drops signals from now on. Call before the command is reaped, because its pid may be reused.
   void clear_target();
-  /// Between the two calls signals end this process, as usual, while it waits for a slow reader of its output.
+  /// Between the two calls, signals end this process as usual, while it waits for a slow reader of its output.
   void stop_forwarding();
   void resume_forwarding();
-  /// The last INT, TERM, HUP or QUIT that arrived; 0 when none did.
+  /// The last INT, TERM, HUP or QUIT; 0 if there was none.
   int stop_signal() const;
-  /// In the child, before exec: dispositions and mask as our own caller had set them. Async-signal-safe.
+  /// Restores the caller's dispositions and mask in the child, before exec. Async-signal-safe.
   void restore_in_child() const;
 
  private:
@@ -43,7 +43,7 @@ class SignalForwarder {
   sigset_t mask_{};
 };
 
-/// True once after the window changed its size.
+/// True once after each change of the window's size.
 bool window_changed();
 
 }  // namespace unidle::observe

@@ -18,7 +18,7 @@ namespace unidle::observe {
 
 namespace {
 
-/// From `first` on. Async-signal-safe.
+/// Marks all descriptors from `first` on. Async-signal-safe.
 void close_on_exec(int first) {
   if (::close_range(static_cast<unsigned>(first), ~0U, CLOSE_RANGE_CLOEXEC) == 0) {
     return;
@@ -31,19 +31,19 @@ void close_on_exec(int first) {
   }
 }
 
-/// Async-signal-safe: runs between fork and exec.
+/// Runs between fork and exec; async-signal-safe.
 void prepare_child(const SpawnOptions& options, pid_t parent, const OutputStreams& streams,
                    const SignalForwarder& signals) {
   if (options.own_group) {
     ::setpgid(0, 0);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) {
-      ::_exit(127);  // it died before it was asked for that
+      ::_exit(127);  // the parent died before prctl
     }
     const int null = ::open("/dev/null", O_RDONLY);
     ::dup2(null, 0);
     ::close(null);
-    // What we were started with open leads past the sandbox of a trial, to files of the user. Not closed at once: exec
+    // Inherited descriptors lead out of a trial's sandbox, to the user's files. They are not closed here, because exec
     // reports its failure through one of them.
     close_on_exec(3);
   }
@@ -64,7 +64,7 @@ pid_t spawn(const SpawnOptions& options, const OutputStreams& streams, const Sig
   const std::vector<char*> envp = c_strings(environment);
   std::array<int, 2> ends = {-1, -1};
   if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    ends = {-1, -1};  // a program that cannot be started then ends with 127, as in a shell
+    ends = {-1, -1};  // the failure of exec then shows as exit code 127, as in a shell
   }
   const UniqueFd failed(ends[0]);
   UniqueFd fail(ends[1]);  // closed by a successful exec, otherwise carries errno
@@ -86,7 +86,7 @@ pid_t spawn(const SpawnOptions& options, const OutputStreams& streams, const Sig
     ::_exit(127);
   }
   if (options.own_group) {
-    ::setpgid(pid, pid);  // both sides set it, so that no signal can come too early
+    ::setpgid(pid, pid);  // set on both sides, so that no signal comes too early
   }
   fail.reset();
   int number = 0;

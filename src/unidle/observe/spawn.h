@@ -1,4 +1,4 @@
-// Starting the command so that it cannot tell the difference.
+// Starts the command so that it cannot notice the observation.
 #pragma once
 
 #include <map>
@@ -13,14 +13,14 @@ namespace unidle::observe {
 
 struct SpawnOptions {
   std::vector<std::string> argv;
-  std::map<std::string, std::string> environment;  // added to ours
-  std::string folder;                              // to start in; empty: ours
-  bool own_group = false;  // leads a group of its own, has no input nor files that we have open, and dies with us
-  const Sandbox* sandbox = nullptr;  // entered before all else
+  std::map<std::string, std::string> environment;  // added to the inherited variables
+  std::string folder;                              // working folder; empty: the current one
+  bool own_group = false;            // own group, no input, no inherited files, and killed when unidle dies
+  const Sandbox* sandbox = nullptr;  // entered first
 };
 
-/// The pid. stdin, limits, mask and dispositions are those that we were started with. Call before there are
-/// threads. Throws kInput (subject: argv[0]) when the program cannot be started, kChild when fork fails.
+/// Returns the pid. stdin, limits, mask and dispositions are those that unidle was started with. Call before any thread
+/// exists. Throws kInput (subject: argv[0]) when the program cannot be started, kChild when fork fails.
 pid_t spawn(const SpawnOptions& options, const OutputStreams& streams, const SignalForwarder& signals);
 
 }  // namespace unidle::observe

@@ -14,7 +14,7 @@
 
 namespace unidle::observe {
 
-// Twice the limit: what is being read is then seldom written over meanwhile.
+// Twice the limit, so that what is being read is seldom overwritten.
 SharedTail::SharedTail(std::size_t limit) : limit_(limit), capacity_(2 * limit) {
   void* memory = ::mmap(nullptr, sizeof(Memory) + capacity_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
@@ -27,7 +27,8 @@ SharedTail::~SharedTail() { ::munmap(memory_, sizeof(Memory) + capacity_); }
 
 void SharedTail::append(const char* bytes, std::size_t count) {
   const std::uint64_t total = memory_->total.load(std::memory_order_relaxed);
-  // Not a store and a fence, which the thread sanitizer does not know: no byte is written before this.
+  // An exchange instead of a store and a fence, which the thread sanitizer does not support: no byte is written before
+  // it.
   memory_->begun.exchange(total + count, std::memory_order_acq_rel);
   const std::size_t skipped = count > capacity_ ? count - capacity_ : 0;
   for (std::size_t done = skipped; done < count;) {
@@ -48,7 +49,7 @@ std::string SharedTail::text() const {
     std::memcpy(text.data() + (at - begin), memory_->bytes + at % capacity_, piece);
     at += piece;
   }
-  // What was written over while we read is left out. Adding nothing: no byte is read after this.
+  // Drops what was overwritten while reading. fetch_add(0): no byte is read after it.
   const std::uint64_t begun = memory_->begun.fetch_add(0, std::memory_order_acq_rel);
   const std::uint64_t oldest = begun - std::min<std::uint64_t>(begun, capacity_);
   text.erase(0, oldest > begin ? std::min(oldest, end) - begin : 0);
@@ -61,7 +62,7 @@ std::unique_ptr<FileTail> FileTail::open(int stream, std::size_t limit) {
   const std::string path = fmt::format("/proc/self/fd/{}", stream);
   UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NOATIME));
   if (!file) {
-    file.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));  // the file is somebody else's
+    file.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));  // opened again: the file belongs to the user
   }
   return file ? std::unique_ptr<FileTail>(new FileTail(std::move(file), stream, limit)) : nullptr;
 }
@@ -76,7 +77,7 @@ FileTail::FileTail(UniqueFd file, int stream, std::size_t limit)
   at_end_ = position >= status.st_size;
 }
 
-/// The command shares the position of the stream with us: within a file it tells how far it wrote.
+/// The command shares the stream's position with us: in a file, it shows how far the command has written.
 std::uint64_t FileTail::end() const {
   struct stat status {};
   ::fstat(file_.get(), &status);
@@ -87,7 +88,7 @@ std::uint64_t FileTail::end() const {
 
 std::string FileTail::text() const {
   const std::uint64_t last = end();
-  const std::uint64_t first = start_ < last ? start_ : 0;  // before the start: the file was cut meanwhile
+  const std::uint64_t first = start_ < last ? start_ : 0;  // before the start: the file was truncated
   const std::uint64_t size = start_ == last ? 0 : std::min<std::uint64_t>(last - first, limit_);
   std::string text(size, '\0');
   const ssize_t got = ::pread(file_.get(), text.data(), size, static_cast<off_t>(last - size));

@@ -1,4 +1,4 @@
-// The end of a stream of the command's output.
+// The last bytes of an output stream of the command.
 #pragma once
 
 #include <atomic>
@@ -16,28 +16,28 @@ class Tail {
  public:
   virtual ~Tail() = default;
   virtual std::string text() const = 0;
-  /// Bytes of the stream so far: tells whether something is new.
+  /// Bytes of the stream so far; grows with every write.
   virtual std::uint64_t total() const = 0;
 };
 
-/// In memory that a process which we fork shares with us: it appends, we read, neither ever waits.
+/// In memory shared with a forked process: that process appends, this one reads, neither waits.
 class SharedTail final : public Tail {
  public:
-  /// Keeps the last `limit` bytes. Throws kIo when there is no such memory.
+  /// Keeps the last `limit` bytes. Throws kIo when the memory cannot be allocated.
   explicit SharedTail(std::size_t limit);
   ~SharedTail() override;
   SharedTail(const SharedTail&) = delete;
   SharedTail& operator=(const SharedTail&) = delete;
 
-  /// For one process at a time. Async-signal-safe.
+  /// One process at a time. Async-signal-safe.
   void append(const char* bytes, std::size_t count);
   std::string text() const override;
   std::uint64_t total() const override;
 
  private:
   struct Memory {
-    std::atomic<std::uint64_t> begun;  // bytes that are in, or being written
-    std::atomic<std::uint64_t> total;  // bytes that are in
+    std::atomic<std::uint64_t> begun;  // bytes written or being written
+    std::atomic<std::uint64_t> total;  // bytes written
     char bytes[1];
   };
 
@@ -46,11 +46,11 @@ class SharedTail final : public Tail {
   Memory* memory_;
 };
 
-/// Of a regular file that the command writes itself: read back from it. What is in the file from where the stream stood
-/// when this was made counts as its output.
+/// Reads back a regular file that the command writes itself. Everything from the stream's position at construction
+/// counts as its output.
 class FileTail final : public Tail {
  public:
-  /// Null when the file of descriptor `stream` cannot be read.
+  /// Null when the file behind descriptor `stream` cannot be read.
   static std::unique_ptr<FileTail> open(int stream, std::size_t limit);
 
   std::string text() const override;
@@ -64,7 +64,7 @@ class FileTail final : public Tail {
   int stream_;
   std::size_t limit_;
   std::uint64_t start_;
-  bool at_end_;  // the stream stood at the end of the file
+  bool at_end_;  // the stream was at the end of the file
 };
 
 }  // namespace unidle::observe

@@ -42,7 +42,7 @@ TEST(SharedTail, PiecesOfAnySizeComeOutWhole) {
   }
 }
 
-// Whatever is read beside the writing is a piece of the stream as it was.
+// Text read during writing is always a piece of the stream.
 TEST(SharedTail, ReadingBesideWritingGivesNoMixture) {
   SharedTail tail(4096);
   const pid_t child = ::fork();

@@ -30,7 +30,7 @@ bool is_python(std::string_view program) {
   return name.starts_with("python") || name.starts_with("pypy");
 }
 
-/// Python's own options: single letters, several in one word, up to the script, -c or -m. -W and -X have a value.
+/// The letters of Python's own options, up to the script, -c or -m; one word may hold several. -W and -X take a value.
 std::string options_of(const std::vector<std::string_view>& arguments) {
   std::string letters;
   for (std::size_t i = 1; i < arguments.size() && arguments[i].size() > 1 && arguments[i][0] == '-'; ++i) {

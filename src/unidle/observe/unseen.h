@@ -1,4 +1,4 @@
-// A training process that does not report, and why.
+// Finds a training process that does not report, and says why.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +14,15 @@ namespace unidle::observe {
 
 /// Why a process that has loaded torch does not report. The names are those in the record's note of type "unseen".
 enum class Blindness {
-  kIsolated,     // python -I or -E: PYTHONPATH is not looked at
-  kNoSite,       // python -S: no sitecustomize is imported
-  kEnvironment,  // it was started without the variables that unidle set
+  kIsolated,     // python -I or -E: PYTHONPATH is ignored
+  kNoSite,       // python -S: sitecustomize is not imported
+  kEnvironment,  // started without the variables that unidle set
   kNoPython,     // another program with LibTorch in it
   kOther,        // a Python that is too old, or whose start-up was changed
 };
 std::string_view to_string(Blindness why);
 
-/// Of a process as /proc tells it: its arguments and its variables, each ended by a zero byte.
+/// `arguments` and `variables` as /proc shows them: each ends with a zero byte.
 Blindness why_unseen(std::string_view arguments, std::string_view variables);
 
 struct UnseenProcess {
@@ -31,8 +31,8 @@ struct UnseenProcess {
   Blindness why = Blindness::kOther;
 };
 
-/// Looks through the tree of `root_pid` for a process that has loaded torch and is not among `reporting`, nor a child
-/// of one that is. Reads /proc/PID/maps of the processes that do not report, the first 64.
+/// Searches the tree of `root_pid` for a process that has loaded torch and is neither in `reporting` nor a child of one
+/// that is. Reads /proc/PID/maps of the first 64 processes that do not report.
 std::optional<UnseenProcess> find_unseen(std::int64_t root_pid, const std::set<std::int64_t>& reporting,
                                          const std::filesystem::path& root = host_root());
 

@@ -68,7 +68,7 @@ TEST_F(FindUnseen, NobodyWhereAllReportOrHaveNoTorch) {
   put_process(10, 1, words({"python", "tool.py"}), "7f00 r-xp 0 0:0 1 /usr/lib/libc.so.6\n");
   EXPECT_FALSE(find_unseen(10, {}, root()).has_value());
   put_process(11, 10, words({"python", "train.py"}), kTorch);
-  put_process(12, 11, words({"python", "train.py"}), kTorch);  // a fork of it
+  put_process(12, 11, words({"python", "train.py"}), kTorch);  // a fork of process 11
   EXPECT_FALSE(find_unseen(10, {11}, root()).has_value());
   EXPECT_FALSE(find_unseen(99, {}, root()).has_value());
 }

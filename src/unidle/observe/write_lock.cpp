@@ -1,4 +1,4 @@
-// Landlock: the kernel refuses to change files outside of a few folders.
+// Landlock: the kernel refuses changes to files outside a few folders.
 #include <fcntl.h>
 #include <linux/landlock.h>
 #include <sys/prctl.h>
@@ -16,7 +16,7 @@ namespace unidle::observe {
 
 namespace {
 
-// Of later versions of <linux/landlock.h> than the oldest that we build with.
+// From versions of <linux/landlock.h> later than the oldest that the build supports.
 constexpr std::uint64_t kRefer = 1ULL << 13;     // since version 2
 constexpr std::uint64_t kTruncate = 1ULL << 14;  // since version 3
 
@@ -27,7 +27,7 @@ constexpr std::uint64_t kChanges = LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCE
                                    LANDLOCK_ACCESS_FS_MAKE_BLOCK | LANDLOCK_ACCESS_FS_MAKE_SYM;
 constexpr std::uint64_t kOfFiles = LANDLOCK_ACCESS_FS_WRITE_FILE | kTruncate;
 
-/// 0 where the kernel has none or it is switched off.
+/// 0 if the kernel has no Landlock or it is switched off.
 int version() {
   return static_cast<int>(
       std::max(0L, ::syscall(SYS_landlock_create_ruleset, nullptr, 0, LANDLOCK_CREATE_RULESET_VERSION)));

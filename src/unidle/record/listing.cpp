@@ -28,19 +28,19 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::array kFiles = {"record.db", "record.db-wal"};
-/// A recorder commits once a second; on a file system of a network its times arrive later.
+/// A recorder commits once a second; over a network file system, file times arrive later.
 constexpr auto kSilent = std::chrono::seconds(60);
 
-/// Where `unidle report` writes. Beside files of others it may be one of theirs.
+/// Where `unidle report` writes. In a folder with other files, it may belong to somebody else.
 constexpr const char* kPage = "report.html";
 
-/// What a recorder makes in a record's folder.
+/// Files that a recorder makes in a record's folder.
 bool is_of_a_record(std::string_view name) {
   return name.starts_with("record.db") || name.starts_with(".record.db.") ||
          (name.starts_with("trace-") && name.ends_with(".json"));
 }
 
-/// Somebody has written to it just now.
+/// Whether a file of the record has changed within the last kSilent.
 bool is_being_written(const fs::path& folder) {
   return std::any_of(kFiles.begin(), kFiles.end(), [&](const char* name) {
     std::error_code failure;
@@ -60,7 +60,7 @@ std::uint64_t bytes_of(const fs::path& folder) {
   return bytes;
 }
 
-/// Names of users, each looked up once: the system reads a file, or asks a network, for every one. Thread-safe.
+/// Names of users. Caches each name, because the system reads a file or asks a network for it. Thread-safe.
 class Owners {
  public:
   std::string of(const fs::path& folder) {
@@ -199,7 +199,7 @@ void remove_run(const fs::path& folder) {
   if (is_being_written(folder) && !Reader(folder).meta(meta::kEndNs)) {
     throw Error(ErrorCode::kUsage, folder.string(), "is being written", "wait until its run has ended");
   }
-  // The folder may be a project's own: `unidle run -o .`
+  // The folder may be the user's project: `unidle run -o .`
   std::error_code failure;
   bool holds_more = false;
   for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {

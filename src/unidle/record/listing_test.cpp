@@ -31,7 +31,7 @@ class Listing : public ::testing::Test {
     }
     return path;
   }
-  /// As if nobody had written to it for an hour.
+  /// Makes the record look as if nobody had written to it for an hour.
   static void age(const fs::path& path) {
     fs::last_write_time(path / "record.db", fs::file_time_type::clock::now() - std::chrono::hours(1));
   }
@@ -71,7 +71,7 @@ TEST_F(Listing, TellsWhatBecameOfEachRun) {
 
 TEST(RunFilter, AdmitsByTimeOutcomeAndOwner) {
   RunGlance run;
-  run.name = "20261101-090000-train";  // where the clock was local
+  run.name = "20261101-090000-train";  // a clock in local time
   run.started_utc = "2026-11-01T12:00:00Z";
   run.outcome = "completed";
   run.user = "ada";

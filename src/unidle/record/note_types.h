@@ -1,7 +1,7 @@
-// The types of notes that unidle understands, with their fields: docs/probe-format.md says what each of them means.
+// The types of notes that unidle understands, with their fields. docs/probe-format.md says what each means.
 //
-// This is the one list. Reading a field that its type does not have does not compile, a test holds the documentation
-// against it, and the tests of the Python side hold each note that is written against the documentation.
+// This is the only list. Reading a field that its type does not have does not compile; one test compares the
+// documentation with this list, and the tests of the Python package compare each written note with the documentation.
 #pragma once
 
 #include <array>
@@ -58,8 +58,8 @@ enum class NoteType {
 struct NoteShape {
   NoteType type;
   std::string_view name;
-  std::string_view key;     // fields, separated by blanks, that tell notes of this type in one process apart
-  std::string_view fields;  // all others
+  std::string_view key;     // fields, separated by blanks, that distinguish notes of this type in one process
+  std::string_view fields;  // all other fields, separated by blanks
 };
 
 inline constexpr std::array kNoteShapes = {
@@ -117,7 +117,7 @@ inline constexpr std::array kNoteShapes = {
 
 constexpr const NoteShape& shape_of(NoteType type) { return kNoteShapes[static_cast<std::size_t>(type)]; }
 
-/// Takes the first of `words`, which are separated by blanks, off them. REQUIRES: one is left.
+/// Removes and returns the first of the blank-separated `words`. REQUIRES: `words` is not empty.
 constexpr std::string_view take_word(std::string_view& words) {
   const std::size_t end = words.find(' ');
   const std::string_view word = words.substr(0, end);
@@ -138,7 +138,7 @@ constexpr bool has_field(NoteType type, std::string_view field) {
   return holds_word(shape_of(type).key, field) || holds_word(shape_of(type).fields, field);
 }
 
-/// The name of a field of notes of that type; another name does not compile.
+/// The name of a field of this note type; any other name does not compile.
 template <NoteType type>
 struct NoteField {
   consteval NoteField(const char* field) : name(field) {  // NOLINT(google-explicit-constructor): it stands for the text
@@ -149,8 +149,8 @@ struct NoteField {
   std::string_view name;
 };
 
-/// A note of that type. What it holds was written by somebody else: each value may be missing or of another kind, see
-/// base/json.h. The note must outlive it.
+/// A note of this type. Its values come from another program: each may be missing or of another type, see base/json.h.
+/// The note must outlive it.
 template <NoteType type>
 class NoteOf {
  public:
@@ -162,7 +162,7 @@ class NoteOf {
   std::optional<std::int64_t> whole(NoteField<type> field) const { return whole_in(note_->body, field.name); }
   std::optional<double> number(NoteField<type> field) const { return number_in(note_->body, field.name); }
   std::optional<bool> flag(NoteField<type> field) const { return flag_in(note_->body, field.name); }
-  /// null where it is missing.
+  /// null if the field is missing.
   nlohmann::json value(NoteField<type> field) const {
     const auto found = note_->body.find(field.name);
     return found == note_->body.end() ? nlohmann::json() : *found;
@@ -176,7 +176,7 @@ inline bool is_of(const Note& note, NoteType type) {
   return note.body.is_object() && text_in(note.body, "type") == shape_of(type).name;
 }
 
-/// Calls visit(NoteOf<type>) with each note of that type, in their order.
+/// Calls visit(NoteOf<type>) for each note of this type, in order.
 template <NoteType type, typename Visit>
 void each_note(const std::vector<Note>& notes, Visit visit) {
   for (const Note& note : notes) {
@@ -186,8 +186,8 @@ void each_note(const std::vector<Note>& notes, Visit visit) {
   }
 }
 
-/// What tells the note apart from others of its type in its process: the values of its key, as text. Empty for types
-/// that are not known.
+/// Identifies a note among those of its type and process: the values of its key fields, as text. Empty for unknown
+/// types.
 std::string key_of(const Note& note);
 
 }  // namespace unidle::record

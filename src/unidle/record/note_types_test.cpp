@@ -23,7 +23,7 @@ TEST(NoteTypes, TheListIsInTheOrderOfItsNames) {
   }
 }
 
-/// The page has a row for each type, "| name [key] | fields |", which names all of its fields.
+/// The page has one row per type, "| name [key] | fields |", that names all of its fields.
 TEST(NoteTypes, TheDocumentationNamesThemAll) {
   std::ifstream page(UNIDLE_SOURCE_DIR "/docs/probe-format.md");
   ASSERT_TRUE(page);

@@ -48,7 +48,7 @@ bool has_leftovers(const fs::path& file) {
                      [&](const char* suffix) { return holds_bytes(file.string() + suffix); });
 }
 
-/// Puts in order in a copy what was left behind: nobody who reads a record changes it.
+/// Recovers in a copy what a killed writer left: a reader never changes a record.
 sqlite::Database open_copy(const fs::path& file, std::optional<TemporaryFolder>& copy) {
   copy.emplace("unidle-record");
   const fs::path copied = copy->path() / "record.db";
@@ -66,8 +66,8 @@ sqlite::Database open_copy(const fs::path& file, std::optional<TemporaryFolder>&
   return open_at(file, sqlite::uri_of(copied, ""), SQLITE_OPEN_READWRITE);
 }
 
-/// A folder that cannot be written has no place for SQLite's shared-memory file. A finished record is then read as it
-/// is. A journal can only be played back by who may write.
+/// In a read-only folder SQLite cannot create its shared-memory file. A finished record is then read without locks.
+/// Rolling back a journal needs write permission.
 sqlite::Database open_readable(const fs::path& file, std::optional<TemporaryFolder>& copy) {
   try {
     return open_at(file, sqlite::uri_of(file, ""), SQLITE_OPEN_READONLY);
@@ -84,8 +84,8 @@ sqlite::Database open_readable(const fs::path& file, std::optional<TemporaryFold
 }
 
 void check_schema(sqlite::Database& db, const fs::path& path) {
-  // SQLite takes a last page that is cut short for one that ends in zeros. Where a log or a journal is still there,
-  // what the disk refused to take over is read from there.
+  // SQLite takes a truncated last page for one that ends in zeros. If a log or a journal is still there, SQLite reads
+  // from it the pages that a full disk refused.
   std::error_code failure;
   const auto bytes = static_cast<std::int64_t>(fs::file_size(path, failure));
   if (failure || (bytes % db.query_integer("PRAGMA page_size") != 0 && !has_leftovers(path))) {
@@ -118,7 +118,7 @@ struct Reader::Impl {
     folder = fs::absolute(file).lexically_normal().parent_path();
   }
 
-  /// Calls `row` for every row of the answer.
+  /// Calls `row` for every row of the result.
   template <typename Row, typename... Values>
   void each(std::string_view sql, Row row, const Values&... values) {
     sqlite::Statement statement(db, sql);
@@ -161,7 +161,7 @@ std::map<std::string, nlohmann::json> Reader::all_meta() const {
 }
 
 void Reader::copy_to(const fs::path& file) const {
-  // SQLite would make it with the mode of the umask.
+  // SQLite would create it with the umask's mode.
   UniqueFd made(::open(file.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, S_IRUSR | S_IWUSR));
   if (!made) {
     throw system_error(ErrorCode::kIo, file.string(), "cannot be created", errno);

@@ -1,4 +1,4 @@
-// The run record: one SQLite file a run, `record.db` in the record's folder. docs/record-format.md documents it.
+// The run record: one SQLite file per run, `record.db` in the record's folder. docs/record-format.md documents it.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@
 
 namespace unidle::record {
 
-/// Stored in every record; a reader refuses a newer one and says so.
+/// Stored in every record; a reader refuses a newer version.
 constexpr int kSchemaVersion = 2;
 
-/// One optimiser step of one process, with the time of its parts. Times in ns; parts that were not seen are absent.
+/// One optimiser step of one process, with the time of its parts. Times in ns; parts that were not measured are absent.
 struct Step {
   std::int64_t process = 0;  // pid
   std::int64_t index = 0;
-  std::int64_t t_ns = 0;  // begin, CLOCK_MONOTONIC
+  std::int64_t t_ns = 0;  // start, CLOCK_MONOTONIC
   std::int64_t duration_ns = 0;
   std::int64_t samples = 0;
   std::int64_t micro_batches = 1;
@@ -34,12 +34,12 @@ struct Step {
   std::optional<std::int64_t> backward_ns;
   std::optional<std::int64_t> optimizer_ns;
   std::optional<std::int64_t> sync_ns;
-  std::optional<std::int64_t> syncs;  // how many waits make up sync_ns
+  std::optional<std::int64_t> syncs;  // number of waits in sync_ns
   std::optional<double> loss;
   std::optional<std::int64_t> samples_before;  // samples seen before this step
 };
 
-/// A stretch of time outside the steps.
+/// A time span outside the steps.
 struct Span {
   std::string kind;  // "startup", "validate", "checkpoint"
   std::int64_t process = 0;
@@ -48,18 +48,18 @@ struct Span {
   std::int64_t samples = 0;
 };
 
-/// A loader thread or process produced samples: exact aggregates over one second.
+/// Samples that one loader thread or process produced: exact sums over one second.
 struct SampleWork {
   std::int64_t process = 0;
   std::int64_t thread = 0;
-  std::int64_t t_ns = 0;  // begin of the second
+  std::int64_t t_ns = 0;  // start of the second
   std::int64_t samples = 0;
   std::int64_t busy_ns = 0;
   std::int64_t slowest_ns = 0;
   std::int64_t bytes = 0;
 };
 
-/// A metric that the training program reported, e.g. "loss", "psnr".
+/// A metric that the training program reports, e.g. "loss", "psnr".
 struct Metric {
   std::string name;
   std::int64_t t_ns = 0;
@@ -68,12 +68,12 @@ struct Metric {
   double value = 0;
 };
 
-/// A setting: what the configuration says, or what the live program has.
+/// A setting from the configuration or from the running program.
 struct Setting {
   std::string knob;
   std::string value;
   std::string source;    // "configured", "effective", "environment" or "unnamed"
-  std::string location;  // "file:line" or flag of a configured one, the variable's name; may be empty
+  std::string location;  // "file:line" or the flag, or the variable's name; may be empty
 };
 
 /// One named time series of the host or a device, e.g. {"process.cpu", "cores"}.
@@ -94,35 +94,33 @@ struct Note {
   nlohmann::json body;
 };
 
-/// How far one of the files by which processes report has come into the record: docs/record-format.md, table
-/// `positions`.
+/// How far the recorder has read one process's event file: docs/record-format.md, table `positions`.
 struct Position {
-  std::string file;  // its name
+  std::string file;
   std::int64_t process = 0;
-  std::int64_t process_start = 0;  // in clock ticks since the machine started; 0: not known
-  std::int64_t started_ns = 0;     // with the name, which file it is
+  std::int64_t process_start = 0;  // in clock ticks since boot; 0: unknown
+  std::int64_t started_ns = 0;     // identifies the file together with its name
   std::int64_t taken = 0;
 };
 
-/// What a recorder that goes on with a record has to know of it.
+/// What a recorder needs in order to resume a record.
 struct ResumePoint {
   std::vector<Position> positions;
   std::map<std::int64_t, std::int64_t> last_steps;  // by process
-  std::set<std::int64_t> processes;                 // all that are in the record
+  std::set<std::int64_t> processes;                 // all processes in the record
 };
 
-/// Whether a writer makes a record or goes on with one that was cut off.
+/// Whether a writer creates a record or resumes one that was cut off.
 enum class Begin { kNew, kResume };
 
-/// Writes a record. Not thread-safe: one thread owns it. Work is committed once a second and on flush(), so that a
-/// record cut off by kill -9 stays readable up to then. Throws kIo (subject: the file) on a full disk or an
-/// unwritable folder; after that the record is closed and further calls do nothing.
+/// Writes a record. Not thread-safe: one thread owns it. Commits once a second and on flush(), so that a record cut off
+/// by kill -9 stays readable up to the last commit. Throws kIo (subject: the file) on a full disk or an unwritable
+/// folder; after that the record is closed and further calls do nothing.
 class Writer {
  public:
-  /// Makes `folder` and `record.db` in it. A record that is already there is an error (kUsage).
-  /// kResume: goes on with the one that is there; throws kIo when that cannot be. Only one may write a record at a
-  /// time.
-  /// `clock` tells when to commit, and must outlive it.
+  /// Creates `folder` and `record.db` in it; throws kUsage if the record exists.
+  /// kResume: resumes the existing record; throws kIo if that fails. Only one writer may be open at a time.
+  /// `clock` determines when to commit, and must outlive the writer.
   explicit Writer(const std::filesystem::path& folder, Begin begin = Begin::kNew, Clock& clock = system_clock());
   ~Writer();
   Writer(const Writer&) = delete;
@@ -135,17 +133,16 @@ class Writer {
   void add(const Metric& metric);
   void add(const Setting& setting);
   void add(const Note& note);
-  /// The end of the command's output, as kept by the supervisor; replaces what was there.
+  /// The end of the command's output, as kept by the supervisor; replaces the previous value.
   void set_output_tail(std::string_view stream, std::string_view bytes);
-  /// Series ids are per record; the same series gives the same id.
+  /// Returns the id of a series within this record; equal series have equal ids.
   std::int64_t series(const Series& series);
   void add_point(std::int64_t series, Point point);
   void set(const Position& position);
   void drop_position(std::string_view file);
   void drop_positions();
   void flush();
-  /// From here on work is committed by flush() alone: what lies between two of them is in the record whole or not at
-  /// all.
+  /// From now on only flush() commits: all that is written between two calls is stored, or nothing.
   void commit_on_flush_only();
 
  private:
@@ -153,8 +150,8 @@ class Writer {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Reads a record, also one that is still being written. Throws kInput (subject: the path) when it is none, is damaged,
-/// or has a newer schema.
+/// Reads a record, also while it is being written. Throws kInput (subject: the path) when it is not a record, is
+/// damaged, or has a newer schema.
 class Reader {
  public:
   /// `path`: the folder or the record.db in it.
@@ -165,12 +162,11 @@ class Reader {
 
   const std::filesystem::path& folder() const;
   std::optional<nlohmann::json> meta(std::string_view key) const;
-  /// Of kStartNs or kEndNs; nothing where it is missing or no time.
+  /// Value of kStartNs or kEndNs; nothing if it is missing or not a time.
   std::optional<std::int64_t> time(std::string_view key) const;
-  /// All of them by key.
   std::map<std::string, nlohmann::json> all_meta() const;
   std::vector<Step> steps() const;
-  /// The last `most` of them, in order.
+  /// The last `most` steps, in order.
   std::vector<Step> last_steps(std::int64_t most) const;
   std::vector<Span> spans() const;
   std::vector<SampleWork> sample_work() const;
@@ -181,9 +177,9 @@ class Reader {
   std::string output_tail(std::string_view stream) const;
   std::vector<Series> all_series() const;
   std::vector<Point> points(const Series& series) const;
-  /// Nothing: a record of an earlier schema, whose processes wrote files that are not read any more.
+  /// Nothing for a record of an earlier schema: the event files of its processes can no longer be read.
   std::optional<ResumePoint> resume_point() const;
-  /// A copy of the record as it is now, in one file that is its owner's alone. Throws kIo (subject: `file`).
+  /// Copies the record in its current state to one file that only its owner can read. Throws kIo (subject: `file`).
   void copy_to(const std::filesystem::path& file) const;
 
  private:
@@ -191,58 +187,58 @@ class Reader {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Meta keys, one place. Values are JSON.
+/// Keys of `meta`. Values are JSON.
 namespace meta {
 constexpr std::string_view kCommand = "command";  // [argv]
 constexpr std::string_view kFolder = "folder";    // working folder
 constexpr std::string_view kStartedUtc = "started_utc";
 constexpr std::string_view kStartNs = "start_ns";  // CLOCK_MONOTONIC
 constexpr std::string_view kEndNs = "end_ns";      // absent while running or when cut off
-constexpr std::string_view kExit = "exit";         // {"code": n, "signal": n, "oom_kills": n where known}
+constexpr std::string_view kExit = "exit";         // {"code": n, "signal": n, "oom_kills": n if known}
 constexpr std::string_view kOutcome = "outcome";   // completed, failed, timed-out, stopped; absent = unknown
-constexpr std::string_view kTier = "tier";         // what was seen: "host", "host+probe", ...
+constexpr std::string_view kTier = "tier";         // sources of data: "host", "host+probe", ...
 constexpr std::string_view kHost =
     "host";  // {"cpus_allowed", "cpu_quota", "memory_bytes", "cpu_model", "cpu_flags": [..], "hostname"}
 constexpr std::string_view kGpus = "gpus";               // [{"name", "memory_bytes", "capability": "9.0", ...}]
 constexpr std::string_view kProblems = "problems";       // ["what the observer could not do"]
 constexpr std::string_view kDropped = "events_dropped";  // number
-constexpr std::string_view kPid = "pid";                 // of the command, the root of its tree
+constexpr std::string_view kPid = "pid";                 // process id of the command, the root of its tree
 }  // namespace meta
 
 /// Names of the series that more than one module uses.
 namespace series {
 constexpr std::string_view kTreeCpu = "tree.cpu";         // cores in use by the command and its children
-constexpr std::string_view kTreeMemory = "tree.memory";   // bytes, proportional where known
+constexpr std::string_view kTreeMemory = "tree.memory";   // bytes, proportional set size if known
 constexpr std::string_view kTreeRead = "tree.read";       // bytes/s from storage
 constexpr std::string_view kHostCpu = "host.cpu";         // cores in use on the whole machine
 constexpr std::string_view kGpuUtil = "gpu.utilisation";  // 0..1
 constexpr std::string_view kGpuMemory = "gpu.memory";     // bytes
 constexpr std::string_view kGpuPower = "gpu.power";       // W
-// Of a training process ("pid N"), in seconds at the time they began.
+// Of a training process ("pid N"): durations in seconds, at the time they began.
 constexpr std::string_view kStepLog = "step.log";        // printing and logging inside a step
 constexpr std::string_view kStepFlush = "step.flush";    // allocator flushed or garbage collected inside a step
-constexpr std::string_view kStepDevice = "step.device";  // the time that the device worked for a step
-constexpr std::string_view kStepDevicePeriod = "step.device_period";  // of which it worked so long
-// Of devices that offer them; docs/record-format.md lists all.
+constexpr std::string_view kStepDevice = "step.device";  // device time of a step
+constexpr std::string_view kStepDevicePeriod = "step.device_period";  // the period in which the device worked that long
+// Only from devices that offer them; docs/record-format.md lists all.
 constexpr std::string_view kGpuSmActivity = "gpu.sm_activity";          // 0..1
 constexpr std::string_view kGpuTensorActivity = "gpu.tensor_activity";  // 0..1
 constexpr std::string_view kGpuPowerLimit = "gpu.power_limit";          // W
 constexpr std::string_view kGpuThrottle = "gpu.throttle_reasons";       // bits, telemetry::nvml::kReason...
 constexpr std::string_view kGpuPcieGeneration = "gpu.pcie_generation";
 constexpr std::string_view kGpuPcieWidth = "gpu.pcie_width";
-constexpr std::string_view kGpuOwn = "gpu.own_memory";          // bytes held by the command's tree and its job
-constexpr std::string_view kGpuForeign = "gpu.foreign_memory";  // bytes held by processes outside the command's tree
+constexpr std::string_view kGpuOwn = "gpu.own_memory";          // bytes held by the command's processes and its job
+constexpr std::string_view kGpuForeign = "gpu.foreign_memory";  // bytes held by other processes
 }  // namespace series
 
-/// Makes the folder that `.unidle/runs` gives a new run of `name`, and nobody else. Where it cannot be made it is not
-/// there: whoever writes into it will say why.
+/// Creates a new folder in `.unidle/runs` for a run of `name` that no other run gets. If that fails, the folder does
+/// not exist, and the first write into it reports why.
 std::filesystem::path new_run_folder(std::string_view name, Clock& clock = system_clock());
 
-/// What a run of that command is named after: the script rather than the interpreter, "train" for `python train.py`.
-/// REQUIRES: a word at least.
+/// Names a run after its command: the script rather than the interpreter, "train" for `python train.py`.
+/// REQUIRES: `command` is not empty.
 std::string run_name(const std::vector<std::string>& command);
 
-/// A folder from new_run_folder that is removed again where nothing came into it.
+/// Owns a folder from new_run_folder and removes it again if it stays empty.
 class RunFolder {
  public:
   explicit RunFolder(std::string_view name) : path_(new_run_folder(name)) {}
@@ -255,7 +251,7 @@ class RunFolder {
   std::filesystem::path path_;
 };
 
-/// The run that began or ended last, by the `latest` link. Throws kInput when there is none.
+/// The most recent run to begin or end, from the `latest` link. Throws kInput when there is none.
 std::filesystem::path latest_run_folder();
 /// Points `.unidle/runs/latest` at `folder`, atomically. Failure is ignored: the link is a convenience.
 void link_latest(const std::filesystem::path& folder);

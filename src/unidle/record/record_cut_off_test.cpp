@@ -1,4 +1,4 @@
-// Records whose writer was killed, or was refused by the disk.
+// Records whose writer was killed or whose disk refused to write.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -55,7 +55,7 @@ TEST(Record, CutOffByKillIsReadableUpToTheLastCommit) {
   EXPECT_FALSE(reader.meta(meta::kOutcome).has_value());
 }
 
-/// Others may read records while it lives.
+/// Lets other users read records while it lives.
 struct Shared {
   Shared() { ::setenv("UNIDLE_SHARED_RECORDS", "1", 1); }
   ~Shared() { ::unsetenv("UNIDLE_SHARED_RECORDS"); }
@@ -113,7 +113,7 @@ TEST(Record, UnwritableFolderIsIoError) {
   EXPECT_THAT(subject, HasSubstr("file/record"));
 }
 
-/// In a forked child whose files cannot grow past a limit: writes until that fails. The exit code says what came.
+/// Writes in a forked child with a file size limit until a write fails. The exit code reports the result.
 int write_until_full(const fs::path& folder) {
   const pid_t child = ::fork();
   if (child == 0) {

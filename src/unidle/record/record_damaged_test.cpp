@@ -1,4 +1,4 @@
-// Files that are no record, or not a whole one.
+// Files that are not a record, or not a whole one.
 #include <gmock/gmock.h>
 
 #include <fstream>

@@ -1,4 +1,4 @@
-// Records on a disk that refuses from the n-th write on, for every n.
+// Records on a disk that refuses every write from the n-th on, for every n.
 #include <gtest/gtest.h>
 
 #include "unidle/base/error.h"
@@ -16,11 +16,11 @@ constexpr int kRounds = 2;
 constexpr int kRowsInRound = 12;
 
 struct Outcome {
-  int kept = 0;  // rounds whose flush came back
+  int kept = 0;  // rounds whose flush succeeded
   bool failed = false;
 };
 
-/// Writes a record in rounds, each of which is flushed.
+/// Writes a record in rounds and flushes each.
 Outcome write_rounds(const fs::path& folder) {
   Outcome outcome;
   try {

@@ -211,7 +211,7 @@ TEST(Record, WhatAKilledProcessLeftIsRemoved) {
   fs::last_write_time(old, fs::file_time_type::clock::now() - std::chrono::hours(1));
   const Writer writer(folder.path());
   EXPECT_FALSE(fs::exists(old));
-  EXPECT_TRUE(fs::exists(young));  // somebody may be making it
+  EXPECT_TRUE(fs::exists(young));  // a writer may be creating it
 }
 
 TEST(Record, OddPathsWork) {
@@ -221,7 +221,7 @@ TEST(Record, OddPathsWork) {
   EXPECT_EQ(Reader(odd).steps().size(), 2U);
 }
 
-// The documented tables and columns are those of the schema.
+// The documentation lists exactly the tables and columns of the schema.
 TEST(Record, DocumentationNamesEveryTableAndColumn) {
   const fs::path document = fs::path(UNIDLE_SOURCE_DIR) / "docs/record-format.md";
   const std::string text = read_file(document);

@@ -19,7 +19,7 @@ namespace {
 
 fs::path runs_folder() { return home_folder() / "runs"; }
 
-/// What every file system and shell takes without quoting.
+/// Characters that every file system and shell accepts without quoting.
 std::string safe_name(std::string_view name) {
   std::string safe;
   for (const char c : name.substr(0, 60)) {
@@ -36,7 +36,7 @@ fs::path new_run_folder(std::string_view name, Clock& clock) {
   std::error_code failure;
   fs::create_directories(runs_folder(), failure);
   fs::path folder = runs_folder() / base;
-  // Making it is what takes the name: several runs may start at once.
+  // Creating the folder claims the name: several runs may start at once.
   for (int n = 2; !make_record_folder(folder, failure) && !failure; ++n) {
     folder = runs_folder() / fmt::format("{}-{}", base, n);
   }
@@ -49,7 +49,7 @@ std::string run_name(const std::vector<std::string>& command) {
     for (std::size_t i = 1; i < command.size(); ++i) {
       if (!command[i].starts_with("-")) {
         const std::string extension = fs::path(command[i]).extension().string();
-        const bool one_word = command[i].find_first_of(" \t\r\n;") == std::string::npos;  // not of `bash -c`
+        const bool one_word = command[i].find_first_of(" \t\r\n;") == std::string::npos;  // not the script of `bash -c`
         const bool script = one_word && (extension == ".py" || extension == ".sh");
         return script ? fs::path(command[i]).stem().string() : program;
       }
@@ -58,7 +58,7 @@ std::string run_name(const std::vector<std::string>& command) {
   return program;
 }
 
-RunFolder::~RunFolder() { ::rmdir(path_.c_str()); }  // only when empty
+RunFolder::~RunFolder() { ::rmdir(path_.c_str()); }  // fails unless empty
 
 fs::path latest_run_folder() {
   const fs::path link = runs_folder() / "latest";
@@ -75,7 +75,7 @@ void link_latest(const fs::path& folder) {
   std::error_code failure;
   const fs::path absolute = fs::absolute(folder, failure).lexically_normal();
   fs::create_directories(runs, failure);
-  // Relative where it can be, so that .unidle may be moved.
+  // Relative if possible, so that .unidle may be moved.
   const bool inside = absolute.parent_path() == fs::absolute(runs, failure).lexically_normal();
   const fs::path target = inside ? absolute.filename() : absolute;
   const fs::path temporary = runs / fmt::format(".latest-{}", ::getpid());

@@ -26,17 +26,17 @@ namespace {
 
 constexpr std::int64_t kCommitInterval_ns = kNsPerSecond;
 
-/// Bytes that are no UTF-8 (an argument, a path) are replaced rather than refused.
+/// Bytes that are not UTF-8 (in an argument, a path) are replaced rather than refused.
 std::string to_text(const nlohmann::json& value) { return json_text(value, -1); }
 
-/// No secret gets into a record.
+/// No secret is stored in a record.
 std::string to_masked_text(nlohmann::json value) {
   mask_secrets(value);
   return to_text(value);
 }
 
 void make_folder(const fs::path& folder) {
-  const fs::path parent = (folder.has_filename() ? folder : folder.parent_path()).parent_path();  // of "record/" too
+  const fs::path parent = (folder.has_filename() ? folder : folder.parent_path()).parent_path();  // also of "record/"
   std::error_code failure;
   fs::create_directories(parent.empty() ? "." : parent, failure);
   if (failure || (!make_record_folder(folder, failure) && failure)) {
@@ -44,26 +44,26 @@ void make_folder(const fs::path& folder) {
   }
 }
 
-/// An empty database with all tables at `file`; errors name `path`.
+/// Creates an empty database with all tables at `file`; errors name `path`.
 void make_tables(const fs::path& file, const fs::path& path) {
   const UniqueFd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, file_mode()));
   if (!fd) {
     throw system_error(ErrorCode::kIo, path.string(), "cannot be created", errno);
   }
   sqlite::Database db(path, file.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo, kRecordKind);
-  // WAL from here on: the change to it, cut off, would leave a journal that no reader may roll back. Nobody sees the
-  // file yet, so nothing waits for the disk.
+  // WAL from the start: switching to it later, if cut off, would leave a journal that no reader may roll back. Nobody
+  // sees the file yet, so no need to sync.
   db.execute("PRAGMA page_size=4096; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;");
   db.execute(
       fmt::format("BEGIN; PRAGMA application_id={}; PRAGMA user_version={};", kApplicationId, kSchemaVersion).c_str());
   db.execute(kSchemaSql);
   db.execute(fmt::format("INSERT INTO meta VALUES ('schema', '{}'); COMMIT;", kSchemaVersion).c_str());
-  // The file is renamed without its log. Closing would take that over too, but not tell of a disk that is full.
+  // The file is renamed without its log. Closing would checkpoint too, but not report a full disk.
   db.execute("PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
-/// Gives the file its name, unless something has it: two runs that are given the same record cannot both have it. False
-/// with errno. Not every file system knows both ways (NFS has no RENAME_NOREPLACE, FAT no links).
+/// Gives the file its final name unless that name exists: two runs with the same record folder cannot both have it.
+/// Returns false with errno. Not every file system supports both ways (NFS has no RENAME_NOREPLACE, FAT no links).
 bool take_name(const fs::path& file, const fs::path& path) {
   if (::renameat2(AT_FDCWD, file.c_str(), AT_FDCWD, path.c_str(), RENAME_NOREPLACE) == 0) {
     return true;
@@ -78,7 +78,7 @@ void remove_database(const fs::path& file) {
   }
 }
 
-/// What processes that were killed left while they made a record here. Making one takes milliseconds.
+/// Removes what killed processes left while creating a record here. Creating one takes milliseconds.
 void remove_leftovers(const fs::path& folder) {
   constexpr auto kLongAgo = std::chrono::minutes(1);
   std::error_code ignored;
@@ -90,7 +90,7 @@ void remove_leftovers(const fs::path& folder) {
   }
 }
 
-/// Makes `record.db` whole or not at all, whenever we are killed.
+/// Creates `record.db` whole or not at all, whenever the process is killed.
 void create_database(const fs::path& folder) {
   make_folder(folder);
   const fs::path path = folder / "record.db";
@@ -100,7 +100,7 @@ void create_database(const fs::path& folder) {
     throw Error(ErrorCode::kUsage, folder.string(), "holds a record already", "name another folder");
   }
   remove_leftovers(folder);
-  remove_database(file);  // of a process that had our number and was killed
+  remove_database(file);  // left by a killed process with the same id
   try {
     make_tables(file, path);
     if (!take_name(file, path)) {
@@ -109,7 +109,7 @@ void create_database(const fs::path& folder) {
       }
       throw system_error(ErrorCode::kIo, path.string(), "cannot be created", errno);
     }
-    remove_database(file);  // the second name, where it was linked
+    remove_database(file);  // remains if the final name was made by a link
   } catch (...) {
     remove_database(file);
     throw;
@@ -122,22 +122,22 @@ sqlite::Database open_writable(const fs::path& folder, Begin begin) {
   }
   const fs::path path = folder / "record.db";
   sqlite::Database db(path, path.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo, kRecordKind);
-  // WAL: readers see a running record, and a commit does not wait for the disk.
+  // WAL: readers can read a running record, and a commit does not wait for the disk.
   db.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;");
   return db;
 }
 
-/// Everything that dies with the connection.
+/// Everything that ends with the connection.
 struct Session {
   Session(const fs::path& folder, Begin begin) : db(open_writable(folder, begin)) {}
 
   sqlite::Database db;
   sqlite::Statement meta{db, "INSERT OR REPLACE INTO meta VALUES (?,?)"};
   sqlite::Statement step{db, "INSERT INTO steps VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"};
-  /// A loss that is no number is a finding, not a gap: SQLite would store it as NULL.
+  /// A loss of NaN is a finding, not missing data; SQLite would store it as NULL.
   sqlite::Statement nan_step{db, "INSERT INTO steps VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,'nan',?)"};
   sqlite::Statement span{db, "INSERT INTO spans VALUES (?,?,?,?,?)"};
-  /// A sum that no number holds would be refused: it stops where there is room for one more.
+  /// SQLite would refuse a sum that overflows: stop adding before it does.
   sqlite::Statement work{
       db,
       "INSERT INTO sample_work VALUES (?,?,?,?,?,?,?) ON CONFLICT (t_ns, process, thread) DO UPDATE SET "
@@ -153,7 +153,7 @@ struct Session {
   sqlite::Statement point{db, "INSERT OR REPLACE INTO points VALUES (?,?,?)"};
   sqlite::Statement position{db, "INSERT OR REPLACE INTO positions VALUES (?,?,?,?,?)"};
   sqlite::Statement drop_position{db, "DELETE FROM positions WHERE file=?"};
-  std::optional<std::int64_t> begun_ns;  // of the open transaction
+  std::optional<std::int64_t> begun_ns;  // start of the open transaction
 };
 
 }  // namespace
@@ -173,7 +173,7 @@ struct Writer::Impl {
     }
   }
 
-  /// Runs `work` in the open transaction. A failure closes the record for good and is thrown once.
+  /// Runs `work` in the open transaction. A failure closes the record and is thrown once.
   template <typename Work>
   void write(Work work) {
     if (!session) {
@@ -197,7 +197,7 @@ struct Writer::Impl {
 
   Clock& clock;
   std::optional<Session> session;
-  bool by_itself = true;  // it commits now and then
+  bool by_itself = true;  // commits at intervals
   std::map<std::tuple<std::string, std::string, std::string>, std::int64_t> series_ids;
 };
 
@@ -210,12 +210,12 @@ Writer::~Writer() {
   }
   try {
     impl_->commit();
-    // A finished record is one plain file that can be read from a read-only folder. Refused while somebody reads it,
-    // which does no harm.
+    // A finished record is one plain file that can be read from a read-only folder. Fails harmlessly while somebody
+    // reads it.
     sqlite3_busy_timeout(impl_->session->db.get(), 100);
     sqlite3_exec(impl_->session->db.get(), "PRAGMA journal_mode=DELETE", nullptr, nullptr, nullptr);
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
-    // Nothing that a destructor could do; flush() is where the caller learns of it.
+    // A destructor cannot report it; flush() does.
   }
 }
 

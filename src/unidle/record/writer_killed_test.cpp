@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A record is there whole or not at all, wherever its making is cut off.
+/// A record exists whole or not at all, wherever its creation is cut off.
 TEST(WriterThatIsKilled, LeavesARecordOrNone) {
   std::mt19937 draw(1);
   for (int round = 0; round < 100; ++round) {

@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The begin of every SQLite file. Source: the file format's description, "The Database Header".
+/// The start of every SQLite file. Source: the file format's description, "The Database Header".
 using Header = std::array<unsigned char, 100>;
 constexpr std::string_view kMagic{"SQLite format 3\0", 16};
 constexpr std::size_t kPageSizeAt = 16;
@@ -39,7 +39,7 @@ std::uint64_t number_at(const Header& header, std::size_t at, std::size_t bytes)
   return number;
 }
 
-/// A writer uses a write-ahead log, and makes one plain file of it at the end.
+/// A writer uses a write-ahead log while it runs and turns the record into one plain file at the end.
 bool is_of_ended(const Header& header, std::uint64_t bytes) {
   const std::uint64_t page = number_at(header, kPageSizeAt, 2);
   return std::memcmp(header.data(), kMagic.data(), kMagic.size()) == 0 && header[kWriteVersionAt] == 1 && page > 1 &&
@@ -47,7 +47,7 @@ bool is_of_ended(const Header& header, std::uint64_t bytes) {
          number_at(header, kUserVersionAt, 4) <= kSchemaVersion;
 }
 
-/// Which bytes a file has: another size or time, and somebody has written meanwhile.
+/// Size and time of a file. If they differ, somebody has written to it.
 struct State {
   std::uint64_t bytes = 0;
   std::int64_t seconds = 0;
@@ -88,7 +88,7 @@ std::optional<std::map<std::string, nlohmann::json>> read_values(const fs::path&
 
 std::optional<std::map<std::string, nlohmann::json>> meta_of_ended(const fs::path& folder) try {
   const fs::path file = folder / "record.db";
-  // A pipe of that name would be waited for.
+  // O_NONBLOCK: opening a FIFO of that name must not wait.
   const UniqueFd opened(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   const auto before = opened ? state_of(opened.get()) : std::nullopt;
   Header header{};
@@ -97,7 +97,7 @@ std::optional<std::map<std::string, nlohmann::json>> meta_of_ended(const fs::pat
     return std::nullopt;
   }
   auto values = read_values(file);
-  // Read without SQLite's locks: what was written to meanwhile is read once more, with them.
+  // Read without SQLite's locks. If the file changed meanwhile, the caller reads it again with locks.
   const bool untouched = state_of(opened.get()) == before && !is_written_to(file);
   return untouched && values && values->contains(std::string(meta::kEndNs)) ? std::move(values) : std::nullopt;
 } catch (const std::exception&) {

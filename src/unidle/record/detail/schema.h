@@ -5,14 +5,14 @@
 
 namespace unidle::record {
 
-/// "uidl": in the file's header, so that `file` and the reader know a record from any other database.
+/// "uidl" in the file's header. `file` and the reader recognise a record by it.
 constexpr std::int64_t kApplicationId = 0x7569646c;
 
-/// What a record is called in errors.
+/// What errors call a record.
 constexpr const char* kRecordKind = "unidle record";
 
-/// Tables are STRICT, so that a damaged or foreign value cannot pass as a number. Rows lie in the order in which they
-/// came; there are no indexes beyond the primary keys: a record is read whole.
+/// Tables are STRICT, so that a damaged or foreign value cannot pass as a number. Rows are in order of arrival. There
+/// are no indexes beyond the primary keys, because a record is read whole.
 constexpr const char* kSchemaSql = R"sql(
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID;
 CREATE TABLE steps (

@@ -17,7 +17,7 @@ struct Counter {
 };
 Counter g_counter;
 
-/// What SQLite holds for an open file; the real file lies behind it.
+/// SQLite's handle of an open file, followed by the handle of the real file.
 struct File {
   sqlite3_file base;
   sqlite3_file* real() { return reinterpret_cast<sqlite3_file*>(this + 1); }

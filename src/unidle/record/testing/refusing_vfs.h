@@ -2,8 +2,8 @@
 
 namespace unidle::record::testing {
 
-/// While it lives, databases that are opened go through it: it refuses the n-th write, truncation or sync of them,
-/// counted from 1, and all later ones, as a disk that is full does. One at a time; not thread-safe.
+/// While it lives, databases are opened through it. It refuses their n-th write, truncation or sync, counted from 1,
+/// and all later ones, like a full disk. One instance at a time; not thread-safe.
 class RefusingVfs {
  public:
   explicit RefusingVfs(int n);
@@ -11,7 +11,7 @@ class RefusingVfs {
   RefusingVfs(const RefusingVfs&) = delete;
   RefusingVfs& operator=(const RefusingVfs&) = delete;
 
-  /// False when the n-th one never came.
+  /// False if there were fewer than n operations.
   bool refused() const;
 };
 

@@ -4,10 +4,10 @@
 
 namespace unidle::record::testing {
 
-/// A record with that many steps in it and the command `python train.py`, finished.
+/// Writes a finished record with `steps` steps and the command `python train.py`.
 void write_sample(const std::filesystem::path& folder, int steps = 500);
 
-/// Reads everything there is, and throws what that throws.
+/// Reads the whole record; throws what the reader throws.
 void read_all(const std::filesystem::path& path);
 
 }  // namespace unidle::record::testing
