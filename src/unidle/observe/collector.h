@@ -68,8 +68,7 @@ class Collector {
     record::Position position;
     int quiet = 0;  // consecutive rounds without a new note
     bool changed = true;
-    bool removed =
-        false;  // the file is deleted; the next round reads what its last writer adds, then a new file of the same name
+    bool removed = false;  // file deleted; the next round reads what its last writer adds, then a new file
   };
   struct Unready {
     std::string problem;

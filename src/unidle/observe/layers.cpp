@@ -255,8 +255,7 @@ int Layers::make_read_only() const {
     return failure;
   }
   for (const std::string& point : kernels_) {
-    change_attributes(point.c_str(), 0,
-                      {.clear = MOUNT_ATTR_RDONLY});  // fails for a hidden mount, which needs no change
+    change_attributes(point.c_str(), 0, {.clear = MOUNT_ATTR_RDONLY});  // a hidden mount stays as it is
   }
   if (const int failure = change_attributes(".", 0, {.clear = MOUNT_ATTR_RDONLY})) {
     return failure;

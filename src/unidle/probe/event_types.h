@@ -1,8 +1,8 @@
-// The types of events with what their fields say.
+// The types of events and the meaning of their fields.
 //
-// This is the one list. Reading a field that its type does not have does not compile. The table of docs/probe-format.md
-// and the shim's host/event_kinds.py are written from it (./dev format), and the tests of the Python side hold what the
-// shim writes against that table.
+// This is the only list. Reading a field that its type does not have does not compile. `./dev format` writes the table
+// of docs/probe-format.md and the shim's host/event_kinds.py from it, and the tests of the Python package compare what
+// the shim writes with that table.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 
 namespace unidle::probe {
 
-/// What an event is, and what `a`, `b`, `value` and `reserved` of it say: "NAME", or "NAME: MORE ABOUT IT"; empty:
-/// nothing, they are 0.
+/// An event type, with the meaning of its `a`, `b`, `value` and `reserved`: "NAME" or "NAME: MORE ABOUT IT"; empty:
+/// unused, 0.
 struct EventShape {
   unidle_event_kind kind;
   std::string_view name;
@@ -24,7 +24,7 @@ struct EventShape {
   std::string_view a{}, b{}, value{}, reserved{};
 };
 
-/// The name at the beginning: of "ready: batches that were ready" it is "ready".
+/// The name before the colon: "ready" in "ready: batches that were ready".
 constexpr std::string_view field_name(std::string_view field) { return field.substr(0, field.find(':')); }
 
 inline constexpr std::array kEventShapes = {
@@ -58,7 +58,7 @@ inline constexpr std::array kEventShapes = {
                .value = "matrix_share: of the kernels' time on matrix units, -1 without kernels"},
 };
 
-/// The parts of a step: the bit of `seen` and the name.
+/// The parts of a step: the bit in `seen`, and the name.
 inline constexpr std::array kStepFields = {
     std::pair{UNIDLE_STEP_INPUT, "INPUT"},         std::pair{UNIDLE_STEP_TRANSFER, "TRANSFER"},
     std::pair{UNIDLE_STEP_FORWARD, "FORWARD"},     std::pair{UNIDLE_STEP_BACKWARD, "BACKWARD"},
@@ -71,13 +71,13 @@ constexpr bool is_kind(std::uint32_t kind) {
                      [kind](const EventShape& shape) { return static_cast<std::uint32_t>(shape.kind) == kind; });
 }
 
-/// REQUIRES: a kind of the list.
+/// REQUIRES: the list has this kind.
 constexpr const EventShape& shape_of(unidle_event_kind kind) {
   return *std::find_if(kEventShapes.begin(), kEventShapes.end(),
                        [kind](const EventShape& shape) { return shape.kind == kind; });
 }
 
-/// A whole number that events of that kind have in `a`, `b` or `reserved`; another name does not compile.
+/// The name of an integer field of this event type, in `a`, `b` or `reserved`; any other name does not compile.
 template <unidle_event_kind kind>
 struct EventCount {
   consteval EventCount(const char* field) {  // NOLINT(google-explicit-constructor): it stands for the name
@@ -101,7 +101,7 @@ struct EventNumber {
   }
 };
 
-/// An event of that kind, which must outlive it. What it holds was written by somebody else and may be anything.
+/// An event of this type, which must outlive it. Another program wrote its fields; they may hold any value.
 template <unidle_event_kind kind>
 class EventOf {
  public:

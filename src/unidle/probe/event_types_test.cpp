@@ -39,7 +39,7 @@ TEST(EventTypes, EveryKindOfTheHeaderIsInTheList) {
   EXPECT_EQ(found, listed);
 }
 
-/// One row a kind, as docs/probe-format.md has them.
+/// One row per kind, as in docs/probe-format.md.
 std::string markdown_rows() {
   std::string rows;
   for (const EventShape& shape : kEventShapes) {

@@ -1,4 +1,4 @@
-// The layout of a ring file, shared by its one writer and its one reader. docs/probe-format.md documents it.
+// The layout of a ring file, shared by one writer and one reader. docs/probe-format.md documents it.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace unidle::probe {
 constexpr std::uint64_t kRingMagic = 0x31474e52444e5500;  // "\0UNDRNG1" in the file, little-endian
 constexpr std::uint32_t kRingVersion = UNIDLE_PROBE_VERSION;
 constexpr std::size_t kHeaderBytes = 4096;
-/// 2 MiB of events: a tenth of a second, the collector's period, at 160 000 events a second.
+/// 2 MiB of events: enough for a tenth of a second, the collector's period, at 160 000 events a second.
 constexpr std::uint64_t kRingCapacity = 16384;
 constexpr std::uint64_t kMaxRingCapacity = std::uint64_t{1} << 24;
 
@@ -21,32 +21,32 @@ constexpr std::uint64_t kMaxRingCapacity = std::uint64_t{1} << 24;
 constexpr std::uint32_t kRingOpen = 1;
 constexpr std::uint32_t kRingClosed = 2;
 
-/// How a ring tells that its writer has ended, `RingHeader::locked`; stored in files: do not change.
+/// The lock by which a ring shows that its writer is alive, `RingHeader::locked`; stored in files: do not change.
 constexpr std::uint32_t kRecordLock = 1;  // POSIX, on the first byte
 constexpr std::uint32_t kFileLock = 2;    // flock(2)
 
-/// One event in the ring. `event.kind` tells which it is, whatever it is: the two begin alike.
+/// One event in the ring. `event.kind` is valid for both members: they begin alike.
 union Slot {
   unidle_event event;
   unidle_step step;
 };
 
-/// The first page of a ring file. Head, tail and dropped only grow; event i lies at slot i % capacity. The writer
-/// owns head and dropped, the reader owns tail; each has its cache line.
+/// The first page of a ring file. Head, tail and dropped only grow; event i is in slot i % capacity. The writer owns
+/// head and dropped, the reader owns tail; each has its own cache line.
 struct RingHeader {
   std::uint64_t magic;
   std::uint32_t version;
   std::uint32_t event_bytes;
   std::uint64_t capacity;  // events, a power of two
   std::uint32_t pid;
-  std::uint32_t locked;    // the lock that the writer holds on the file as long as it lives; 0: none
+  std::uint32_t locked;    // the lock that the writer holds on the file while it lives; 0: none
   std::uint64_t start_ns;  // when the ring was opened, CLOCK_MONOTONIC
   char role[16];           // zero-terminated
   std::atomic<std::uint32_t> state;
   alignas(64) std::atomic<std::uint64_t> head;
   alignas(64) std::atomic<std::uint64_t> tail;
   alignas(64) std::atomic<std::uint64_t> dropped;
-  std::uint64_t process_start;  // of the writer, in clock ticks since the machine started; 0: not known
+  std::uint64_t process_start;  // start of the writer, in clock ticks since boot; 0: unknown
 };
 
 static_assert(sizeof(unidle_event) == 64 && sizeof(unidle_step) == 128 && sizeof(Slot) == 128);

@@ -21,7 +21,7 @@ namespace unidle::probe {
 namespace {
 
 constexpr std::uint64_t kMaxInteger = std::numeric_limits<std::int64_t>::max();
-/// No honest note is longer; a writer gone wild must not fill our memory.
+/// No valid note is longer; a faulty writer must not fill unidle's memory.
 constexpr std::size_t kMaxNoteBytes = 1 << 20;
 
 std::uint64_t file_bytes(int fd) {
@@ -29,7 +29,7 @@ std::uint64_t file_bytes(int fd) {
   return ::fstat(fd, &facts) == 0 && S_ISREG(facts.st_mode) ? static_cast<std::uint64_t>(facts.st_size) : 0;
 }
 
-/// What is wrong with a header; empty when nothing is.
+/// The error in a header; empty if there is none.
 std::string header_problem(const RingHeader& header, std::uint64_t bytes) {
   if (header.magic != kRingMagic) {
     return "is not a ring";
@@ -115,7 +115,7 @@ void RingReader::skip_to(std::uint64_t position) {
 }
 
 void RingReader::drain(std::vector<Slot>& events) {
-  // The size is asked for each time: to touch the mapping of a file that has been cut short would kill us.
+  // Checks the size each time: touching the mapping of a truncated file would raise SIGBUS.
   damaged_ = damaged_ || file_bytes(fd_) < ring_file_bytes(capacity_);
   if (damaged_) {
     return;
@@ -152,7 +152,7 @@ bool RingReader::closed() const {
   if (damaged_ || file_bytes(fd_) < kHeaderBytes || header_->state.load(std::memory_order_acquire) == kRingClosed) {
     return true;
   }
-  // Asked for through the lock rather than the pid, which may be of another namespace.
+  // Tests the lock rather than the pid, which may be of another namespace.
   if (header_->locked == kFileLock) {
     if (::flock(fd_, LOCK_SH | LOCK_NB) != 0) {
       return false;

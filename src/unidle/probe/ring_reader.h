@@ -1,4 +1,4 @@
-// The reading side of rings and notes. Files come from other programs: every field is checked, nothing is trusted.
+// Reads rings and notes. Other programs write these files: every field is checked.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@
 
 namespace unidle::probe {
 
-/// Opens a file as open(2) does: the readers open theirs by it, so that a test can count.
+/// Opens a file like open(2). A test passes its own function to count calls.
 using OpenFile = std::function<int(const char* path, int flags)>;
 int open_file(const char* path, int flags);
 
-/// Drains one ring, of a process that lives or is dead. One reader a ring; not thread-safe.
+/// Drains the ring of one process, alive or dead. One reader per ring; not thread-safe.
 class RingReader {
  public:
-  /// Nothing while the file is not yet whole (its process is just making it) or is damaged; `problem` then says
-  /// what is wrong, as far as that can be told.
+  /// Returns nothing while the file is incomplete (its process is still creating it) or if it is damaged; `problem`
+  /// then says what is wrong, if known.
   static std::unique_ptr<RingReader> open(const std::filesystem::path& path, std::string& problem,
                                           const OpenFile& opener = open_file);
   ~RingReader();
@@ -32,27 +32,27 @@ class RingReader {
 
   std::int64_t pid() const { return pid_; }
   const std::string& role() const { return role_; }
-  /// With the pid, who writes it: in clock ticks since the machine started; 0: not known.
+  /// Identifies the writer together with the pid: in clock ticks since boot; 0: unknown.
   std::uint64_t process_start() const { return process_start_; }
   std::uint64_t started_ns() const { return started_ns_; }
   /// Number of the next event, from 0.
   std::uint64_t position() const { return position_; }
-  /// Leaves out the events before that number: another reader has taken them.
+  /// Skips the events before that number: another reader has taken them.
   void skip_to(std::uint64_t position);
 
-  /// Appends what has come since the last call. Events that cannot be are left out and counted. A ring found damaged
-  /// yields nothing from then on.
+  /// Appends the events since the last call. Invalid events are skipped and counted. A damaged ring yields nothing from
+  /// then on.
   void drain(std::vector<Slot>& events);
-  /// Gives the room of what was drained back to the writer. Until then another reader would find it all.
+  /// Releases the slots of drained events to the writer. Until then another reader would read them again.
   void release();
-  /// Whether so much was drained and not released that the writer may soon run out of room.
+  /// Whether so many events are drained but not released that the ring may soon be full.
   bool crowded() const { return position_ - released_ > capacity_ / 4; }
-  /// Events that its writer had to drop because the ring was full.
+  /// Events that the writer dropped because the ring was full.
   std::uint64_t dropped() const;
-  /// Events left out because their fields cannot be.
+  /// Events skipped because their fields are invalid.
   std::uint64_t refused() const { return refused_; }
   bool damaged() const { return damaged_; }
-  /// The writer has closed it or has ended: once drained, nothing more comes.
+  /// The writer has closed the ring or has ended: after a last drain, no more events come.
   bool closed() const;
 
  private:
@@ -74,16 +74,17 @@ class RingReader {
 /// Follows one notes file. Not thread-safe.
 class NotesReader {
  public:
-  /// From byte `offset` on, where a line begins.
+  /// Starts at byte `offset`, the start of a line.
   explicit NotesReader(std::filesystem::path path, std::int64_t offset = 0, OpenFile opener = open_file)
       : path_(std::move(path)), opener_(std::move(opener)), offset_(offset) {}
 
-  /// Calls `note` with every whole line since the last call; lines that are no JSON object are counted and left out.
+  /// Calls `note` for every complete line since the last call; lines that are not a JSON object are skipped and
+  /// counted.
   void drain(const std::function<void(nlohmann::json)>& note);
-  /// Removes the file, where nothing has come into it since the last drain. Processes make theirs anew when there is
-  /// more to tell; what one is just writing is still taken by one more drain. False: it is still there.
+  /// Removes the file if nothing was written to it since the last drain. Processes create theirs again when they write
+  /// more; one more drain reads a line that is being written now. Returns false if the file still exists.
   bool remove_read();
-  /// Bytes of the lines that were taken.
+  /// Bytes of the lines read so far.
   std::int64_t position() const { return offset_ - static_cast<std::int64_t>(rest_.size()); }
   std::uint64_t refused() const { return refused_; }
 
@@ -92,9 +93,9 @@ class NotesReader {
 
   std::filesystem::path path_;
   OpenFile opener_;
-  UniqueFd removed_;  // of a file that is removed: its last writer may not have closed it yet
+  UniqueFd removed_;  // the removed file: its last writer may not have closed it yet
   std::int64_t offset_;
-  std::string rest_;  // of a line that is not whole yet
+  std::string rest_;  // start of an incomplete line
   std::uint64_t refused_ = 0;
 };
 

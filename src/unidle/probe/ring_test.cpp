@@ -34,7 +34,7 @@ class Ring : public ::testing::Test {
     return folder_.path() / (std::to_string(pid) + end);
   }
 
-  /// The notes of this process: its file is named after its number and its start.
+  /// This process's notes file; its name holds the pid and the start time.
   fs::path notes_file() const {
     for (const fs::directory_entry& entry : fs::directory_iterator(folder_.path())) {
       const std::string name = entry.path().filename().string();
@@ -50,7 +50,7 @@ class Ring : public ::testing::Test {
     return RingReader::open(path, problem);
   }
 
-  /// Drains and makes room.
+  /// Drains and releases.
   static std::vector<Slot> drain(RingReader& reader) {
     std::vector<Slot> events;
     reader.drain(events);
@@ -347,7 +347,7 @@ TEST_F(Ring, NotesThatWereReadAreRemovedAndMadeAnew) {
   const auto keep = [&](nlohmann::json body) { seen.push_back(std::move(body)); };
   EXPECT_FALSE(reader.remove_read());  // not read yet
   reader.drain(keep);
-  const UniqueFd late(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));  // somebody is just about to write
+  const UniqueFd late(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));  // a writer is about to write
   EXPECT_TRUE(reader.remove_read());
   EXPECT_FALSE(fs::exists(path));
   ASSERT_EQ(::write(late.get(), "{\"type\":\"late\"}\n", 16), 16);
@@ -361,10 +361,10 @@ TEST_F(Ring, NotesThatWereReadAreRemovedAndMadeAnew) {
   unidle_probe_close(probe);
 }
 
-/// A program that was compiled with version 1 has events of 64 bytes alone: its steps come as such.
+/// A program compiled with version 1 has only 64-byte events; its steps arrive without parts.
 TEST_F(Ring, AStepOfAnOlderProgramHasNoParts) {
   unidle_probe* probe = unidle_probe_open("train");
-  emit_steps(probe, 0, kRingCapacity);  // what is left in the slot is none of it
+  emit_steps(probe, 0, kRingCapacity);  // the old content of the slot must not show
   const auto reader = open(file(".ring"));
   drain(*reader);
   const unidle_event event{1, 2, 3, 32, 4, 0, UNIDLE_EVENT_STEP, 0, 0};
@@ -409,7 +409,7 @@ TEST_F(Ring, WhatIsInTheRecordIsLeftOut) {
   const auto events = drain(*reader);
   ASSERT_THAT(events, SizeIs(60));
   EXPECT_EQ(events.front().step.step, 40U);
-  reader->skip_to(10);  // never back
+  reader->skip_to(10);  // never backwards
   EXPECT_EQ(reader->position(), 100U);
   unidle_probe_close(probe);
 }
@@ -463,7 +463,7 @@ TEST_F(Ring, AFileLockShowsThatTheWriterLives) {
   unidle_probe* probe = unidle_probe_open("train");
   unidle_probe_close(probe);
   {
-    // As the Python shim makes it: open, under a lock of flock(2) and with no descriptor of its own.
+    // As the Python shim creates it: open, under flock(2), without a descriptor of its own.
     std::fstream ring(path, std::ios::in | std::ios::out | std::ios::binary);
     const std::uint32_t lock = kFileLock;
     const std::uint32_t state = kRingOpen;

@@ -39,7 +39,7 @@ std::optional<std::vector<std::uint64_t>> read_words(int fd) {
     return std::nullopt;
   }
   const std::size_t count = static_cast<std::size_t>(facts.st_size) / 8;
-  // Its process may live: another stretch that begins meanwhile gives marks that do not belong to this header.
+  // The process may be running: a new stretch that begins meanwhile has marks that do not belong to this header.
   std::vector<std::uint64_t> words(count);
   std::vector<std::uint64_t> again(kHeaderWords);
   for (int tries = 0; tries < kMostTries; ++tries) {
@@ -67,8 +67,8 @@ std::optional<Marks> marks_of(const std::vector<std::uint64_t>& words, const Hea
   return Marks{marks.subspan(0, 2 * most), marks.subspan(2 * most, most), marks.subspan(3 * most, most)};
 }
 
-/// Puts steps together as loop/short_steps.py does at the end of a stretch. A step is over when the next batch is asked
-/// for or the optimiser steps again.
+/// Builds steps as loop/short_steps.py does at the end of a stretch. A step ends when the next batch is requested or
+/// the optimiser steps again.
 class Steps {
  public:
   explicit Steps(const Header& header)
@@ -121,7 +121,7 @@ class Steps {
 
   const Header& header_;
   std::uint64_t index_, begin_, waited_, samples_, batches_;
-  std::uint64_t stepped_;  // end of the optimiser of the step under way; 0: it has not stepped
+  std::uint64_t stepped_;  // end of the current step's optimiser call; 0: not called yet
   std::uint64_t seen_ = 0;
   std::vector<unidle_step> steps_;
 };
@@ -142,7 +142,7 @@ std::vector<unidle_step> steps_of(const Header& header, const Marks& marks) {
     const std::uint64_t asked = marks.times[2 * i];
     const std::uint64_t got = marks.times[2 * i + 1];
     if (asked < last || got < asked || !sane(got)) {
-      break;  // the first one that was not marked, or damage
+      break;  // the first unmarked step, or damage
     }
     steps_until(asked);
     steps.batch(asked, got, header.size > 0 ? header.size : std::min(marks.sizes[i], kMostCount));

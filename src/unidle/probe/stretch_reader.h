@@ -1,4 +1,4 @@
-// Steps that a process had marked and not yet told of when it ended: docs/probe-format.md, stretches.
+// Reads the steps that a process had marked but not written as events when it ended: docs/probe-format.md, stretches.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,13 @@ namespace unidle::probe {
 struct Stretch {
   std::int64_t pid = 0;
   std::uint64_t process_start = 0;
-  /// Those that are over, as the process would have told of them at the end of the stretch; none while no stretch is
-  /// under way.
+  /// The completed steps, as the process would have written them at the end of the stretch; empty while no stretch is
+  /// open.
   std::vector<unidle_step> steps;
 };
 
-/// As the file is now, whether its process lives or not. Nothing when it is no such file, not whole or damaged.
+/// Reads the file's current state, whether its process runs or not. Nothing if it is not a stretch file, incomplete or
+/// damaged.
 std::optional<Stretch> read_stretch(const std::filesystem::path& path, const OpenFile& opener = open_file);
 
 }  // namespace unidle::probe

@@ -30,11 +30,11 @@ class StretchTest : public ::testing::Test {
 TEST_F(StretchTest, CountsStepsByTheirBatches) {
   StretchFile file;
   file[6] = 40;   // first step
-  file[7] = 100;  // its begin
-  file[8] = 5;    // waited so far, for one batch of 16
+  file[7] = 100;  // its start
+  file[8] = 5;    // wait so far, for one batch of 16
   file[9] = 16;
   file[10] = 1;
-  file[11] = 2;  // batches of a step
+  file[11] = 2;  // batches per step
   file[12] = 16;
   file.batch(0, 110, 113).batch(1, 130, 131).batch(2, 140, 142).batch(3, 160, 161);
   const auto stretch = read(file.bytes());
@@ -42,7 +42,7 @@ TEST_F(StretchTest, CountsStepsByTheirBatches) {
   EXPECT_EQ(stretch->pid, 77);
   EXPECT_EQ(stretch->process_start, 4321U);
   const auto& steps = stretch->steps;
-  ASSERT_THAT(steps, SizeIs(2));  // the third has one of its batches only
+  ASSERT_THAT(steps, SizeIs(2));  // the third has only one of its batches
   EXPECT_EQ(steps[0].step, 40U);
   EXPECT_EQ(steps[0].t_ns, 100U);
   EXPECT_EQ(steps[0].duration_ns, 30U);
@@ -73,7 +73,7 @@ TEST_F(StretchTest, WithoutALoaderAStepEndsWithItsOptimizer) {
   file[7] = 100;
   file[13] = 6;  // usual samples and batches
   file[14] = 1;
-  file[15] = 108;  // the first step has stepped already
+  file[15] = 108;  // the optimiser of the first step was called
   file.stepped(0, 118).stepped(1, 128);
   const auto stretch = read(file.bytes());
   ASSERT_TRUE(stretch);

@@ -1,4 +1,4 @@
-// Compiled both into the library and, alone, into libunidle_probe.so: it needs the C library only.
+// Compiled both into the module's library and, alone, into libunidle_probe.so: it may use the C library only.
 #include "unidle/probe/unidle_probe.h"
 
 #include <fcntl.h>
@@ -28,9 +28,9 @@ using unidle::probe::Slot;
 struct unidle_probe {
   RingHeader* header;
   Slot* slots;
-  std::uint64_t head;  // our own copy: whatever happens to the file, we never write outside the mapping
+  std::uint64_t head;  // private copy: whatever happens to the file, we never write outside the mapping
   std::uint64_t generation;
-  int file;  // held open for its lock
+  int file;  // kept open for its lock
   int notes;
 };
 
@@ -39,8 +39,8 @@ namespace {
 constexpr std::size_t kFileBytes = unidle::probe::ring_file_bytes(unidle::probe::kRingCapacity);
 constexpr int kMaxRingsOfProcess = 256;
 
-/// How many forks lie between this process and the one that loaded us: a ring belongs to one process, and asking
-/// for the pid at every event would be a system call.
+/// Number of forks between this process and the one that loaded the library. A ring belongs to one process, and
+/// getpid() at every event would be a system call.
 std::atomic<std::uint64_t> fork_generation{0};
 
 void count_fork() { fork_generation.fetch_add(1, std::memory_order_relaxed); }
@@ -54,19 +54,19 @@ bool is_ours(const unidle_probe* probe) {
   return probe != nullptr && probe->generation == fork_generation.load(std::memory_order_relaxed);
 }
 
-/// The size to which files of this process may grow: to go past it is a signal that ends the user's program.
+/// The size limit of this process's files: exceeding it raises a signal that ends the user's program.
 std::uint64_t file_size_limit() {
   rlimit limit{};
   return getrlimit(RLIMIT_FSIZE, &limit) == 0 ? limit.rlim_cur : 0;
 }
 
-/// Whether the notes file may take `more` bytes.
+/// Whether the notes file may grow by `more` bytes.
 bool note_fits(int fd, std::size_t more) {
   struct stat facts {};
   return fstat(fd, &facts) == 0 && static_cast<std::uint64_t>(facts.st_size) + more <= file_size_limit();
 }
 
-/// A new file of this process: "PID.ring", or "PID.N.ring" when the process opens several or has been replaced by exec.
+/// Creates a file of this process: "PID.ring", or "PID.N.ring" when the process opens several or was replaced by exec.
 int create_ring_file(const char* folder) {
   if (file_size_limit() < kFileBytes) {
     return -1;
@@ -80,7 +80,7 @@ int create_ring_file(const char* folder) {
     }
     const int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd >= 0) {
-      // Reserved now: on a full disk a later write into the mapping would be a SIGBUS in the user's program.
+      // Reserved now: on a full disk, a later write into the mapping would raise SIGBUS in the user's program.
       if (posix_fallocate(fd, 0, static_cast<off_t>(kFileBytes)) == 0) {
         return fd;
       }
@@ -100,8 +100,8 @@ RingHeader* map_ring(int fd) {
   return memory == MAP_FAILED ? nullptr : static_cast<RingHeader*>(memory);
 }
 
-/// A lock that the kernel drops when this process ends, however it ends, and that a forked child does not inherit: it
-/// tells the reader that nothing more will come.
+/// The kernel drops the lock when this process ends, however it ends, and a forked child does not inherit it: it tells
+/// the reader that no more events come.
 bool lock_while_alive(int fd) {
   struct flock lock {};
   lock.l_type = F_WRLCK;
@@ -110,8 +110,7 @@ bool lock_while_alive(int fd) {
   return fcntl(fd, F_SETLK, &lock) == 0;
 }
 
-/// When this process was started, in clock ticks since the machine was: with the pid, who it is. 0 where /proc is not
-/// there.
+/// Start of this process in clock ticks since boot; identifies it together with the pid. 0 without /proc.
 std::uint64_t process_start() {
   char text[1024];
   const int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
@@ -120,7 +119,7 @@ std::uint64_t process_start() {
     close(fd);
   }
   text[got > 0 ? got : 0] = '\0';
-  const char* at = std::strrchr(text, ')');  // the name before it may hold anything
+  const char* at = std::strrchr(text, ')');  // the name before it may contain any character
   for (int field = 2; at != nullptr && field < 22; ++field) {
     at = std::strchr(at + 1, ' ');
   }
@@ -151,7 +150,7 @@ int open_notes(const char* folder) {
   return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
 }
 
-/// Where the next event goes; nothing, and counted, where the ring is full.
+/// The slot of the next event. If the ring is full, counts a drop and returns null.
 Slot* free_slot(unidle_probe* probe) {
   RingHeader* header = probe->header;
   if (probe->head - header->tail.load(std::memory_order_acquire) >= unidle::probe::kRingCapacity) {
@@ -161,11 +160,11 @@ Slot* free_slot(unidle_probe* probe) {
   return &probe->slots[probe->head & (unidle::probe::kRingCapacity - 1)];
 }
 
-/// The free slot is filled: the reader may have it.
+/// Makes the filled slot visible to the reader.
 void publish(unidle_probe* probe) { probe->header->head.store(++probe->head, std::memory_order_release); }
 
-/// The reader removes a notes file that it has read and that nothing has come into for a while: then there is a new
-/// one, behind the same descriptor, for other threads may be writing.
+/// The reader removes a notes file that it has read and that was quiet for a while. This opens a new file under the
+/// same descriptor number, because other threads may be writing.
 void renew_notes(int notes) {
   struct stat facts {};
   const char* folder = std::getenv("UNIDLE_PROBE_DIR");
@@ -272,7 +271,7 @@ UNIDLE_PROBE_API void unidle_probe_note(unidle_probe* probe, const char* json) {
   const int saved_errno = errno;
   auto* line = static_cast<char*>(std::malloc(length + 48));
   if (line != nullptr) {
-    // The time goes first, so that a "t_ns" of the caller's own overrides it.
+    // The time comes first, so that a "t_ns" of the caller overrides it.
     const int start =
         std::snprintf(line, 48, "{\"t_ns\":%llu,", static_cast<unsigned long long>(unidle_probe_now_ns()));
     char* end = line + start;

@@ -1,4 +1,4 @@
-// A stretch file for tests, word by word as docs/probe-format.md has it.
+// A stretch file for tests, word by word as in docs/probe-format.md.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace unidle::probe::testing {
 
-/// Has room for 8 marks of each kind, and is of process 77 that was started at 4321.
+/// Holds 8 marks of each kind; of process 77, started at 4321.
 class StretchFile {
  public:
   StretchFile() : words_(32 + 4 * 8) {
