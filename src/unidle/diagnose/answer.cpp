@@ -12,7 +12,7 @@ namespace unidle::diagnose {
 
 namespace {
 
-constexpr double kBusy = 0.6;  // a healthy run below this is called "no cause found", not "nothing holds it up"
+constexpr double kBusy = 0.6;  // a healthy run below this gets "no cause found" rather than "nothing holds it up"
 
 std::string_view device_name(const Diagnosis& diagnosis, Language language) {
   const char* name = diagnosis.device.kind == "cpu" ? "CPU" : diagnosis.device.kind == "unknown" ? "device" : "GPU";
@@ -26,7 +26,7 @@ const Finding* strongest(const Diagnosis& diagnosis) {
 
 const Rule* rule_of(const Finding* finding) { return finding == nullptr ? nullptr : find_rule(finding->id); }
 
-/// What an input-bound run waits for, by the finding that leads.
+/// What an input-bound run waits for, according to the leading finding.
 std::string_view waited_for(const Finding* finding) {
   const Rule* rule = rule_of(finding);
   return rule == nullptr || rule->waits.empty() ? "for data" : std::string_view(rule->waits);
@@ -38,7 +38,7 @@ std::string wall_share(const Diagnosis& diagnosis, double seconds) {
   return format_share(wall > 0 ? seconds / wall : 0);
 }
 
-/// What the hardware counts of its units, after how busy it is; empty where that was not sampled.
+/// How much of the device's units is in use, appended to its busy share; empty when not sampled.
 std::string units_in_words(const Device& device, Language language) {
   return device.sm_activity ? translate(language, " (its multiprocessors {})", format_share(*device.sm_activity)) : "";
 }
@@ -60,7 +60,7 @@ std::string healthy_sentence(const Diagnosis& diagnosis, Language language) {
                          device_name(diagnosis, language), busy);
 }
 
-/// What the leading finding's own rule says of the run; empty where that is the verdict's sentence.
+/// The sentence that the leading finding's rule provides; empty when the verdict's sentence is used.
 std::string sentence_of_rule(const Diagnosis& diagnosis, const Finding* finding, Language language) {
   const Rule* rule = rule_of(finding);
   if (rule == nullptr || rule->sentence.empty() || !finding->share) {
@@ -72,7 +72,7 @@ std::string sentence_of_rule(const Diagnosis& diagnosis, const Finding* finding,
   return format_message(translate(language, rule->sentence), rule->sentence, fmt::make_format_args(device, share));
 }
 
-/// No rule found a cause: what is known of the run all the same.
+/// For a run without a known cause: states what was measured.
 std::string unknown_sentence(const Diagnosis& diagnosis, Language language) {
   if (diagnosis.device.busy) {
     return translate(language, "Your {} is {} busy; what was read does not show why", device_name(diagnosis, language),
@@ -97,7 +97,7 @@ std::string compute_sentence(const Diagnosis& diagnosis, const Finding* finding,
     return translate(language, "Kernels on your {} use few of its multiprocessors: SM activity is {}", device,
                      format_share(*diagnosis.device.sm_activity));
   }
-  // The host's phases do not tell when a GPU computes: it also does so while the host waits for it.
+  // The host's phases do not show when a GPU computes: it also computes while the host waits for it.
   return diagnosis.device.kind != "cpu" && diagnosis.device.busy
              ? translate(language, "Your {} is {} busy, and slower than it could be", device,
                          format_share(*diagnosis.device.busy))
@@ -144,7 +144,7 @@ std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding,
   return "";
 }
 
-/// The first change of a finding that has a value, else the first one in words.
+/// The first fix that has a value, else the first one in words.
 std::string change(const Finding& finding, Language language) {
   for (const Fix& fix : finding.fixes) {
     if (!fix.to.is_null()) {
@@ -173,13 +173,13 @@ std::string answer(const Diagnosis& diagnosis, Language language) {
   } else if (finding != nullptr) {
     if (const std::string what = change(*finding, language); !what.empty()) {
       text.append(colon).append(what);
-      constexpr double kPrintsAboveOne = 1.05;  // most of a short run is its start: nothing to look forward to
+      constexpr double kPrintsAboveOne = 1.05;  // most of a short run is start-up: no speed-up worth naming
       if (finding->speedup_bound.value_or(0) >= kPrintsAboveOne) {
         text += translate(language, ", at best {:.1f}x", *finding->speedup_bound);
       }
     }
   }
-  text.erase(text.find_last_not_of(" \n") + 1);  // what is quoted may end in any way
+  text.erase(text.find_last_not_of(" \n") + 1);  // quoted text may end with any character
   text.append(ends_sentence(text) ? "" : stop);
   if (!diagnosis.idle_gpus.empty()) {
     text.append(translate(language, " GPU {} did nothing.", diagnosis.idle_gpus));

@@ -14,11 +14,11 @@ namespace {
 
 constexpr double kMostShare = 0.999;
 
-/// Loader work of one step on one thread, in seconds.
+/// Loader work per step on a single thread, in seconds.
 std::optional<double> loader_work_s(const Context& context) {
   const Signals& signals = context.signals;
   if (context.workers == 0) {
-    return context.input_s;  // nothing else is done meanwhile: the wait is the work
+    return context.input_s;  // the training thread makes the samples: the wait is the work
   }
   if (signals.samples && signals.samples->count > 0 && signals.batch_samples) {
     const double each = (signals.samples->total_s + signals.samples->collate_s.value_or(0)) /
@@ -81,7 +81,8 @@ void add_step_facts(Context& context, const Policy& policy) {
   context.optimizer = step.optimizer * *context.train;
 }
 
-/// What the host does while the device computes costs nothing. A device that keeps up has nothing to do meanwhile.
+/// Limits host time to the device's idle time: what the host does while the device computes costs nothing. A device
+/// that keeps up with the host is idle meanwhile.
 void bound_by_idle(Context& context) {
   if (context.keeps_up) {
     return;
@@ -100,7 +101,7 @@ void bound_by_idle(Context& context) {
   }
 }
 
-/// Batches of a step but the first are waited for and copied within its span.
+/// With several micro-batches, all but the first are waited for and copied within the device's span of the step.
 double idle_between(const Context& context) {
   const Signals& signals = context.signals;
   const bool one_batch = signals.micro_batches.value_or(1) < 1.5;
@@ -108,7 +109,7 @@ double idle_between(const Context& context) {
   return one_batch && worked ? std::clamp((1 - *worked) * *context.train, 0.0, *context.idle) : *context.idle;
 }
 
-/// Idle time that has another cause than launching, by a profiler's window.
+/// Idle time that a profiler's window attributes to something other than launching.
 double known_idle(const Signals& signals) {
   const auto& timeline = signals.timeline;
   return timeline ? timeline->compile + timeline->allocator + timeline->host + timeline->queued : 0;
@@ -121,7 +122,7 @@ void add_device_facts(Context& context, const Policy& policy) {
   if (!context.on_gpu || !signals.device_busy || !context.input) {
     return;
   }
-  // NVML counts time in which any kernel ran; with work on all units the device is not idle.
+  // NVML counts time in which any kernel ran. A device with work on all its units is not idle.
   const double most = std::min(*signals.device_busy, signals.share_of_step(signals.device_step_s).value_or(1));
   const double busy = std::max(most, signals.sm_activity.value_or(0));
   context.idle = std::max(0.0, (1 - busy) * *context.train);
@@ -134,7 +135,7 @@ void add_device_facts(Context& context, const Policy& policy) {
     context.no_computing = context.say(
         "how long kernels run (the device keeps up with the host: NVML and events count the gaps between kernels too)");
   } else {
-    // NVML counts copies as well, and while the training's own stream copies it computes nothing.
+    // NVML also counts copies. While the compute stream copies, it computes nothing.
     const double copying = detail::copying_in_line(context, policy).value_or(0);
     context.computing = std::min(busy * *context.train, *context.train - copying);
   }
@@ -150,7 +151,7 @@ void add_device_facts(Context& context, const Policy& policy) {
   context.launching = context.behind ? 0 : std::max(0.0, *context.starved - *context.sync - known_idle(signals));
 }
 
-/// Gaps between kernels count as time of kernels here, as they do in NVML's utilisation.
+/// Gaps between kernels count as busy time here, as in NVML's utilisation.
 std::optional<double> units_in_use(const Signals& signals) {
   if (!signals.sm_activity) {
     return std::nullopt;
@@ -215,8 +216,8 @@ std::optional<double> overlapped_step_s(const Context& context, double loader_cp
   const double step_s = *context.signals.step_s;
   double cpu_s = loader_cpu_s;
   if (context.on_cpu) {
-    // What the whole process tree used per step is measured work; without it, compute is taken as one busy thread, or
-    // as many as it was given, which keeps the bound an upper one.
+    // Measured CPU time of the process tree per step; without it, compute counts as one busy thread or the configured
+    // number, which keeps the bound an upper one.
     cpu_s = context.signals.cpus_used
                 ? *context.signals.cpus_used * step_s
                 : loader_cpu_s + *context.rest_s * std::min(context.cpu_threads.value_or(1), *context.cpus);

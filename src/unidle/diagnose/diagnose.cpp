@@ -20,7 +20,8 @@ const Rule* find_rule(std::string_view id) {
 
 namespace {
 
-/// Its loss is that of a host which waits for input or copies, not of a device that does one after the other.
+/// True when the rule's loss comes from a host that waits for input or copies, rather than from a device that does one
+/// thing after another.
 bool is_hidden(const Rule& rule) {
   const bool waits = rule.verdict == Verdict::kInputBound || rule.verdict == Verdict::kTransferBound;
   return waits && rule.counts == Counts::kHostTime;
@@ -64,7 +65,7 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
     if (auto* finding = std::get_if<Finding>(&evaluation)) {
       finding->id = rule->id;
       for (std::string& evidence : finding->evidence) {
-        evidence = std::string(translate(language, evidence));  // messages without numbers are plain text in the rules
+        evidence = std::string(translate(language, evidence));  // messages without numbers are still English here
       }
       if (context.hidden_by_device && is_hidden(*rule)) {
         finding->evidence.push_back(

@@ -1,4 +1,4 @@
-// The way in: signals or a record to a diagnosis.
+// Entry points: from signals, a record or logs to a diagnosis.
 #pragma once
 
 #include <filesystem>
@@ -12,20 +12,20 @@
 
 namespace unidle::diagnose {
 
-/// Asks every rule, folds, ranks and gives the verdict. A pure function: the same signals give the same diagnosis.
-/// Evidence, fixes and missing signals are worded in `language`; all else does not depend on it.
+/// Asks every rule, folds and ranks the findings, and gives the verdict. A pure function: the same signals give the
+/// same diagnosis. `language` affects only the words of evidence, fixes and missing signals.
 Diagnosis diagnose(const Signals& signals, const Policy& policy = {}, Language language = Language::kEnglish);
 
-/// `path`: a record's folder or its record.db. Throws kInput (subject: the path) when it is no record.
+/// `path`: a record's folder or its record.db. Throws kInput (subject: the path) when it is not a record.
 Diagnosis diagnose_record(const std::filesystem::path& path, const Policy& policy = {},
                           Language language = Language::kEnglish);
 
-/// file:line of the function whose results a person could keep with unidle.cached, where the time of samples goes;
-/// empty where none was seen.
+/// file:line of the function in which sample time is spent and whose results unidle.cached could keep; empty when none
+/// was seen.
 std::string cacheable_function(const record::Reader& record);
 
-/// What the logs of one run tell together: nvidia-smi CSV and dmon, Slurm output, training logs, profiler traces.
-/// Throws kInput (subject: the file) when one is missing or damaged, or none tells anything.
+/// Diagnoses the logs of one run together: nvidia-smi CSV and dmon, Slurm output, training logs, profiler traces.
+/// Throws kInput (subject: the file) when one is missing or damaged, or when none has usable content.
 Diagnosis diagnose_logs(const std::vector<std::filesystem::path>& files, const Policy& policy = {},
                         Language language = Language::kEnglish, const logs::OnRead& on_read = {});
 

@@ -1,4 +1,4 @@
-// What a diagnosis says; the JSON form is unidle.diagnosis/1.
+// The result of a diagnosis; its JSON form is unidle.diagnosis/1.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +35,12 @@ enum class Verdict {
 struct Fix {
   std::string knob;
   nlohmann::json from;  // null when unknown
-  nlohmann::json to;    // null when the value is the user's to find
+  nlohmann::json to;    // null when the user has to find the value
   knobs::KnobClass fix_class = knobs::KnobClass::kExact;
   std::string how;         // one sentence: what to do
-  bool by_hand = false;    // this run could not be given it while it runs; not in the JSON
-  bool in_code = false;    // no value of the knob: lines of the program, which `how` tells; not in the JSON
-  std::string patch = {};  // lines of the program that say it, as a unified diff to review; mostly empty
+  bool by_hand = false;    // needs a change by hand, not possible at run time; not in the JSON
+  bool in_code = false;    // changes lines of the program, described in `how`, instead of a knob; not in the JSON
+  std::string patch = {};  // the change of the program as a unified diff to review; usually empty
 };
 
 struct Finding {
@@ -51,12 +51,12 @@ struct Finding {
   std::vector<std::string> evidence;    // measured facts with numbers and units
   std::optional<std::string> where;     // file:line
   std::vector<Fix> fixes;
-  std::optional<Verdict> verdict;  // of the run when this leads, where it is not the rule's own; not in the JSON
+  std::optional<Verdict> verdict;  // verdict when this finding leads, if it differs from the rule's; not in the JSON
 };
 
 struct Abstention {
   std::string id;
-  std::string missing;  // the signal it would have needed
+  std::string missing;  // the signal that the rule needs
 };
 
 enum class Outcome { kCompleted, kFailed, kTimedOut, kStopped, kUnknown };
@@ -68,15 +68,15 @@ struct Device {
   std::string kind = "unknown";  // cuda, rocm, cpu, unknown
   std::optional<double> busy;
   std::string how;
-  bool busy_is_limit = false;             // it is the most that it can be; not in the JSON
-  std::optional<double> sm_activity;      // of the multiprocessors' time, that with work on them; where it was sampled
-  std::optional<double> tensor_activity;  // of the matrix units'
+  bool busy_is_limit = false;             // `busy` is an upper limit; not in the JSON
+  std::optional<double> sm_activity;      // share of the multiprocessors' time with work on them, when sampled
+  std::optional<double> tensor_activity;  // the same for matrix units
 };
 
 inline constexpr std::string_view kRatedBeforeWindow =
     "Rates are of the steps before the profiler's window: CUPTI stays attached after it and slows the later ones.";
 
-/// What is known of one node of several.
+/// What is known of one of several nodes.
 struct NodeView {
   std::string node;
   Outcome outcome = Outcome::kUnknown;
@@ -92,8 +92,9 @@ struct Diagnosis {
   Device device;
   std::optional<double> samples_per_s;
   std::optional<double> steps_per_s;
-  bool rated_before_window = false;   // these two are of the steps before a profiler's window, or unknown for it
-  std::optional<double> others_cpus;  // CPUs that others used meanwhile, where that makes rates rough; not in the JSON
+  bool rated_before_window = false;  // the rates are of the steps before a profiler's window; absent when these are too
+                                     // few
+  std::optional<double> others_cpus;  // CPUs used by other processes, when they make rates imprecise; not in the JSON
   PhaseTimes time;
   std::optional<StepShares> step;
   std::string input_stated;            // Signals::input_stated; not in the JSON
@@ -103,22 +104,22 @@ struct Diagnosis {
   std::vector<Finding> findings;
   std::vector<Abstention> abstained;
   std::string blind;                 // Signals::blind; not in the JSON
-  std::vector<std::string> command;  // that was recorded; not in the JSON
-  std::string node;                  // of several nodes the one that decides; not in the JSON
-  std::vector<NodeView> nodes;       // of several, by name; not in the JSON
-  std::vector<std::string> folded;   // ids whose cause a more specific finding already explains; not in the JSON
+  std::vector<std::string> command;  // the recorded command; not in the JSON
+  std::string node;                  // the decisive one of several nodes; not in the JSON
+  std::vector<NodeView> nodes;       // all nodes, by name; not in the JSON
+  std::vector<std::string> folded;   // ids whose cause a more specific finding explains; not in the JSON
 };
 
 std::string to_string(Severity severity);
 std::string to_string(Outcome outcome);
 std::string to_string(Verdict verdict);
 
-/// The fixed JSON document, keys in the documented order.
+/// The JSON document unidle.diagnosis/1, keys in the documented order.
 nlohmann::ordered_json to_json(const Diagnosis& diagnosis);
-/// The answer in one sentence with its numbers: what the device waits for, what to change, what that can give at most.
+/// The answer in one sentence with its numbers: what the device waits for, what to change, and the most it can gain.
 std::string answer(const Diagnosis& diagnosis, Language language = Language::kEnglish);
-/// For a terminal of `width` columns: the answer, at most five findings with evidence and the exact change, what is
-/// fine, what could not be seen. The findings' own texts are in the language they were diagnosed in.
+/// Text for a terminal of `width` columns: the answer, at most five findings with evidence and the exact change, what
+/// is fine, and what could not be seen. Findings keep the language in which they were diagnosed.
 std::string to_text(const Diagnosis& diagnosis, int width, bool colour, Language language = Language::kEnglish);
 
 }  // namespace unidle::diagnose

@@ -1,4 +1,4 @@
-// The fixed JSON document and the text for people.
+// The JSON document and the text for people.
 #include "unidle/diagnose/diagnosis.h"
 
 #include <gmock/gmock.h>

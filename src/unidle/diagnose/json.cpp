@@ -12,7 +12,7 @@ double rounded(double value, double scale) { return std::round(value * scale) / 
 double share(double value) { return rounded(value, 1e4); }
 double rounded_to_ms(double value) { return rounded(value, 1e3); }
 
-/// Four significant digits: more would claim a precision that no run has.
+/// Four significant digits: no run is measured more precisely.
 double rate(double value) {
   if (value <= 0 || !std::isfinite(value)) {
     return 0;

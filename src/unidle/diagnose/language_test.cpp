@@ -13,7 +13,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// True when a character of the main block of Chinese characters is in it (U+4000 to U+9FFF).
+/// True when `text` contains a character of the main Chinese block (U+4000 to U+9FFF).
 bool has_chinese(std::string_view text) {
   return std::any_of(text.begin(), text.end(), [](unsigned char c) { return c >= 0xE4 && c <= 0xE9; });
 }

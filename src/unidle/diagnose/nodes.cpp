@@ -32,7 +32,7 @@ logs::Blame blame_of(const Signals& signals) {
   return printed ? printed->facts.blame : logs::Blame::kOwn;
 }
 
-/// When one node fails its peers fail too, at once or later, and what they say is about the connection to it.
+/// When one node fails, its peers fail at once or later and complain about the connection to it.
 std::optional<std::size_t> first_failed(const std::vector<NodeSignals>& nodes) {
   const auto order = [&](std::size_t i) {
     return std::pair(blame_of(nodes[i].signals), nodes[i].ended.value_or(std::numeric_limits<double>::infinity()));
@@ -46,7 +46,7 @@ std::optional<std::size_t> first_failed(const std::vector<NodeSignals>& nodes) {
   return first;
 }
 
-/// The node of the rank that works longest in a step; nothing where nobody told of ranks.
+/// The node of the rank that works longest per step; nothing when no node reports ranks.
 std::optional<std::size_t> slowest(const std::vector<NodeSignals>& nodes) {
   std::optional<std::size_t> node;
   double most_s = 0;
@@ -73,7 +73,7 @@ std::size_t decisive_of(const std::vector<NodeSignals>& nodes, const std::vector
   return ill == each.end() ? 0 : static_cast<std::size_t>(ill - each.begin());
 }
 
-/// What is known of the whole job.
+/// Combines facts about the whole job.
 void join(std::vector<NodeSignals>& nodes, std::size_t decisive) {
   std::vector<RankTime> ranks;
   std::optional<double> samples_per_s;
@@ -95,7 +95,7 @@ NodeView view_of(const std::string& node, const Diagnosis& diagnosis) {
   return {node, diagnosis.outcome, diagnosis.verdict, diagnosis.device, diagnosis.samples_per_s, ""};
 }
 
-/// What is wrong on another node and not on the decisive one.
+/// Adds findings of another node that the decisive one does not have.
 void add_findings(const Diagnosis& other, const std::string& node, Language language, Diagnosis& diagnosis) {
   std::set<std::string_view> known(diagnosis.folded.begin(), diagnosis.folded.end());
   for (const Finding& finding : diagnosis.findings) {

@@ -24,7 +24,7 @@ using ::testing::Optional;
 using ::testing::SizeIs;
 using unidle::testing::code_of;
 
-/// A node of a job with two ranks on each: `work_s` of the node's steps of 100 ms are its own work.
+/// A node with two of the job's ranks: `work_s` of its steps of 100 ms is its own work.
 NodeSignals node(const std::string& name, int first_rank, double work_s) {
   NodeSignals node{name, healthy_cpu(), std::nullopt};
   node.signals.parallel = "ddp";
@@ -44,7 +44,7 @@ const Finding* found(const Diagnosis& diagnosis, std::string_view id) {
 TEST(Nodes, AStragglerIsFoundAcrossNodesAndNamed) {
   const NodeSignals quick = node("n1", 0, 0.04);
   const NodeSignals slow = node("n2", 2, 0.09);
-  // Nobody sees it on one node alone.
+  // A single node does not show it.
   EXPECT_EQ(found(diagnose(slow.signals), "straggler-rank"), nullptr);
   const Diagnosis diagnosis = diagnose_nodes({quick, slow});
   const Finding* straggler = found(diagnosis, "straggler-rank");
@@ -68,7 +68,7 @@ TEST(Nodes, TheFirstToFailDecides) {
     one->signals.outcome = Outcome::kFailed;
     one->signals.exit_code = 1;
   }
-  first.ended = 1010;  // by what the other one's end did to it
+  first.ended = 1010;  // as a consequence of the other node's end
   second.ended = 1000;
   EXPECT_EQ(diagnose_nodes({first, second}).node, "n2");
   second.ended.reset();
@@ -86,7 +86,7 @@ TEST(Nodes, WhoOnlyLostItsPeerDoesNotDecide) {
     one->signals.outcome = Outcome::kFailed;
     one->signals.exit_code = 1;
   }
-  victim.ended = 1000;  // to the second, as records tell it
+  victim.ended = 1000;  // to the second, as in records
   culprit.ended = 1000.3;
   victim.signals.exception = "RuntimeError: [pair.cc:534] Connection closed by peer [10.0.0.2]:4711";
   culprit.signals.exception = "ValueError: no such class";

@@ -1,4 +1,4 @@
-// How a run ended, as its logs tell.
+// How a run ended, according to its logs.
 #include "unidle/diagnose/signals_from_logs.h"
 
 #include <fmt/format.h>
@@ -115,7 +115,7 @@ TEST_F(LogSignals, ATracebackAfterWhichTrainingGoesOnIsAHint) {
   EXPECT_EQ(find(diagnosis, "run-failed")->severity, Severity::kInfo);
 }
 
-/// A run of 400 steps, one a second from 10:00:00 on, with `words` behind the first `steps` of them.
+/// A run of 400 steps, one per second from 10:00:00 on, with `words` after the first `steps` of them.
 std::string run_with(int steps, const std::string& words, bool to_the_end) {
   std::string text;
   for (int i = 0; i < 400; ++i) {

@@ -1,4 +1,4 @@
-// The rules as documentation.
+// Documentation pages generated from the rules.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace unidle::diagnose {
 
-/// One rule for a terminal of `width` columns. Throws kUsage (subject: the id) when there is no such rule.
+/// One rule as text for a terminal of `width` columns. Throws kUsage (subject: the id) when the rule does not exist.
 std::string explain(std::string_view id, int width, Language language = Language::kEnglish);
 
-/// docs/rules.md, whole.
+/// The complete docs/rules.md.
 std::string rules_markdown();
 
 }  // namespace unidle::diagnose

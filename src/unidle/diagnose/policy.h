@@ -1,4 +1,4 @@
-// Every threshold that rules use, in one place, each with its reason and its name in a policy file.
+// Every threshold that rules use, with its reason and its name in a policy file.
 #pragma once
 
 #include <array>
@@ -9,84 +9,83 @@
 
 namespace unidle::diagnose {
 
-/// Shares are of the wall time of the run, a short start-up left out, unless said otherwise. "Own choice" marks what is
-/// judgement, not measurement.
+/// Shares are of the run's wall time without a short start-up, unless noted otherwise. "Own choice" marks judgement
+/// rather than measurement.
 struct Policy {
-  /// Shares of fewer steps say nothing: the first steps of any run allocate, tune and compile. Own choice.
+  /// Shares of fewer steps are meaningless: the first steps of any run allocate, tune and compile. Own choice.
   std::int64_t min_steps = 5;
-  /// Below a tenth of the wall time a cause is worth at most 1.11x, which is inside the spread of repeated short runs
+  /// Below a tenth of the wall time, a cause is worth at most 1.11x, which is within the spread of repeated short runs
   /// on shared machines. Own choice.
   double warning_share = 0.10;
-  /// From here on removing the cause alone is worth up to 1.4x. Own choice.
+  /// From here on, removing the cause alone is worth up to 1.4x. Own choice.
   double critical_share = 0.30;
 
-  /// Below this, more workers would not shorten the run enough to be measured; the finding then warns at most.
+  /// Below this, the gain of more workers is too small to measure; the finding is a warning at most.
   double min_bound = 1.05;
 
-  /// Workers count as busy from here on; the rest is hand-over between a worker and the training thread. Own choice.
+  /// Workers count as busy from here on; the rest is hand-over to the training thread. Own choice.
   double workers_busy = 0.85;
   /// CPUs that must be free before another worker can help: one worker needs about one CPU.
   double free_cpus = 0.75;
 
-  /// CPUs count as full from here on; the rest is what samples of a quarter of a second miss. Own choice.
+  /// CPUs count as full from here on; samples of a quarter of a second miss the rest. Own choice.
   double cpus_full = 0.85;
-  /// Runnable loader threads to a CPU: two threads that share a CPU by halves already wait half of their time. Own
-  /// choice between that and the one to one of a good setting.
+  /// Runnable loader threads per CPU: two threads on one CPU already wait half of their time. Own choice between that
+  /// and the one to one of a good setting.
   double oversubscribed = 1.5;
-  /// So many workers to a CPU are enough even where samples wait for a network or a disk most of the time. Own choice.
+  /// This many workers per CPU suffice even where samples mostly wait for a network or a disk. Own choice.
   double workers_per_cpu = 4;
-  /// Every process of torch keeps a few idle threads; pools of OpenMP, BLAS or OpenCV have one for every CPU that they
-  /// see. Own choice.
+  /// Every torch process keeps a few idle threads; pools of OpenMP, BLAS or OpenCV have one thread per visible CPU. Own
+  /// choice.
   double many_threads = 8;
-  /// CPUs out of the job's reach that count: half of one, because quotas need not be whole.
+  /// CPUs that the job cannot use: half of one, because quotas need not be whole.
   double restricted_cpus = 0.5;
 
-  /// One row of a table or tensor in memory costs 1-50 us with its Python call (measured on a 2.5 GHz core: a NumPy row
-  /// 4 us, a pandas row by iloc 60 us); decoding even a small picture costs more than this.
+  /// One row of a table or tensor in memory costs 1-50 us with its Python call (on a 2.5 GHz core: a NumPy row 4 us, a
+  /// pandas row by iloc 60 us); decoding even a small picture costs more than this.
   double row_s = 2e-4;
   /// Below this a sample is too cheap to be "slow": a single worker makes 5000 of them a second.
   double slow_sample_s = 2e-4;
-  /// Waits count as bursts when a tenth of the steps has this part of them; evenly spread it would have a tenth.
+  /// Waits come in bursts when a tenth of the steps has this share of them; evenly spread, it would have a tenth.
   double bursts = 0.50;
-  /// A queue of so many batches a worker is deep enough; torch's default is 2. Own choice.
+  /// This many queued batches per worker suffice; torch's default is 2. Own choice.
   std::int64_t deep_prefetch = 16;
-  /// Costs of decoding alike files spread by a factor of two or three; ten-fold ones stand out. Own choice.
+  /// Costs of decoding similar files spread by a factor of two or three; ten-fold ones stand out. Own choice.
   double tail_ratio = 8;
   double tail_mean = 1.3;
-  /// Where samples are on a CPU for less than this part of their time, waiting is what limits them.
+  /// Waiting limits samples that spend less than this share of their time on a CPU.
   double on_cpu = 0.50;
-  /// Processes in disk wait to one worker, and bytes a second read from storage: below both nobody waits for a disk.
-  /// Own choice; a spinning disk gives 1 MB/s even when it seeks for every 10 kB.
+  /// Processes in disk wait per worker, and bytes/s read from storage: below both, nothing waits for a disk. Own
+  /// choice; a spinning disk gives 1 MB/s even when it seeks for every 10 kB.
   double disk_wait = 0.25;
   double disk_read_bytes_per_s = 1e6;
-  /// Padding below this is what sorting by length leaves over. Own choice.
+  /// Sorting by length leaves padding below this. Own choice.
   double padding = 0.30;
 
-  /// A sample cheaper than this is read from memory faster than a cache would look it up: hashing the key, an index
-  /// look-up and mapping a file take some 50-100 us. Ten times that.
+  /// Reading a cheaper sample from memory is faster than a cache look-up: hashing the key, finding the entry and
+  /// mapping a file take 50-100 us. Ten times that.
   double expensive_sample_s = 1e-3;
-  /// A second pass has to be under way, otherwise nothing was computed twice.
+  /// Nothing is computed twice before a second epoch begins.
   double min_epochs = 1.0;
 
-  /// From here on the device is busy enough that host waits cannot be what limits it. Own choice.
+  /// From here on, the device is too busy for host waits to be the limit. Own choice.
   double device_full = 0.90;
-  /// One wait a step or nearly so; less is what a logging interval gives.
+  /// About one wait per step; logging at intervals gives less.
   double syncs_per_step = 0.9;
 
-  /// Flushes of the allocator in every other step and more are part of the loop; below flush_share they cost too little
-  /// to warn. Own choice.
+  /// The loop itself flushes the allocator when every other step does; below flush_share it costs too little to warn.
+  /// Own choice.
   double flushes_per_step = 0.5;
   double flush_share = 0.03;
-  /// "Mostly", where copies or bytes are of two kinds.
+  /// "Mostly", for copies or bytes of two kinds.
   double mostly = 0.50;
-  /// Idle device time that nothing else explains; below, it is the usual gap between two steps. Own choice.
+  /// Device idle time that nothing else explains; below this it is the usual gap between two steps. Own choice.
   double launch_share = 0.20;
-  /// New compilations that come with the first batches (a last batch, train and eval mode) are normal. Own choice.
+  /// New compilations for the first batches (a last batch, train and eval mode) are normal. Own choice.
   std::int64_t recompiles = 3;
   /// torch._dynamo.config.recompile_limit: beyond it the function runs uncompiled.
   std::int64_t recompile_limit = 8;
-  /// Shapes that cuDNN may try its kernels for without trying all the time: an epoch's last batch, two crops. Own
-  /// choice.
+  /// cuDNN may benchmark this many shapes without doing so continuously: an epoch's last batch, two crops. Own choice.
   std::int64_t fixed_shapes = 4;
   /// Fused over plain AdamW on one CPU core, torch 2.11: 4.8x with 200 tensors of 64 to 4096 elements, 5.1x with 60 of
   /// 64x64x3x3, 5.3x with 8 of 512x512; rounded down.
@@ -94,26 +93,26 @@ struct Policy {
   /// On a CPU, micro-batches above this fill the vector units. Own choice.
   std::int64_t small_micro_batch = 8;
 
-  /// "Far from full", for the device's memory and its time alike. Own choice; below 70 % of memory the engine's own
-  /// memory policy already proposes a larger batch.
+  /// "Far from full", for both memory and time of the device. Own choice; below 70 % of memory the engine's own memory
+  /// policy already proposes a larger batch.
   double far_from_full = 0.50;
-  /// SM activity from which on the device is full, however its kernels come: "0.8 or greater is necessary, but not
+  /// SM activity at which the device is full, however short its kernels: "0.8 or greater is necessary, but not
   /// sufficient, for effective use of the GPU" (DCGM user guide, profiling metrics). Below half ("likely indicates
-  /// ineffective GPU usage", the same) far_from_full holds: a loop of tiny kernels has a few percent, while NVML's
+  /// ineffective GPU usage", ibid.) far_from_full applies: a loop of tiny kernels has a few percent, while NVML's
   /// utilisation says 100.
   double units_full = 0.80;
-  /// Of a link's raw rate, what copies can get at most: a packet of 256 bytes has some 24 more. Own choice; 80 to 87 %
-  /// of it are what programs reach.
+  /// The share of a link's raw rate that copies can reach: a packet of 256 bytes has about 24 more. Own choice;
+  /// programs reach 80 to 87 %.
   double link_payload = 0.90;
-  /// A larger batch may fill the memory up to here; the engine proposes a smaller one above 90 %.
+  /// A larger batch may fill memory up to here; the engine proposes a smaller one above 90 %.
   double memory_target = 0.80;
-  /// Largest step of one proposal; what lies beyond is for a measured search.
+  /// The largest growth that one fix proposes; beyond it, a measured search decides.
   std::int64_t max_batch_growth = 8;
-  /// With more input or host wait than this in a step (share of the step), a larger batch is not what is missing.
+  /// With more input or host wait than this share of the step, a larger batch does not help.
   double batch_max_wait = 0.20;
 
-  /// Peak rate of bf16 or fp16 over what fp32 code runs at: dense tensor-core peak is twice that of TF32 (A100: 312 and
-  /// 156 TFLOP/s, NVIDIA A100 data sheet), far more over plain fp32.
+  /// Peak rate of bf16 or fp16 relative to fp32 code: dense tensor-core peak is twice that of TF32 (A100: 312 and 156
+  /// TFLOP/s, NVIDIA A100 data sheet), and far more than plain fp32.
   double precision_gain_cuda = 2.0;
   /// One VDPBF16PS does twice the multiply-adds of an fp32 FMA of the same width (Intel 64 manual, AVX512_BF16).
   double precision_gain_cpu = 2.0;
@@ -124,62 +123,61 @@ struct Policy {
   /// gains far less.
   int tf32_capability = 8;
   double tf32_gain = 2.0;
-  /// Without convolutions, a model of fewer parameters multiplies matrices too small for 16-bit units to matter; the
-  /// casts cost what they gain. Own choice.
+  /// Without convolutions, a smaller model multiplies matrices too small for 16-bit units to matter; the casts cost
+  /// what they gain. Own choice.
   std::int64_t low_precision_parameters = 100'000;
-  /// Channels-last over channels-first on a CPU, forward and backward, torch 2.11 on one AVX2 core: ConvNeXt blocks
-  /// with 7x7 depth-wise convolutions 1.35x (the whole superres step of our engine 2x), plain 3x3 networks 1.0x,
-  /// because oneDNN reorders those into blocks of its own. So: a share for depth-wise, a hint for plain ones.
+  /// Channels-last relative to channels-first on a CPU, forward and backward, torch 2.11 on one AVX2 core: ConvNeXt
+  /// blocks with 7x7 depth-wise convolutions 1.35x (the whole superres step of our engine 2x), plain 3x3 networks 1.0x,
+  /// because oneDNN reorders those into its own blocks. So: a share for depth-wise, a hint for plain ones.
   double layout_gain_depthwise = 1.35;
 
-  /// Share of training plus validation, not of wall: keeping validation under a third of the loop is common practice;
-  /// published logs with the fault stand at 0.66 to 0.87. Own choice.
+  /// Share of training plus validation, not of wall time. Validation under a third of the loop is common practice;
+  /// published logs with the fault have 0.66 to 0.87. Own choice.
   double validation_of_loop = 0.30;
   double validation_of_loop_critical = 0.50;
-  /// What a proposed interval leaves of it. Own choice.
+  /// The validation share that a proposed interval aims for. Own choice.
   double validation_target = 0.10;
 
-  /// Saving writes at most every few minutes in a well-kept run, which is far below this. Own choice.
+  /// Well-kept runs save every few minutes at most, which takes far less than this. Own choice.
   double checkpoint_share = 0.10;
 
-  /// A start of less than this is importing a framework and opening the data: what a longer run spreads out. Own
-  /// choice.
+  /// A shorter start imports a framework and opens the data, which a longer run amortises. Own choice.
   double startup_long_s = 120;
   double startup_info_share = 0.25;
   double startup_warning_share = 0.20;
 
-  /// Part of the readings with foreign processes on the device. Own choice: more often than not.
+  /// Share of readings with foreign processes on the device. Own choice: more often than not.
   double shared = 0.50;
-  /// Part of the readings with a thermal or power reason. Own choice.
+  /// Share of readings with a thermal or power reason. Own choice.
   double throttled = 0.20;
-  /// A full card at its power limit runs a few percent below its highest clock; that is normal. Own choice.
+  /// A full card at its power limit normally runs a few percent below its highest clock. Own choice.
   double throttle_share = 0.05;
   /// The engine proposes a smaller batch from here on.
   double memory_full = 0.90;
-  /// One retry in a hundred steps. Own choice.
+  /// One retry per hundred steps. Own choice.
   double retries_per_step = 0.01;
 
-  /// CPUs of this machine that processes outside the run use, on average while it trains, from which on its rates are
-  /// rough: at least a quarter of one, beside which repeated trials no longer agree within their usual 1 to 2 %, and a
-  /// tenth of what the run itself uses; less is what the system always does. Own choice after such trials on two CPUs.
+  /// Mean CPUs used by processes outside the run while it trains, from which on its rates are imprecise: at least a
+  /// quarter of a CPU, above which repeated trials no longer agree within their usual 1 to 2 %, and a tenth of what the
+  /// run itself uses; the system always uses less. Own choice after such trials on two CPUs.
   double others_cpus = 0.25;
   double others_share = 0.10;
 
-  /// Steps between two readings of the loss, as fixes propose it: often enough to watch, rare enough to cost nothing.
-  /// Own choice.
+  /// Steps between two readings of the loss that fixes propose: often enough to watch, rare enough to cost nothing. Own
+  /// choice.
   std::int64_t metrics_interval = 50;
 
-  /// With no finding of its own, a wait this large (share of wall) still names the run after it. Own choice.
+  /// Without a finding, a wait of at least this share of wall time still decides the verdict. Own choice.
   double unexplained_share = 0.25;
 };
 
-/// A field of the policy with the name that a policy file gives it.
+/// A field of the policy with its name in a policy file.
 struct Threshold {
   std::string_view name;
   std::variant<double Policy::*, std::int64_t Policy::*, int Policy::*> field;
 };
 
-/// All of them, in the order of the policy.
+/// All thresholds, in the order of the policy.
 inline constexpr std::array kThresholds = {
     Threshold{"min_steps", &Policy::min_steps},
     Threshold{"warning_share", &Policy::warning_share},
@@ -247,7 +245,7 @@ inline constexpr std::array kThresholds = {
     Threshold{"unexplained_share", &Policy::unexplained_share},
 };
 
-/// What the fields of all rows take together.
+/// The total size of the fields in all rows.
 constexpr std::size_t bytes_of_fields() {
   std::size_t bytes = 0;
   for (const Threshold& threshold : kThresholds) {
@@ -258,13 +256,13 @@ constexpr std::size_t bytes_of_fields() {
 static_assert((bytes_of_fields() + alignof(Policy) - 1) / alignof(Policy) * alignof(Policy) == sizeof(Policy),
               "every threshold of the policy has a row");
 
-/// How many times longer the interval has to be for validation to take `wanted` of training plus validation. REQUIRES:
+/// The factor by which the interval must grow for validation to take `wanted` of training plus validation. REQUIRES:
 /// train_s > 0.
 inline double longer_validation_interval(double train_s, double validate_s, double wanted) {
   return validate_s / train_s * (1 - wanted) / wanted;
 }
 
-/// Whether rates of a run that used `own` CPUs are rough, because others used `others` meanwhile.
+/// True when other processes, which used `others` CPUs beside the run's `own`, make its rates imprecise.
 inline bool others_disturb(double others, double own, const Policy& policy = {}) {
   return others >= policy.others_cpus && others >= policy.others_share * own;
 }

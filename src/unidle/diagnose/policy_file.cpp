@@ -15,7 +15,7 @@ namespace unidle::diagnose {
 
 namespace {
 
-constexpr double kMost = 1e15;  // fits every type of a threshold but int, which has a bound of its own
+constexpr double kMost = 1e15;  // fits every threshold type but int, which has its own bound
 constexpr double kMostInt = 1e9;
 
 std::string place_of(const std::filesystem::path& path, const YAML::Mark& mark) {
@@ -43,7 +43,7 @@ const Threshold& threshold_of(const YAML::Node& key, const std::filesystem::path
   return *found;
 }
 
-/// `where`: the line, for what does not fit.
+/// `where`: the line, for errors.
 void set(const Threshold& threshold, const YAML::Node& value, const std::string& where, Policy& policy) {
   const bool real = std::holds_alternative<double Policy::*>(threshold.field);
   const double most = std::holds_alternative<int Policy::*>(threshold.field) ? kMostInt : kMost;
@@ -65,7 +65,7 @@ Policy read_policy(const std::filesystem::path& path) {
   const YAML::Node root = load(path);
   Policy policy;
   if (root.IsNull()) {
-    return policy;  // an empty file, or comments alone
+    return policy;  // an empty file, or only comments
   }
   if (!root.IsMap()) {
     throw Error(ErrorCode::kInput, place_of(path, root.Mark()), "is not a list of thresholds",

@@ -1,4 +1,4 @@
-// Thresholds out of a file of the user's, in place of our own.
+// Reads thresholds from a user's file, which replace the defaults.
 #pragma once
 
 #include <filesystem>
@@ -8,12 +8,12 @@
 
 namespace unidle::diagnose {
 
-/// The default policy with the thresholds that `path` names replaced. The file is YAML (or JSON): a threshold's name
-/// and its value, one a line. Throws kInput (subject: the file, with the line where one is at fault) when it cannot be
-/// read, is no such list, names a threshold that there is not or twice, or has a value that is no number from 0 on.
+/// The default policy with the thresholds in the file `path` replaced. The file is YAML (or JSON) with one threshold's
+/// name and value per line. Throws kInput (subject: the file, with the line when known) when the file cannot be read or
+/// is not such a list, names an unknown threshold or one twice, or has a value that is not a number >= 0.
 Policy read_policy(const std::filesystem::path& path);
 
-/// Every threshold with its value, as read_policy takes it.
+/// Every threshold with its value, in the format of read_policy().
 std::string to_yaml(const Policy& policy);
 
 }  // namespace unidle::diagnose

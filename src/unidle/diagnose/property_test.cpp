@@ -1,4 +1,4 @@
-// What has to hold for any run, over many of them.
+// Properties that hold for every run, checked on many.
 #include <gtest/gtest.h>
 
 #include <random>
@@ -18,7 +18,7 @@ double share_of(const Diagnosis& diagnosis, std::string_view id) {
   return 0;
 }
 
-/// Turns `cause` up from 0 to 1 and expects the finding's share never to fall, and to be seen at the end.
+/// Raises `cause` from 0 to 1; the finding's share must never fall, and must be there at the end.
 void expect_monotone(std::string_view id, const std::function<Signals(double)>& cause) {
   double last = 0;
   for (int i = 0; i <= 100; ++i) {
@@ -139,7 +139,7 @@ TEST(Property, MoreOfACauseNeverLowersItsShare) {
   expect_monotone("startup-dominates", phase(&PhaseTimes::startup));
 }
 
-/// Facts of a healthy run that only some programs tell, with the same noise.
+/// Facts of a healthy run that only some programs report, with the same noise.
 void add_quiet_facts(Signals& signals, std::uniform_real_distribution<double>& noise, std::mt19937& random) {
   const auto some = [&](double usual) { return usual * noise(random); };
   signals.loader = LoaderFacts{};
@@ -208,7 +208,7 @@ TEST(Property, NoiseOnAHealthyRunRaisesNoWarning) {
 }
 
 TEST(Property, MissingAnySignalNeverAddsAFinding) {
-  // Each of these takes one thing away from a run with several faults; what was found must come from what is left.
+  // Each removes one signal from a run with several faults; remaining findings must come from the remaining signals.
   const std::vector<std::function<void(Signals&)>> losses = {
       [](Signals& s) { s.step.reset(); },           [](Signals& s) { s.steps.reset(); },
       [](Signals& s) { s.step_s.reset(); },         [](Signals& s) { s.sample_s.reset(); },

@@ -12,21 +12,21 @@ namespace unidle::diagnose {
 
 namespace {
 
-/// A trace of fewer kernels is of no step; what is between them says nothing. Own choice.
+/// A trace with fewer kernels contains no step; its gaps mean nothing. Own choice.
 constexpr std::int64_t kFewKernels = 10;
 
-/// By half at least, where both shares are known: a small cause does not hide a large one.
+/// True when the share is at least half of the general one, if both are known: a small cause does not hide a large one.
 bool explains(const Finding& specific, const Finding& general) {
   return !specific.share || !general.share || *specific.share >= *general.share / 2;
 }
 
-/// From 1 on; the greatest number for a finding that does not lead.
+/// From 1 on; the largest number for a finding that does not lead.
 int leading_place(const Finding& finding) {
   const Rule* rule = finding.severity == Severity::kInfo ? nullptr : find_rule(finding.id);
   return rule == nullptr || rule->leads == 0 ? std::numeric_limits<int>::max() : rule->leads;
 }
 
-/// True when the rule of `specific` knows of a symptom that `general` is.
+/// True when `general` is a symptom that the rule of `specific` explains.
 bool is_symptom_of(const Finding& general, const Finding& specific) {
   const Rule* shown = find_rule(general.id);
   const Rule* cause = find_rule(specific.id);
@@ -34,7 +34,7 @@ bool is_symptom_of(const Finding& general, const Finding& specific) {
          std::ranges::find(cause->explains, *shown->shows) != cause->explains.end();
 }
 
-/// The largest loss that the time itself shows, compute when there is none.
+/// The largest loss in the measured times; compute when there is none.
 Verdict by_time(const Context& context) {
   const std::array<std::pair<double, Verdict>, 6> parts = {{
       {context.computing.value_or(context.compute.value_or(0)), Verdict::kComputeBound},
@@ -96,7 +96,7 @@ Verdict verdict_of(const std::vector<Finding>& findings, const Context& context,
   const auto& timeline = context.signals.timeline;
   if (timeline && timeline->alone && timeline->kernels >= kFewKernels &&
       context.signals.device_busy.value_or(0) >= policy.device_full && !warned) {
-    return Verdict::kHealthy;  // however few the steps: the trace has every kernel
+    return Verdict::kHealthy;  // few steps suffice: the trace has every kernel
   }
   if (!context.input) {
     return Verdict::kUnknown;
@@ -104,21 +104,21 @@ Verdict verdict_of(const std::vector<Finding>& findings, const Context& context,
   if (warned) {
     return by_time(context);
   }
-  // No rule could name a cause, but the waiting is there: the run is not healthy only because a rule abstained.
+  // No rule named a cause, but the wait exists: a run is not healthy only because a rule abstained.
   if (*context.input >= policy.unexplained_share) {
     return Verdict::kInputBound;
   }
   if (!context.transfer) {
-    return Verdict::kUnknown;  // a log that states the wait for input alone
+    return Verdict::kUnknown;  // a log that states only the wait for input
   }
   if (*context.transfer >= policy.unexplained_share) {
     return Verdict::kTransferBound;
   }
   if (context.behind && *context.starved - *context.sync >= policy.unexplained_share) {
-    return Verdict::kUnknown;  // no kernel runs, and the host is not what it waits for
+    return Verdict::kUnknown;  // no kernel runs, and the device does not wait for the host
   }
   if (context.units_in_use.value_or(1) < policy.far_from_full) {
-    return Verdict::kComputeBound;  // busy, with kernels that leave most of the device unused
+    return Verdict::kComputeBound;  // busy, but with kernels that leave most of the device unused
   }
   return Verdict::kHealthy;
 }

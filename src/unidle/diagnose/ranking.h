@@ -1,4 +1,4 @@
-// What is said first, what is left out, and what the run is called. docs/diagnose.md says why.
+// The order of findings, what is folded, and the verdict. docs/diagnose.md explains why.
 #pragma once
 
 #include "unidle/diagnose/context.h"
@@ -9,11 +9,11 @@ namespace unidle::diagnose {
 /// True when `finding` leads whatever else fired: a failure, or a device that is not used at all.
 bool leads(const Finding& finding);
 
-/// Strongest first: what leads, then severity, then share with null shares last; the rest keeps its order.
+/// Sorts, strongest first: leading findings, then by severity, then by share with null shares last. Stable.
 void rank(std::vector<Finding>& findings);
 
-/// Takes out findings whose loss a more specific finding explains (by half and more), leaving a line in the evidence of
-/// the strongest that does. Returns the ids that were taken out. REQUIRES: `findings` ranked.
+/// Removes findings whose loss (by half or more) a more specific finding explains, and adds a line to the evidence of
+/// the strongest one that does. Returns the removed ids. REQUIRES: `findings` ranked.
 std::vector<std::string> fold(std::vector<Finding>& findings, Language language = Language::kEnglish);
 
 /// REQUIRES: `findings` ranked and folded.

@@ -20,11 +20,10 @@ struct Missing {
 };  // could not look
 using Evaluation = std::variant<Nothing, Missing, Finding>;
 
-/// Whose time a rule's share counts. On a GPU, what the host spends counts no more than the device idles.
+/// Whose time a rule's share counts. On a GPU, host time counts only up to the device's idle time.
 enum class Counts { kUnsaid, kHostTime, kDeviceTime, kOther };
 
-/// What a finding shows of a cause that may be another rule's. The finding is folded into that of a rule which explains
-/// it.
+/// What a finding shows when its cause may be another rule's. It is folded into the finding of a rule that explains it.
 enum class Symptom {
   kFailure,          // the run failed
   kSamplesInLoop,    // the training thread makes samples
@@ -34,42 +33,42 @@ enum class Symptom {
   kSlowSamples,      // samples cost too much for any number of workers
   kNoBatch,          // the device idles while the loop waits for a batch
   kFullMemory,       // device memory is nearly full
-  kUseOfDevice,      // how the device in use is used
+  kUseOfDevice,      // how well the selected device is used
 };
 
-/// All that is true of a rule; general code asks for these and knows no rule by its name. Texts are English;
+/// Everything about a rule: general code reads these properties and knows no rule by its name. Texts are English;
 /// translate() gives other languages.
 struct Rule {
   std::string id;
-  Verdict verdict;          // what the run is when this leads; kUnknown: whatever the time went into
+  Verdict verdict;          // of a run that this rule leads; kUnknown: decided by where the time went
   std::string title;        // a few words
   std::string topic;        // one or two words: what is fine when the rule finds nothing
   std::string explanation;  // one paragraph for a person
-  std::string thresholds;   // which, and where they come from
+  std::string thresholds;   // the thresholds and where they come from
   std::string needs;        // signals in words
   std::string proposes;     // knobs in words
   Evaluation (*evaluate)(const Context& context, const Policy& policy);
 
-  Counts counts = Counts::kUnsaid;  // every rule says it
-  int leads = 0;                    // its place before all other findings, from 1; 0: by severity and share
-  std::string hint_title = {};      // of a finding that is only a hint, where `title` would say too much
+  Counts counts = Counts::kUnsaid;  // every rule must set it
+  int leads = 0;                    // place before all other findings, from 1; 0: by severity and share
+  std::string hint_title = {};      // title of a finding that is only a hint, when `title` would overstate it
 
-  /// The answer when this leads, with {device} and {share}; empty: the verdict's.
+  /// The answer when this rule leads, with {device} and {share}; empty: the verdict's sentence.
   std::string sentence = {};
-  /// What an input-bound run waits for when this leads: "Your GPU waits 40 % of each step ...".
+  /// What an input-bound run waits for when this rule leads: "Your GPU waits 40 % of each step ...".
   std::string waits = {};
 
-  std::optional<Symptom> shows = {};                  // its findings are folded into those that explain this
-  std::vector<Symptom> explains = {};                 // findings that show these are folded into its own
+  std::optional<Symptom> shows = {};                  // symptom; its findings are folded into findings that explain it
+  std::vector<Symptom> explains = {};                 // findings with these symptoms are folded into this rule's
   bool about_samples = false;                         // about how samples are made and brought to the step
   bool about_memory = false;                          // memory runs out, or nearly
-  std::vector<std::string> Signals::*told = nullptr;  // evidence that whoever read the signals has for it
+  std::vector<std::string> Signals::*told = nullptr;  // the field with extra evidence from the source of the signals
 };
 
-/// All rules, one a file in rules/, by file name. Generated at configure time.
+/// All rules, one per file in rules/, by file name. Generated at configure time.
 const std::vector<const Rule*>& all_rules();
 
-/// nullptr when there is no such rule.
+/// nullptr when the rule does not exist.
 const Rule* find_rule(std::string_view id);
 
 }  // namespace unidle::diagnose

@@ -20,14 +20,14 @@ namespace fs = std::filesystem;
 
 const fs::path kTree = UNIDLE_SOURCE_DIR;
 
-/// Where a rule's id is also the name of another thing: a verdict, an error's code, a threshold.
+/// Files in which a rule's id is the name of something else: a verdict, an error's code, a threshold.
 const std::set<std::pair<std::string, std::string>> kNamesakes = {
     {"src/unidle/diagnose/names.cpp", "communication-bound"}, {"src/unidle/diagnose/names.cpp", "device-unused"},
     {"src/unidle/diagnose/names.cpp", "launch-bound"},        {"src/unidle/base/error.cpp", "out-of-memory"},
     {"src/unidle/diagnose/policy.h", "recompiles"},           {"src/unidle/diagnose/policy.h", "throttled"},
 };
 
-/// As a word of its own; an id of one word only between quotes.
+/// True when the id appears as a separate word; an id of a single word, only between quotes.
 bool names(std::string_view source, const std::string& id) {
   const std::string wanted = id.find('-') == std::string::npos ? "\"" + id + "\"" : id;
   const auto in_word = [&](std::size_t at) {

@@ -15,7 +15,7 @@ namespace detail {
 
 namespace {
 
-/// Reads one file; false when it tells nothing.
+/// Reads one file; false when it has no usable content.
 bool read_one(const std::filesystem::path& path, const logs::OnRead& on_read, JobLogs& job) {
   const auto [kind, gpu] = logs::sniff(path);
   if (kind == logs::Kind::kRecord) {

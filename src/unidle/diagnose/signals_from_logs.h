@@ -1,4 +1,4 @@
-// From the logs of a run that nobody recorded to what rules may look at.
+// Signals from the logs of a run without a record.
 #pragma once
 
 #include <filesystem>
@@ -10,10 +10,10 @@
 
 namespace unidle::diagnose {
 
-/// Reads each file by what it holds, whatever its name, and joins them as logs of one run. Files that tell nothing are
-/// passed over as long as another one tells something: Slurm leaves empty ones. Throws kInput (subject: the file) when
-/// a file is missing, binary or damaged, or none tells anything.
-/// Evidence is worded in `language`, what is quoted stays as it is.
+/// Detects each file's kind by its content and joins the files as logs of one run. Ignores files without usable
+/// content, such as Slurm's empty ones, if another one has some. Throws kInput (subject: the file) when a file is
+/// missing, binary or damaged, or when none has usable content. Evidence is worded in `language`; quotes stay as they
+/// are.
 Signals read_log_signals(const std::vector<std::filesystem::path>& files, Language language = Language::kEnglish,
                          const logs::OnRead& on_read = {});
 

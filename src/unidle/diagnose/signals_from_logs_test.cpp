@@ -143,7 +143,7 @@ TEST_F(LogSignals, ASharedStepOfWhichDataIsStated) {
   EXPECT_THAT(answer(diagnosis), HasSubstr("waits 80 % of each step for data"));
   EXPECT_THAT(to_text(diagnosis, 200, false), HasSubstr("Step: input 80 % (as the log states"));
   EXPECT_THAT(to_text(diagnosis, 200, false), Not(HasSubstr("compute 0")));
-  EXPECT_TRUE(abstains(diagnosis, "sync-each-step"));  // nothing is known of the rest of the step
+  EXPECT_TRUE(abstains(diagnosis, "sync-each-step"));  // the rest of the step is unknown
   EXPECT_TRUE(abstains(diagnosis, "optimizer-not-fused"));
 }
 
@@ -205,7 +205,7 @@ TEST_F(LogSignals, APerCentNowAndThenIsNoWork) {
   }
   EXPECT_THAT(diagnose_logs({file("gpu.csv", gpu)}).device.how, HasSubstr("GPU 1 did nothing (at most 1 %)"));
   EXPECT_THAT(diagnose_logs({file("gpu.csv", "index, utilization.gpu [%]\n0, 90\n1, 0\n")}).device.how,
-              Not(HasSubstr("did nothing")));  // one look
+              Not(HasSubstr("did nothing")));  // one sample
 }
 
 TEST_F(LogSignals, TroubleOfTheDriverIsToldWithItsTime) {

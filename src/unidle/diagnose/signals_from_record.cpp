@@ -81,8 +81,8 @@ void read_unread_keys(const std::vector<record::Note>& notes, Signals& signals) 
   });
 }
 
-/// What counts is the last one. A program may train in one process after another. Of those that nothing was trained
-/// after, one that is no consequence of another process's failure goes first.
+/// The last exception counts, since a program may train in one process after another. Of those without training after
+/// them, one that is not a consequence of another process's failure is preferred.
 void read_exceptions(const RunData& run, Signals& signals) {
   using Exception = record::NoteOf<record::NoteType::kException>;
   const std::vector<record::Step>& steps = run.steps;
@@ -114,7 +114,7 @@ void read_exceptions(const RunData& run, Signals& signals) {
   signals.earlier_exceptions = static_cast<std::int64_t>(earlier.size()) - 1;
 }
 
-/// Samples in one pass over the data: what the program says, or the length of the dataset.
+/// Samples per epoch: as the program reports, or the length of the dataset.
 std::optional<double> samples_per_pass(const RunData& run, const Signals& signals) {
   std::optional<double> each = account::told_samples_per_pass(run);
   if (!each && signals.loader && signals.loader->dataset_len.value_or(0) > 0) {
@@ -123,7 +123,7 @@ std::optional<double> samples_per_pass(const RunData& run, const Signals& signal
   return each;
 }
 
-/// Of a record without steps. An unseen process explains more than what those that were seen say of themselves.
+/// For a record without steps. A process that could not be observed explains more than the notes of observed ones.
 std::string why_blind(const std::vector<record::Note>& notes) {
   std::string why;
   record::each_note<record::NoteType::kShim>(notes, [&](const auto& note) {
@@ -160,7 +160,7 @@ void read_passes(const record::Reader& reader, const RunData& run, const Timelin
   signals.epochs = samples / *per_pass;
   if (signals.loader && signals.loader->workers.value_or(0) > 0 && signals.loader->persistent_workers == false &&
       signals.loader->starts.value_or(0) > 1) {
-    // The program times a start up to its first batch; workers that start later hold the next ones up.
+    // The program measures a start until its first batch; workers that start later delay the next batches.
     const double seen_s = account::pass_start_wait_s(timeline, *per_pass, *signals.loader->workers);
     signals.loader->start_wait_s = std::max(signals.loader->start_wait_s.value_or(0), seen_s);
   }
@@ -204,7 +204,7 @@ void read_host(const RunData& run, const Account& account, Signals& signals) {
   }
 }
 
-/// Without the program's word, a machine without a GPU leaves only the CPU.
+/// When the program reports no device, a machine without a GPU leaves only the CPU.
 void read_device_kind(Signals& signals) {
   const std::string device = knobs::plain_value(signals.effective("device").value_or("unknown"));
   if (device.starts_with("cuda")) {
@@ -216,8 +216,8 @@ void read_device_kind(Signals& signals) {
   }
 }
 
-/// A profiler window of the training process, or of the one whose device is least busy. It sees every kernel, where the
-/// program's own events also count the time between two of them as the device's.
+/// A profiler window of the training process, or the one with the least busy device. It shows every kernel; the
+/// program's own events count gaps between kernels as busy time.
 void read_window(const record::Reader& reader, const Timeline& timeline, Language language, Signals& signals) {
   const std::vector<trace::RecordedTrace> windows = trace::recorded_traces(reader);
   const auto rank = [&](const trace::RecordedTrace& one) {
@@ -269,7 +269,7 @@ void read_busy(const record::Reader& reader, const RunData& run, const Account& 
   }
 }
 
-/// By the program's own totals, which miss nothing; without them by the seconds of sample work.
+/// By the program's own totals, which are complete; otherwise by the seconds of sample work.
 void read_loader(const record::Reader& reader, const Timeline& timeline, Signals& signals) {
   if (signals.samples) {
     const SampleFacts& samples = *signals.samples;
@@ -291,7 +291,7 @@ void read_loader(const record::Reader& reader, const Timeline& timeline, Signals
   for (const record::SampleWork& work : reader.sample_work()) {
     samples += work.samples;
     busy_ns += static_cast<double>(work.busy_ns);
-    // A thread of its own, or a process of its own: a worker either way.
+    // Work on a separate thread or in a separate process is a worker's.
     const bool worker = work.thread >= 1 || (timeline.process && work.process != *timeline.process);
     if (worker && work.t_ns >= from_ns && work.t_ns <= to_ns) {
       threads.emplace(work.process, work.thread);

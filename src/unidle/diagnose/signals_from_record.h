@@ -1,4 +1,4 @@
-// What a run record says, as signals.
+// Signals from a run record.
 #pragma once
 
 #include "unidle/diagnose/signals.h"
@@ -7,9 +7,9 @@
 
 namespace unidle::diagnose {
 
-/// Never throws on odd data: what cannot be read stays missing. Of several training processes the one with most steps
-/// is taken. `language`: of how the device's busy time was measured. A record without an end (still running, or cut
-/// off) is measured up to its last timestamp.
+/// Never throws on odd data: what cannot be read stays missing. Reads the training process with most steps. `language`:
+/// for the description of how the device's busy time was measured. A record without an end (still running, or killed)
+/// is measured up to its last timestamp.
 Signals read_signals(const record::Reader& reader, Language language = Language::kEnglish);
 
 }  // namespace unidle::diagnose

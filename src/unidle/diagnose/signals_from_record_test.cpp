@@ -116,7 +116,7 @@ TEST_F(SignalsFromRecord, AWaitBeforeTheStepBelongsToIt) {
   EXPECT_NEAR(signals.time.startup, 1, 1e-9);
 }
 
-/// Twenty steps of 100 ms, the profiler's window, and eighty of 150 ms with CUPTI still attached.
+/// Twenty steps of 100 ms, a profiler's window, and eighty of 150 ms with CUPTI still attached.
 void write_profiled_run(Script& script, std::int64_t attached_after) {
   std::int64_t at = 1000;
   for (int i = 0; i < 100; ++i) {
@@ -174,7 +174,7 @@ TEST_F(SignalsFromRecord, StepsThatWereNotSeenInFullAreTakenToBeLikeTheOthers) {
       step.t_ns = kStart + ms(i * 100);
       step.duration_ns = ms(100);
       step.samples = 8;
-      step.sync_ns = i % 20 == 2 ? std::optional(ms(90)) : std::nullopt;  // none of the steps in full has it
+      step.sync_ns = i % 20 == 2 ? std::optional(ms(90)) : std::nullopt;  // no complete step has it
       if (input_known) {
         step.input_ns = ms(10);
       }
@@ -185,7 +185,7 @@ TEST_F(SignalsFromRecord, StepsThatWereNotSeenInFullAreTakenToBeLikeTheOthers) {
     ASSERT_TRUE(signals.step);
     const StepShares& step = *signals.step;
     EXPECT_NEAR(step.sync, 19 * 90.0 / (390 * 100), 1e-9);       // 10 steps are warm-up, and 19 of the others wait
-    EXPECT_NEAR(step.input, input_known ? 0.11 : 0.191, 0.002);  // what waits for the device waits for no input
+    EXPECT_NEAR(step.input, input_known ? 0.11 : 0.191, 0.002);  // waiting for the device is not waiting for input
     const double left = 1 - step.input - step.sync;
     EXPECT_NEAR(step.compute, left * 70 / 80, 0.002);
     EXPECT_NEAR(step.optimizer, left * 10 / 80, 0.002);

@@ -21,7 +21,7 @@ using testing::write_waiting_run;
 
 class SignalsOfDevices : public testing::ScriptedRecord {};
 
-/// Two steps of 10 ms; the device has one kernel of 2 ms and one copy of 1 ms in each.
+/// Two steps of 10 ms; in each, the device has one kernel of 2 ms and one copy of 1 ms.
 nlohmann::json window_of_two_steps() {
   trace::TraceSummary window;
   window.window_s = 0.020;
@@ -44,7 +44,7 @@ TEST_F(SignalsOfDevices, AProfilerWindowTellsOfKernelsAndCopies) {
   script.writer.flush();
   const Signals signals = read();
   EXPECT_NEAR(*signals.device_step_s, 0.003, 1e-9);
-  EXPECT_NEAR(*signals.device_busy, 0.03, 1e-9);  // of steps that take 100 ms when nobody profiles them
+  EXPECT_NEAR(*signals.device_busy, 0.03, 1e-9);  // of steps that take 100 ms without a profiler
   EXPECT_THAT(read_signals(record::Reader(folder()), Language::kChinese).device_busy_how,
               ::testing::HasSubstr("内核与复制占"));
   EXPECT_NEAR(signals.kernels->matrix_share, 0.75, 1e-9);
@@ -127,16 +127,16 @@ TEST_F(SignalsOfDevices, AWindowWithoutADeviceTellsNothingOfOne) {
   EXPECT_FALSE(signals.kernels);
   EXPECT_FALSE(signals.device_step_s);
   EXPECT_FALSE(signals.transfer);
-  EXPECT_NEAR(*signals.device_busy, 0.25, 1e-9);  // of the CPUs, as without a window
+  EXPECT_NEAR(*signals.device_busy, 0.25, 1e-9);  // by the CPUs, as without a window
 }
 
-/// Two GPUs; the busy one, gpu1, is a neighbour's unless the test says otherwise.
+/// Two GPUs; gpu1, the busy one, is used by another job unless the test says otherwise.
 void write_two_gpus(Script& script, const std::map<std::string, double>& own_bytes) {
   script.writer.set_meta(
       record::meta::kGpus,
       {{{"index", 0}, {"memory_bytes", 1000}, {"capability", "8.0"}, {"uuid", "GPU-a"}, {"pci", "0000:10:00.0"}},
        {{"index", 1}, {"memory_bytes", 1000}, {"capability", "9.0"}, {"uuid", "GPU-b"}, {"pci", "0000:11:00.0"}}});
-  script.effective("device", "cuda:0");  // as the program counts what it may see
+  script.effective("device", "cuda:0");  // numbered among the visible devices
   for (int i = 0; i < 20; ++i) {
     script.step(i * 100, 100, 0);
   }

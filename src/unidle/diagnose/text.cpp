@@ -64,7 +64,7 @@ std::string fix_text(const Finding& finding, const Fix& fix, const Style& style)
   return text + style.word(": ") + fix.how;
 }
 
-/// As it is, but for where its lines begin: patch(1) takes that into account.
+/// Unchanged except for the indentation, which patch(1) accepts.
 std::string indented(std::string_view patch) {
   std::string out;
   while (!patch.empty()) {
@@ -75,7 +75,7 @@ std::string indented(std::string_view patch) {
   return out;
 }
 
-/// The change: knobs with their values, else in words; and the command that tries it.
+/// The change: knobs with their values, else words; and the command that tries it.
 std::string changes(const Finding& finding, const Rule* rule, const Diagnosis& diagnosis, const Style& style) {
   std::string out;
   for (const Fix& fix : finding.fixes) {
@@ -121,10 +121,10 @@ std::string finding_text(const Finding& finding, std::size_t number, const Diagn
   return out + changes(finding, rule, diagnosis, style);
 }
 
-/// Nothing is nothing, not "0.0 us".
+/// Shows zero as "0 s", not as "0.0 us".
 std::string duration(double seconds) { return seconds < 5e-4 ? "0 s" : format_seconds(seconds); }
 
-/// What NVML and events call busy is an upper limit; what the hardware counts of its units stands beside it.
+/// The busy share of NVML and events is an upper limit; hardware counters of the units are shown beside it.
 std::string device_text(const Device& device, const Style& style) {
   const std::string busy = format_share(*device.busy);
   std::string text = device.busy_is_limit ? style.say("Device: at most {} busy ({}).", busy, device.how)
@@ -208,7 +208,7 @@ std::string nodes_text(const Diagnosis& diagnosis, const Style& style) {
   return out.empty() ? "" : style.block(0, "", style.say("{} nodes:", diagnosis.nodes.size())) + out;
 }
 
-/// What was looked at and is no cause.
+/// What was checked and is not a cause.
 std::string fine(const Diagnosis& diagnosis, const Style& style) {
   std::set<std::string> named(diagnosis.folded.begin(), diagnosis.folded.end());
   for (const Finding& finding : diagnosis.findings) {
@@ -255,7 +255,7 @@ std::string_view blind_in_words(std::string_view why) {
          "--explain ID says what each rule needs.";
 }
 
-/// How what was not seen can be seen; nothing when there is no way on this machine.
+/// How to measure the missing signals; nothing when this machine has no way.
 std::string_view way_to_see(const Diagnosis& diagnosis, const std::set<std::string>& ids) {
   if (!diagnosis.step || !diagnosis.input_stated.empty()) {
     return blind_in_words(diagnosis.blind);
@@ -270,7 +270,7 @@ std::string_view way_to_see(const Diagnosis& diagnosis, const std::set<std::stri
 
 using BySignal = std::map<std::string, std::set<std::string>>;
 
-/// The signals that most rules lack, with these rules; the others are only counted.
+/// The signals that most rules lack, with those rules; the others are only counted.
 std::string unseen_signals(const BySignal& by_signal, const Style& style) {
   std::vector<BySignal::const_pointer> order;
   for (const auto& entry : by_signal) {
@@ -289,7 +289,7 @@ std::string unseen_signals(const BySignal& by_signal, const Style& style) {
   return out;
 }
 
-/// By what is missing; rules about GPUs on a machine that trains on its CPU are only counted.
+/// Grouped by missing signal; rules about GPUs are only counted when the machine trains on its CPU.
 std::string unseen(const Diagnosis& diagnosis, const Style& style) {
   BySignal by_signal;
   std::set<std::string> ids;

@@ -1,4 +1,4 @@
-// Every timeline is diagnosed as it expects, and so are its near misses.
+// Checks that every timeline, and its near misses, are diagnosed as they expect.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -69,7 +69,7 @@ TEST(TimelinesAll, TheHostCostsNoMoreThanTheDeviceIdles) {
     write_record(read_timeline(file), {}, folder.path() / "run");
     const Signals signals = read_signals(record::Reader(folder.path() / "run"));
     if (signals.device_kind == "cpu" || !signals.device_busy || signals.busy_by_events) {
-      continue;  // events of the steps do not tell what the device does around them
+      continue;  // step events do not show what the device does around them
     }
     const double idle = 1 - *signals.device_busy * signals.time.train / signals.wall_s;
     for (const Finding& finding : diagnose::diagnose(signals).findings) {
@@ -97,7 +97,7 @@ TEST(TimelinesAll, EveryRuleHasOneWithANearMiss) {
   }
 }
 
-/// "60ms", "0.35", "6e9": a number and its unit; times are in seconds.
+/// "60ms", "0.35", "6e9": a number and its unit; times become seconds.
 std::optional<std::pair<double, std::string>> amount_of(const std::string& text) {
   char* end = nullptr;
   const double value = std::strtod(text.c_str(), &end);
@@ -110,7 +110,7 @@ std::optional<std::pair<double, std::string>> amount_of(const std::string& text)
                                 : std::pair(value * unit->second, std::string("s"));
 }
 
-/// Values of a near miss turned step by step into those of the run; nothing where one of them is no amount.
+/// Values between those of a near miss and those of the run; nothing when one of them is not an amount.
 std::optional<std::map<std::string, std::string>> between(const TimelineCase& timeline, const Variant& near,
                                                           double part) {
   std::map<std::string, std::string> values;
@@ -128,7 +128,7 @@ std::optional<std::map<std::string, std::string>> between(const TimelineCase& ti
   return values;
 }
 
-/// How much a diagnosis makes of a rule: its severity, and its share where it has one.
+/// How strongly a diagnosis reports a rule: its severity, and its share if any.
 std::pair<int, double> weight_of(const Diagnosis& diagnosis, const std::string& id) {
   for (const Finding& finding : diagnosis.findings) {
     if (finding.id == id) {
@@ -139,7 +139,7 @@ std::pair<int, double> weight_of(const Diagnosis& diagnosis, const std::string& 
   return {0, 0};
 }
 
-/// Turns every near miss into the run; the first expected finding must never get weaker on the way.
+/// Changes every near miss gradually into the run; the first expected finding must never get weaker on the way.
 void expect_more_is_never_less(const TimelineCase& timeline) {
   for (const Variant& near : timeline.variants) {
     if (near.missing || timeline.expectations.empty() || !between(timeline, near, 0)) {

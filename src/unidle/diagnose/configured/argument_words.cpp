@@ -17,7 +17,7 @@ std::string argument_name(std::string_view key) {
 
 namespace {
 
-/// Behind a name: "= x", "//= x" and the like give it another value; nothing for anything else.
+/// The value assigned right after a name by "= x", "//= x" and similar; nothing when there is no assignment.
 std::optional<std::string_view> assigned(std::string_view rest) {
   for (const std::string_view sign : {"//=", "/=", "*=", "+=", "-="}) {
     if (rest.starts_with(sign)) {
@@ -41,7 +41,7 @@ bool is_copy_of(std::string_view value, const std::string& name) {
          });
 }
 
-/// The owner of an attribute or entry that begins at `at`: "args" of args.batch_size; empty where it is none.
+/// The owner of the attribute or entry that begins at `at`: "args" of args.batch_size; empty when there is none.
 std::string_view owner_before(const std::string& text, std::size_t at) {
   std::size_t end = at;
   if (end > 1 && (text[end - 1] == '"' || text[end - 1] == '\'') && text[end - 2] == '[') {

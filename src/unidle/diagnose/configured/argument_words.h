@@ -6,12 +6,11 @@
 
 namespace unidle::diagnose {
 
-/// "--batch-size", "data.batch_size" -> "batch_size": the name that a parsed argument has in the program.
+/// The name that a parsed argument has in the program: "--batch-size" and "data.batch_size" give "batch_size".
 std::string argument_name(std::string_view key);
 
-/// True where `scripts` (their text) give the attribute or entry `name` another value than the one that it has:
-/// args.batch_size
-/// //= 4. What an object keeps of its own (self.batch_size = batch_size) and plain copies are none.
+/// True when `scripts` (their text) assign a new value to the attribute or entry `name`: args.batch_size //= 4.
+/// Attributes of self (self.batch_size = batch_size) and plain copies do not count.
 bool is_reassigned(const std::string& scripts, const std::string& name);
 
 }  // namespace unidle::diagnose

@@ -34,7 +34,7 @@ class Changes {
  private:
   struct Scope {
     std::size_t indent = 0;  // of the line that opens it
-    bool global = false;     // the name is declared to be of the module
+    bool global = false;     // declared global in the function
   };
 
   std::string_view at(std::size_t i) const {
@@ -44,7 +44,7 @@ class Changes {
   bool is_name(std::size_t i) const {
     return tokens_[i].kind == Kind::kName && at(i) == name_ && (i == 0 || at(i - 1) != ".");
   }
-  /// Two signs of one operator.
+  /// Two characters of one operator.
   bool touch(std::size_t i) const { return i + 1 < tokens_.size() && tokens_[i].end == tokens_[i + 1].begin; }
 
   bool names_it(std::size_t begin, std::size_t end) const {
@@ -73,7 +73,7 @@ class Changes {
     }
   }
 
-  /// +=, //= and the like behind the name at `i`; the walrus as well.
+  /// An augmented assignment (+=, //=, ...) after the name at `i`, or a walrus.
   bool is_augmented(std::size_t i) const {
     constexpr std::string_view kSigns = "+-*/%&|^@:";
     std::size_t sign = i + 1;
@@ -84,7 +84,7 @@ class Changes {
     return at(sign + 1) == "=" && touch(sign);
   }
 
-  /// "=" by itself.
+  /// A plain "=".
   bool is_assignment(std::size_t i) const {
     constexpr std::string_view kParts = "=!<>:+-*/%&|^@";
     const bool ends_another = i > 0 && touch(i - 1) && at(i - 1).find_first_of(kParts) != std::string_view::npos;
@@ -112,7 +112,7 @@ class Changes {
     }
   }
 
-  /// The name itself, not an entry or attribute of it, nor within a call or an index.
+  /// The name itself, not an entry or attribute of it, and not inside a call or an index.
   bool is_target(std::size_t begin, std::size_t end) const {
     constexpr std::string_view kBehind = ".[(";
     for (std::size_t i = begin; i < end; ++i) {
@@ -154,7 +154,7 @@ bool is_changed(const std::string& text, std::string_view name) {
   try {
     return Changes(text, name).found();
   } catch (const Error&) {
-    return false;  // no Python: then it holds no constant either
+    return false;  // not Python, so it has no constants
   }
 }
 

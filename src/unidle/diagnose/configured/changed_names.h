@@ -1,4 +1,4 @@
-// Variables of a Python script that the script itself gives another value than the first one.
+// Finds variables of a Python script that look like constants but are reassigned.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace unidle::diagnose {
 
-/// True where the variable `name` of the script `text` is a constant by its looks only: it is assigned anew at the top
-/// level or by a function that declares it global, or made of itself anywhere (bs //= 2, bs = max(1, bs // 2)). Another
-/// variable of that name, within a function or a class, is none.
+/// True when the variable `name` of the script `text` only looks like a constant: it is reassigned at the top level or
+/// by a function that declares it global, or updated from itself anywhere (bs //= 2, bs = max(1, bs // 2)). A local
+/// variable of the same name in a function or class does not count.
 bool is_changed(const std::string& text, std::string_view name);
 
 }  // namespace unidle::diagnose

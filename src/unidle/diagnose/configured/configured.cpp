@@ -29,7 +29,7 @@ namespace {
 
 constexpr std::string_view kAmp = "precision.amp";
 
-/// The value in the live program can be compared with the one in a file.
+/// True when the live program's value can be compared with the configured one.
 bool comparable(std::string_view name) {
   const knobs::Knob* knob = knobs::find_knob(name);
   return knob != nullptr && knob->compared;
@@ -47,8 +47,8 @@ bool has_word(const std::string& text, const std::string& word) {
   return false;
 }
 
-/// False where the program's scripts cannot have read the key `path`: none has its last part as a word, and none takes
-/// keys as they come.
+/// False when the scripts cannot have read the key `path`: none contains its last part as a word, and none unpacks keys
+/// with **.
 bool may_be_read(const std::string& scripts, const std::string& path) {
   return scripts.empty() || scripts.find("**") != std::string::npos || scripts.find("setattr") != std::string::npos ||
          has_word(scripts, path.substr(path.find_last_of("./") + 1));
@@ -56,17 +56,17 @@ bool may_be_read(const std::string& scripts, const std::string& path) {
 
 struct Told {
   record::Setting setting;
-  std::string unnamed_key = {};  // when the scripts cannot have read it
-  std::string argument = {};     // of the program's own parser, which may say it too
-  std::string said_by = {};      // "default" of that argument, "word" of the command, "file"
-  std::string constant = {};     // of a script, which the program may change
+  std::string unnamed_key = {};  // set when no script can have read it
+  std::string argument = {};     // the argument of the program's parser that may set the same knob
+  std::string said_by = {};   // where its value comes from: "default" of that argument, "word" of the command, "file"
+  std::string constant = {};  // the script's constant, which the program may change
 };
-/// What one source of settings says: a knob that it sets in a way that cannot be told holds nothing.
+/// What one source of settings sets. A knob whose value cannot be determined maps to nothing.
 using Layer = std::map<std::string, std::optional<Told>>;
 
 bool is_true(std::string_view value) { return parse_bool(value) == true; }
 
-/// "amp: true" leaves the format to the program, and is on all the same: that nothing came of it can be told.
+/// "amp: true" leaves the format to the program, but requests mixed precision: a diagnosis can say that it stayed off.
 std::optional<knobs::Configured> amp_switched_on(const knobs::Recognition& recognition) {
   std::optional<knobs::Configured> on;
   for (const knobs::Recognized& one : recognition.knobs) {
@@ -86,7 +86,7 @@ knobs::Meaning means(const knobs::Recognition& recognition, const std::string& p
   return found == recognition.knobs.end() ? knobs::Meaning::kValue : found->meaning;
 }
 
-/// amp_dtype alone names the format that mixed precision would have, and not that it is on.
+/// amp_dtype names only the format for mixed precision; it does not switch it on.
 bool is_format_without_switch(const knobs::Recognition& recognition, const std::string& path) {
   const std::string name = argument_name(path);
   const bool of_amp = name.find("amp") != std::string::npos || name.find("autocast") != std::string::npos;
@@ -127,7 +127,7 @@ Layer from_files(const std::vector<fs::path>& files, const fs::path& folder, con
           one.said_by = is_default ? "default" : "file";
         } else if (config.format() == knobs::Format::kPython) {
           one.constant = argument_name(value.path);
-          one.argument = lower(one.constant);  // mostly the default of the argument of that name
+          one.argument = lower(one.constant);  // usually the default of the argument with that name
           one.said_by = "file";
         }
         if (!one.constant.empty() && one.constant == value.path && is_changed(config.text(), one.constant)) {
@@ -140,7 +140,7 @@ Layer from_files(const std::vector<fs::path>& files, const fs::path& folder, con
         }
       }
     } catch (const std::exception&) {
-      continue;  // not for us to complain about: the program will, if it reads it
+      continue;  // the program itself complains if it reads the file
     }
   }
   return layer;
@@ -158,7 +158,7 @@ Layer from_command(const std::vector<std::string>& command) {
       one.argument = argument_name(setting.spelling);
       one.said_by = "word";
       auto& told = layer[setting.knob];
-      // The last of several counts, but not where two options say one knob.
+      // A repeated option overrides itself, but two different options for one knob are ambiguous.
       const bool other = told && told->argument != one.argument && told->setting.value != value;
       told = (plain || amp_on) && !other ? std::optional(std::move(one)) : std::nullopt;
     }
@@ -166,7 +166,7 @@ Layer from_command(const std::vector<std::string>& command) {
   return layer;
 }
 
-/// Of the scripts nothing counts: a default says what happens where nobody asks.
+/// Scripts are not searched: a default applies only where nobody asks.
 std::optional<record::Setting> device_asked(const std::vector<std::string>& command, const std::vector<fs::path>& files,
                                             const fs::path& folder) {
   std::optional<record::Setting> asked = device_of_command(command);
@@ -174,7 +174,7 @@ std::optional<record::Setting> device_asked(const std::vector<std::string>& comm
     try {
       asked = device_of_file(knobs::ConfigFile::load(*file), file->lexically_relative(folder).string());
     } catch (const std::exception&) {
-      continue;  // the program will complain, if it reads it
+      continue;  // the program itself complains if it reads the file
     }
   }
   return asked;
@@ -211,7 +211,7 @@ std::vector<record::Setting> configured_settings(const std::vector<std::string>&
 std::vector<record::Setting> environment_settings(const std::vector<std::string>& environment) {
   std::vector<record::Setting> found = gpus_hidden_by(environment);
   for (const std::string& entry : environment) {
-    // OMP_NUM_THREADS is known as a variable, BATCH_SIZE reads like a flag.
+    // OMP_NUM_THREADS is a known variable; BATCH_SIZE is recognised like a flag.
     const std::string name = entry.substr(0, entry.find('='));
     const std::string flag = lower(name) + entry.substr(name.size());
     for (const knobs::CommandSetting& one : knobs::recognize_command({"env", entry, "program", flag})) {

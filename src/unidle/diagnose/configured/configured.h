@@ -1,4 +1,4 @@
-// What the configuration files of a command set, so that a diagnosis can compare it with what is in effect.
+// Reads what a command's configuration sets, so that a diagnosis can compare it with what is in effect.
 #pragma once
 
 #include <filesystem>
@@ -10,21 +10,21 @@
 
 namespace unidle::diagnose {
 
-/// What the command line, the configuration files and the scripts set of the knobs that a running program can be asked
-/// for, with the place: each goes before the next, and a setting with source "unnamed" follows a configured one whose
-/// key no script can have read. A knob that two files of one kind set differently is left out, and so is one whose key
-/// the scripts assign to: what they make of it cannot be told. Settings with source "argument" name the argument of the
-/// program's own parser that may say the knob, see account/as_parsed.h. The device that a word of the command or a
-/// file asks for is the setting "device", which is no knob.
+/// The values of observable knobs that the command line, configuration files and scripts set, in this order of
+/// precedence, each with its place. A setting with source "unnamed" follows a configured one whose key no script can
+/// have read. Leaves out a knob that two files of one kind set differently, or whose key the scripts assign to: its
+/// value cannot be determined. Settings with source "argument" name the argument of the program's parser that may set
+/// the knob, see account/as_parsed.h. The setting "device", which is not a knob, is the device that the command or a
+/// file asks for.
 std::vector<record::Setting> configured_settings(const std::vector<std::string>& command,
                                                  const std::filesystem::path& folder);
 
-/// Entries of `environment` ("NAME=value") that by their name set a knob, with source "environment": whether the
-/// program reads them shows in the value that it has. One that hides every GPU sets "device" to "cpu".
+/// Entries of `environment` ("NAME=value") whose names match a knob, with source "environment"; the live value shows
+/// whether the program reads them. A variable that hides every GPU sets "device" to "cpu".
 std::vector<record::Setting> environment_settings(const std::vector<std::string>& environment);
 
-/// Both, for the record of a run, without those of `overruled`, which the user sets on purpose. Trouble with them is
-/// logged and none of the command's: never throws.
+/// Both of the above, for the record of a run, without the knobs in `overruled`, which the user sets on purpose. Never
+/// throws: problems are logged and do not affect the command.
 std::vector<record::Setting> settings_told(const std::vector<std::string>& command, const std::filesystem::path& folder,
                                            const std::vector<std::string>& environment,
                                            const knobs::Settings& overruled);

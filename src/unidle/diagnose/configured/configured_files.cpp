@@ -16,8 +16,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::uintmax_t kLargestConfig_bytes = 1 << 20;  // data in YAML or JSON is no configuration
-constexpr std::size_t kMostFiles = 200;                   // looked at in a folder
+constexpr std::uintmax_t kLargestConfig_bytes = 1 << 20;  // a larger YAML or JSON file is data
+constexpr std::size_t kMostFiles = 200;                   // examined per folder
 
 bool is_configuration(const fs::path& path) {
   static constexpr std::array<std::string_view, 4> kEndings = {".yaml", ".yml", ".json", ".toml"};
@@ -43,7 +43,7 @@ std::string text_of(const std::vector<fs::path>& files) {
   return texts;
 }
 
-/// Files of one folder that `scripts` name.
+/// Adds the files of one folder that `scripts` name.
 void add_named(const fs::path& folder, const std::string& scripts, std::vector<fs::path>& files) {
   std::error_code failure;
   std::size_t looked_at = 0;
@@ -56,7 +56,7 @@ void add_named(const fs::path& folder, const std::string& scripts, std::vector<f
   }
 }
 
-/// Where `python -m a.b` finds its module, when that is one of the program's own.
+/// The file of the module that `python -m a.b` runs, when it is the program's own.
 fs::path module_file(const fs::path& folder, std::string name) {
   std::replace(name.begin(), name.end(), '.', '/');
   const fs::path package = folder / name / "__main__.py";
@@ -64,7 +64,7 @@ fs::path module_file(const fs::path& folder, std::string name) {
   return fs::is_regular_file(package, failure) ? package : folder / (name + ".py");
 }
 
-/// The first module that a line of Python imports, without a leading dot; empty when the line is no import.
+/// The first module that a line of Python imports, without leading dots; empty when the line is not an import.
 std::string_view imported_module(std::string_view line) {
   const auto skip_blanks = [&line] {
     const std::size_t blanks = std::min(line.find_first_not_of(" \t"), line.size());
@@ -84,7 +84,7 @@ std::string_view imported_module(std::string_view line) {
   return begins_name ? line.substr(0, static_cast<std::size_t>(end - line.begin())) : std::string_view();
 }
 
-/// Adds the modules in `folder` that the text of a script there imports.
+/// Adds the modules in `folder` that the script `text` imports.
 void add_imported(const fs::path& folder, const std::string& text, std::vector<fs::path>& scripts) {
   for (std::string_view rest = text; !rest.empty();) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
@@ -111,7 +111,7 @@ void keep_first_of_equal(std::vector<fs::path>& files) {
   files = std::move(kept);
 }
 
-/// Hydra: model=large, +experiment=fast are files of that name in a folder of that name.
+/// Hydra: model=large and +experiment=fast name files in the folders model and experiment.
 void add_group_of(const std::string& word, const fs::path& folder, std::vector<fs::path>& files) {
   const std::size_t equals = word.find('=');
   if (equals == std::string::npos || word.starts_with('-')) {
@@ -161,7 +161,7 @@ ConfiguredFiles configured_files(const std::vector<std::string>& command, const 
   try {
     return find_files(command, folder);
   } catch (const std::exception&) {
-    return {};  // a convenience; the run goes on without it
+    return {};  // settings are optional: the run goes on without them
   }
 }
 

@@ -1,4 +1,4 @@
-// Files that a command takes its settings from.
+// Files that contain a command's settings.
 #pragma once
 
 #include <filesystem>
@@ -7,20 +7,20 @@
 
 namespace unidle::diagnose {
 
-/// Files that a command takes its settings from, as far as that can be told without running it.
+/// Files that contain a command's settings, as far as static reading finds them.
 struct ConfiguredFiles {
-  /// Given on the command line (path, --config path, --config=path), and files of `folder` and of its folders config,
-  /// configs and conf that the program's own Python files name.
+  /// Files named on the command line (path, --config path, --config=path), and files of `folder` and its subfolders
+  /// config, configs and conf that the program's own Python files name.
   std::vector<std::filesystem::path> configurations;
-  /// The script of the command and the modules that it imports from its own folder: their constants and the defaults
-  /// of their arguments are settings too, until a file or the command line says otherwise.
+  /// The command's script and the modules that it imports from its own folder. Their constants and argument defaults
+  /// are settings too, unless a file or the command line overrides them.
   std::vector<std::filesystem::path> scripts;
 };
 
-/// Never throws; what cannot be read is left out.
+/// Never throws; files that cannot be read are left out.
 ConfiguredFiles configured_files(const std::vector<std::string>& command, const std::filesystem::path& folder);
 
-/// The text of its scripts; empty where one cannot be read. Never throws.
+/// The text of the scripts; unreadable ones contribute nothing. Never throws.
 std::string text_of_scripts(const ConfiguredFiles& files);
 
 }  // namespace unidle::diagnose

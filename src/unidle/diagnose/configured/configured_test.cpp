@@ -217,7 +217,7 @@ TEST_F(Configured, TheDeviceThatIsAskedFor) {
   write("parts.yaml", "ema: {device: cpu}\nzero_optimization:\n  offload_optimizer:\n    device: cpu\n");
   write("nested.yaml", "ema: {device: cpu}\nconfig:\n  trainer:\n    accelerator: gpu\n");
   const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
-      {{}, ""},  // a default is nobody's word
+      {{}, ""},  // a default is not a request
       {{"--device", "cpu"}, "device=cpu --device configured"},
       {{"--device=cuda:1"}, "device=cuda --device configured"},
       {{"--device", "auto"}, ""},
@@ -226,12 +226,12 @@ TEST_F(Configured, TheDeviceThatIsAskedFor) {
       {{"--no-cuda", "--device", "cuda"}, ""},
       {{"--no_cuda", "False"}, ""},
       {{"--use_cpu", "True"}, "device=cpu --use_cpu configured"},
-      {{"--cpu", "8"}, ""},  // so many CPUs
+      {{"--cpu", "8"}, ""},  // a number of CPUs
       {{"--cpu", "data"}, "device=cpu --cpu configured"},
       {{"gpu.yaml"}, "device=cuda gpu.yaml:2 configured"},
       {{"gpu.yaml", "--device", "cpu"}, "device=cpu --device configured"},
       {{"auto.yaml"}, ""},
-      {{"parts.yaml"}, ""},  // devices of something else
+      {{"parts.yaml"}, ""},  // devices of other things
       {{"teacher.device=cpu"}, ""},
       {{"--teacher.device", "cpu"}, ""},
       {{"+trainer.accelerator=cpu"}, "device=cpu +trainer.accelerator configured"},

@@ -17,15 +17,15 @@ namespace {
 
 constexpr const char* kDevice = "device";
 
-/// "cpu" or "cuda", whatever its number: a launcher gives each process another one. Nothing for what may be either
-/// (auto), and for other devices.
+/// "cpu" or "cuda", without its number: a launcher gives each process a different one. Nothing for values that may mean
+/// either (auto), and for other devices.
 std::optional<std::string> device_value(std::string_view text) {
   const std::string plain = knobs::plain_value(text);
   const std::string kind = plain.substr(0, plain.find(':'));
   return kind == "cpu" || kind == "cuda" ? std::optional(kind) : std::nullopt;
 }
 
-/// All sections that the key lies in are about the run as a whole: ema or offload_optimizer have devices of their own.
+/// True when all sections around the key concern the whole run: ema or offload_optimizer have devices of their own.
 bool is_of_run(std::string_view key) {
   static constexpr std::array<std::string_view, 20> kSections = {
       "model",  "train",  "training", "trainer", "run",      "runtime", "engine", "experiment", "exp",  "general",
@@ -43,7 +43,8 @@ bool names_device(std::string_view key) {
   return (name == kDevice || name == "accelerator") && is_of_run(key);
 }
 
-/// A flag for the CPU, unless the word behind takes it back (--no_cuda False) or counts CPUs (--cpu 8).
+/// True for a flag that selects the CPU, unless the next word negates it (--no_cuda False) or is a number of CPUs
+/// (--cpu 8).
 bool wants_cpu(std::string_view flag, std::string_view behind) {
   static constexpr std::array<std::string_view, 5> kFlags = {"cpu", "use_cpu", "no_cuda", "no_gpu", "disable_cuda"};
   const bool is_flag = flag.starts_with("--") && std::count(kFlags.begin(), kFlags.end(), argument_name(flag)) > 0;
@@ -51,7 +52,7 @@ bool wants_cpu(std::string_view flag, std::string_view behind) {
   return is_flag && (behind.empty() || value != "false") && !parse_number<double>(value);
 }
 
-/// Takes what is said; what is said twice and differs says nothing.
+/// Collects requests; conflicting ones give nothing.
 class Said {
  public:
   void add(std::string value, std::string where) {

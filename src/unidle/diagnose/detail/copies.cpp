@@ -10,7 +10,7 @@ namespace unidle::diagnose::detail {
 
 namespace {
 
-/// Share of the wall time that copying `bytes` takes, all steps together.
+/// Share of the wall time that copying `bytes` takes, over all steps.
 std::optional<double> copying(const Context& context, const Policy& policy, double bytes) {
   const Signals& signals = context.signals;
   const auto rate = link_rate(signals, policy);
@@ -21,7 +21,7 @@ std::optional<double> copying(const Context& context, const Policy& policy, doub
   return *context.train * std::min(1.0, each_s / *signals.step_s);
 }
 
-/// Bytes that the training's own stream waits for; all of them where nobody looked at streams.
+/// Bytes copied in the compute stream; all bytes when streams were not observed.
 double bytes_in_line(const TransferFacts& facts) {
   return facts.in_line_bytes.value_or(facts.pinned_bytes + facts.pageable_bytes);
 }
@@ -44,7 +44,7 @@ double pinned_part(const TransferFacts& facts) {
 }
 
 std::optional<double> raw_link_rate(double lanes, double generation) {
-  // PCI Express base specification: transfers a second of a lane, less the line code (8b/10b, then 128b/130b, FLITs).
+  // PCI Express base specification: transfers per second per lane, less the line code (8b/10b, then 128b/130b, FLITs).
   constexpr std::array kLaneBytes_s = {0.25e9, 0.5e9, 0.9846e9, 1.969e9, 3.938e9, 7.563e9};
   const auto index = std::llround(generation) - 1;
   if (lanes <= 0 || index < 0 || index >= std::ssize(kLaneBytes_s)) {
@@ -74,7 +74,7 @@ std::optional<double> copying_in_line(const Context& context, const Policy& poli
   }
   auto share = copying(context, policy, *transfer->in_line_bytes);
   if (share && context.signals.sm_activity) {
-    // Kernels ran in the rest. NVML's utilisation does not tell: on an H200 it counted such copies as well.
+    // Kernels ran in the rest. NVML's utilisation does not show this: on an H200 it counted such copies as well.
     share = std::min(*share, (1 - *context.signals.sm_activity) * *context.train);
   }
   return share;

@@ -20,7 +20,7 @@ namespace unidle::diagnose::detail {
 
 namespace {
 
-/// A loader of the package has its own words for some settings, and others not at all.
+/// A loader of our package names some settings differently and lacks others.
 void put_for_package(const LoaderFacts& loader, Fix& fix) {
   const knobs::Knob* knob = knobs::find_knob(fix.knob);
   if (knob == nullptr || (knob->change.code_place != "loader" && knob->change.code_place != "dataset")) {
@@ -39,7 +39,7 @@ Waits family_of(const SyncCall& call) {
   return call.call == "empty_cache" || call.call == "gc" ? Waits::kFlush : Waits::kReads;
 }
 
-/// Whether it is a run of our own engine, of a workload whose features can stay on disk.
+/// True for a run of our own engine with a workload whose features can be kept on disk.
 bool has_feature_cache(const Signals& signals) {
   const auto named = signals.settings.find("workload");
   const bool known = named != signals.settings.end() && named->second.configured;
@@ -233,7 +233,7 @@ void add_source(const Context& context, Finding& finding) {
                  "take the samples from unidle.data: review these lines, which nobody has tried yet, then compare a "
                  "run that has them with this one");
     fix.from = false;
-    fix.by_hand = true;  // what is drawn at random is drawn in another order: not without being asked for
+    fix.by_hand = true;  // it changes the order of random draws, so only on request
     fix.patch = source.patch;
     finding.fixes.push_back(std::move(fix));
   }
@@ -260,7 +260,7 @@ std::optional<double> free_cpus(const Context& context) {
   }
   double free = *context.cpus - *signals.cpus_used;
   if (signals.host_cpus_used && signals.cpus_online) {
-    free = std::min(free, *signals.cpus_online - *signals.host_cpus_used);  // others use this machine too
+    free = std::min(free, *signals.cpus_online - *signals.host_cpus_used);  // other processes use this machine too
   }
   return std::max(0.0, free);
 }

@@ -1,4 +1,4 @@
-// Small helpers that rules build findings with.
+// Small helpers with which rules build findings.
 #pragma once
 
 #include <functional>
@@ -16,86 +16,86 @@ Finding of_share(double share, const Policy& policy);
 /// A fix from the live program's value of `knob` (null when unknown). `how` is translated where the catalogue has it.
 Fix make_fix(const Context& context, std::string knob, nlohmann::json to, std::string_view how);
 
-/// cache.features: in memory; on disk where the program makes its data set anew, since what memory keeps goes with it,
-/// and for a workload whose features the feature cache keeps for later runs.
+/// cache.features: in memory, or on disk when the program recreates its data set, which would discard an in-memory
+/// cache, and for workloads whose features the feature cache keeps across runs.
 Fix keep_samples_fix(const Context& context, std::string_view how);
 
-/// A hint that the scheduler ended an earlier attempt of the run, by its time limit or otherwise, after which training
-/// went on; nothing without one.
+/// A hint that the scheduler ended an earlier attempt of the run, for its time limit or otherwise, and a later one
+/// continued training; nothing if there was none.
 std::optional<Finding> earlier_attempt(const Context& context, bool time_limit);
 
-/// The step launched as one graph: torch.compile in Python, a captured step in our engine.
+/// Launching the step as one graph: torch.compile in Python, a captured step in our engine.
 Fix one_launch_fix(const Context& context);
 
-/// Where the configuration sets `knob`.
+/// Where the configuration sets `knob`; nothing if it does not.
 std::optional<std::string> where_set(const Context& context, const std::string& knob);
-/// The same; where it does not, the place that makes the training loader.
+/// Where the configuration sets `knob`; if it does not, where the training loader is made.
 std::optional<std::string> where_loader(const Context& context, const std::string& knob);
-/// `place`, unless it is empty.
+/// `place`, or nothing when it is empty.
 std::optional<std::string> place(const std::string& place);
-/// Whether "file:line" is of an installed package, which nobody changes: torch's TensorDataset, say.
+/// True when "file:line" is in an installed package, which users do not edit: torch's TensorDataset, for example.
 bool is_of_a_package(std::string_view place);
-/// Where samples are made; where that is of a package, the line that makes the loader.
+/// Where samples are made; when that is in a package, the line that makes the loader.
 std::optional<std::string> place_of_samples(const Signals& signals);
 
-/// The effective value as a whole number; nothing when unknown or not one.
+/// The effective value as an integer; nothing when unknown or not an integer.
 std::optional<std::int64_t> effective_int(const Context& context, const std::string& knob);
-/// The effective value as a switch: on for everything but false, off, 0 and fp32.
+/// The effective value as a switch: on for everything except false, off, 0 and fp32.
 std::optional<bool> effective_on(const Context& context, const std::string& knob);
 
-/// The function that most looks at something found, with its share of them.
+/// The function in which most stack samples fall, with its share of them.
 struct HotFunction {
   std::string function;
   std::string where;  // its hottest line
   double share = 0;
-  std::int64_t looks = 0;  // of which it has that share
+  std::int64_t looks = 0;  // number of stack samples that the share is of
 };
-/// Of the lines that `counts` is true for, and of sample work.
+/// Over lines for which `counts` is true, or over sample work.
 std::optional<HotFunction> hot_function(const Signals& signals, const std::function<bool(const HotLine&)>& counts);
 std::optional<HotFunction> hot_sample_function(const Signals& signals);
 
-/// The same where its results could be kept although the samples differ.
+/// The same, of the part whose results could be kept although the samples differ.
 std::optional<HotFunction> kept_within(const Signals& signals);
 
-/// The same where its results could be kept for later runs as well, by a line above it; `where` is the line of its
-/// definition.
+/// The same, of the part whose results unidle.cached could keep across runs; `where` is the line of its definition,
+/// where the decorator goes.
 std::optional<HotFunction> cacheable_within(const Signals& signals);
 
-/// Adds what the threads of our own loader spend their time on, the limiting stage first, where they told.
+/// Adds what the threads of our own loader spend their time on, the limiting stage first, when they report it.
 void add_stages(const Context& context, Finding& finding);
 
-/// Adds which source of unidle.data gives what the program's data set gives, where that was seen; as a fix where
-/// nothing is left to a person but to review the lines.
+/// Adds the source of unidle.data that can replace the program's data set, when one was found. It becomes a fix when a
+/// person only has to review the lines.
 void add_source(const Context& context, Finding& finding);
 
-/// False where nothing of the samples could be kept for later epochs: they are a stream, or differ each time.
+/// False when samples cannot be kept for later epochs: they are a stream, or differ each epoch.
 bool samples_can_be_kept(const Context& context);
 
-/// Workers that hide `work_s` of the loader's work a step behind the rest of the step, as far as the CPUs carry them,
-/// one being left for the training thread.
+/// The number of workers that hide `work_s` of loader work per step behind the rest of the step, as far as the CPUs
+/// allow; one CPU is left for the training thread.
 std::int64_t workers_that_hide(const Context& context, double work_s);
 
-/// CPUs that this run may use and nobody does; nothing when that was not measured.
+/// Idle CPUs that this run may use; nothing when not measured.
 std::optional<double> free_cpus(const Context& context);
-/// True when the CPUs of this run are in use; nothing when that was not measured.
+/// True when the CPUs of this run are in use; nothing when not measured.
 std::optional<bool> cpus_full(const Context& context, const Policy& policy);
 
-/// Calls that make the host wait, of one family.
+/// Families of calls that make the host wait.
 enum class Waits { kReads, kSynchronize, kFlush };
 struct WaitFacts {
   double per_step = 0;
   double seconds = 0;
   double of_all = 1;   // share of the time of all waits but kFlush
-  double outside = 0;  // share of the calls that lie outside of the steps
+  double outside = 0;  // share of the calls outside of steps
   const SyncCall* top = nullptr;
 };
 /// Nothing when calls were not watched or no step was seen.
 std::optional<WaitFacts> waits_of(const Signals& signals, Waits family);
-/// The share of the wall time that calls of the host cost, `calls` in all, of which at most `outside` lies outside of
-/// the steps, where nothing is known of the device. `calls` itself where how busy a GPU is was not measured.
+/// The share of the wall time lost by host calls that take the share `calls`, of which at most `outside` lies outside
+/// of steps, where nothing is known of the device. Returns `calls` when the GPU's busy share was not measured.
 double lost_by_calls(const Context& context, double calls, double outside);
-/// The share of the wall time that `waits` (a share too) costs: a host that waits while the device computes loses
-/// nothing, only the device's idle time can be won back. Nothing when how busy a GPU is was not measured.
+/// The share of the wall time lost by host waits that take the share `waits`: waiting while the device computes costs
+/// nothing; only the device's idle time can be won back. Nothing when the GPU's busy share was not measured.
 std::optional<double> lost_by_waiting(const Context& context, double waits);
 
 }  // namespace unidle::diagnose::detail

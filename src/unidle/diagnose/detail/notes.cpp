@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-/// A value that several processes gave, each for `count` samples: their mean, weighted.
+/// The weighted mean of a value that several processes report, each for `count` samples.
 struct WeightedMean {
   double sum = 0;
   double weight = 0;
@@ -29,7 +29,7 @@ struct WeightedMean {
   std::optional<double> mean() const { return weight > 0 ? std::optional(sum / weight) : std::nullopt; }
 };
 
-/// Sums of several processes; what is no list of four times adds nothing.
+/// Adds the times of one process; anything but a list of four times is ignored.
 void add_stages(std::vector<double>& sums, const json& told) {
   constexpr std::size_t kStages = 4;
   const auto is_time = [](const json& each) { return each.is_number() && each.get<double>() >= 0; };
@@ -42,7 +42,7 @@ void add_stages(std::vector<double>& sums, const json& told) {
   }
 }
 
-/// The texts of a list; empty for what is none.
+/// The strings in a list; empty when it is not a list.
 std::vector<std::string> texts_in(const json& list) {
   std::vector<std::string> texts;
   for (std::size_t i = 0; list.is_array() && i < list.size(); ++i) {
@@ -51,7 +51,7 @@ std::vector<std::string> texts_in(const json& list) {
   return texts;
 }
 
-/// Steps whose device was looked at; fewer are no evidence.
+/// Steps needed with device events; fewer are not evidence.
 constexpr double kFewestLooks = 10;
 
 void add_to(std::optional<double>& total, const std::optional<double>& value) {
@@ -105,7 +105,7 @@ void Notes::read(Signals& signals) const {
   read_affinity(signals);
 }
 
-/// The newest training loader; a program may make one for every configuration that it tries.
+/// The newest training loader counts: a program may make one per configuration that it tries.
 void Notes::read_loader(Signals& signals) const {
   std::optional<record::NoteOf<record::NoteType::kLoader>> newest;
   each<record::NoteType::kLoader>([&](const auto& note) {
@@ -178,7 +178,7 @@ void Notes::read_samples(Signals& signals) const {
     const auto count = note.number("count");
     const auto total = note.number("seconds_total");
     if (!count || !total || *count < 1) {
-      return;  // the engine tells of its samples by events
+      return;  // the engine reports its samples as events
     }
     facts.count += std::llround(*count);
     facts.total_s += *total;
@@ -206,8 +206,8 @@ void Notes::read_samples(Signals& signals) const {
   });
 }
 
-/// Each process tells of a few samples, by index: [digest of the first, how often it was the same later, how often
-/// another]. Workers that live for one epoch make each sample once, and so they are compared with each other, too.
+/// Each process reports a few samples by index: [digest of the first, times the same later, times different]. Workers
+/// that live for one epoch make each sample once, so digests of different processes are compared too.
 void Notes::read_samples_again(SampleFacts& facts) const {
   std::map<std::pair<std::string, std::string>, std::string> first;  // by loader and index
   each<record::NoteType::kSamples>([&](const record::NoteOf<record::NoteType::kSamples>& note) {
@@ -255,7 +255,7 @@ void Notes::read_waits(Signals& signals) const {
   });
   each<record::NoteType::kTransfer>([&](const auto& note) {
     if (training_ && note.process() != *training_) {
-      return;  // those of other ranks go with other ranks' steps
+      return;  // other ranks' times belong to their own steps
     }
     TransferFacts facts = signals.transfer.value_or(TransferFacts{});
     const double bytes = note.number("pinned_bytes").value_or(0) + note.number("pageable_bytes").value_or(0);

@@ -13,16 +13,16 @@
 
 namespace unidle::diagnose::detail {
 
-/// Of notes with the same process, type and key the newest counts; numbers in them are totals.
+/// Of several notes with the same process, type and key, the newest counts; its numbers are totals.
 class Notes {
  public:
-  /// `training`: the process whose loaders and settings are looked at; others are its workers or ranks.
+  /// `training`: the process whose loaders and settings are read; others are its workers or ranks.
   Notes(std::vector<record::Note> notes, std::optional<std::int64_t> training);
 
   void read(Signals& signals) const;
 
  private:
-  using Key = std::tuple<std::string, std::int64_t, std::string>;  // type, process, what it is about
+  using Key = std::tuple<std::string, std::int64_t, std::string>;  // type, process, subject
 
   template <record::NoteType type, typename Visit>
   void each(Visit visit) const;

@@ -34,7 +34,7 @@ TEST(Notes, ProcessesAddUpAndTheDearestPlaceIsNamed) {
       read({note(1, kTraining, {{"type", "logging"}, {"calls", 1}, {"seconds", 1.0}, {"where", "a.py:1"}}),
             note(2, kTraining, {{"type", "logging"}, {"calls", 2}, {"seconds", 5.0}, {"where", "a.py:2"}}),
             note(1, 100, {{"type", "logging"}, {"calls", 1}, {"seconds", 2.0}, {"where", "b.py:1"}})});
-  EXPECT_EQ(signals.logging->seconds, 7);  // the second note of one process holds what the first said
+  EXPECT_EQ(signals.logging->seconds, 7);  // the second note of a process includes the first one's values
   EXPECT_EQ(signals.logging->calls, 3);
   EXPECT_EQ(signals.logging->where, "a.py:2");
 }
@@ -65,7 +65,7 @@ TEST(Notes, SamplesOfAllWorkersButOnlyForTraining) {
   EXPECT_EQ(signals.loader->workers, 2);
 }
 
-// Workers of one epoch make each sample once: those of the next epoch are compared with them.
+// Workers that live for one epoch make each sample once; the next epoch's workers are compared with them.
 TEST(Notes, SamplesThatWereMadeAgain) {
   const auto with = [](int id, const json& again) {
     json body = samples(id, 10, 1);

@@ -13,7 +13,7 @@ namespace unidle::diagnose::detail {
 
 namespace {
 
-/// "train.py:78" of `  File "/home/a/train.py", line 78, in main`; nothing for frames of libraries.
+/// "train.py:78" from `  File "/home/a/train.py", line 78, in main`; nothing for library frames.
 std::optional<std::string> own_frame(std::string_view line) {
   static constexpr std::string_view kFile = "File \"";
   static constexpr std::string_view kLine = "\", line ";
@@ -53,7 +53,7 @@ std::optional<std::string> own_place(std::string_view traceback) {
   return where;
 }
 
-/// The last line that holds more than blanks.
+/// The last non-blank line.
 std::string_view last_line(std::string_view text) {
   const std::size_t end = text.find_last_not_of(" \t\r\n");
   if (end == std::string_view::npos) {
@@ -63,7 +63,7 @@ std::string_view last_line(std::string_view text) {
   return text.substr(text.rfind('\n') + 1);  // npos + 1 is 0
 }
 
-/// The order of lines of two streams is unknown: a failure that the run did not survive is preferred.
+/// The order of lines of two streams is unknown, so a failure that the run did not survive is preferred.
 void take(std::optional<PrintedFailure>& kept, std::optional<PrintedFailure> other) {
   if (other && (!kept || (kept->went_on && !other->went_on))) {
     kept = std::move(other);

@@ -1,4 +1,4 @@
-// Failures that a program's output shows, whatever its exit code says.
+// Finds failures in a program's output, whatever its exit code.
 #pragma once
 
 #include <string>
@@ -9,13 +9,13 @@
 
 namespace unidle::diagnose::detail {
 
-/// A failure of a log as rules see it.
+/// Converts a failure found in a log to the form that rules use.
 PrintedFailure printed_failure(const logs::DecisiveFailure& failure);
 
-/// The failures in `tail`, the end of a stream; an "unidle: ..." line at its end counts as one too.
+/// The failures in `tail`, the end of a stream; a final "unidle: ..." line counts as one too.
 PrintedEnd end_of_output(std::string_view tail);
 
-/// The failures that the run printed, on either stream.
+/// The failures that the run printed on either stream.
 PrintedEnd printed_end(const Signals& signals);
 
 }  // namespace unidle::diagnose::detail

@@ -1,4 +1,4 @@
-// What a profiler trace tells, whether it lay in a file of its own or in a record.
+// Facts from a profiler trace, whether it is a separate file or part of a record.
 #pragma once
 
 #include <optional>
@@ -13,10 +13,12 @@ namespace unidle::diagnose::detail {
 /// Busy time, longest gap and kernels of one device, in one line.
 std::string describe(const trace::TraceSummary& trace, const trace::DeviceUse& device, Language language);
 
-/// What its busiest device did, where `train` of the wall time is like the trace's window; nothing without a device.
+/// What the busiest device did, scaled so that the trace's window represents `train` of the wall time; nothing without
+/// a device.
 std::optional<DeviceTimeline> timeline_of(const trace::TraceSummary& trace, double train);
 
-/// Kernels, and the memory that copies came from where nobody told yet. Without a device in the trace nothing changes.
+/// Adds kernel facts, and the kind of memory copied from unless already known. Without a device in the trace, nothing
+/// changes.
 void add_kernel_facts(const trace::TraceSummary& trace, Signals& signals);
 
 }  // namespace unidle::diagnose::detail

@@ -10,7 +10,7 @@ namespace unidle::diagnose::detail {
 
 namespace {
 
-/// True for `unidle train X.yaml` and the program behind it, which take KEY=VALUE.
+/// True for `unidle train X.yaml` and for a workload's program, which take KEY=VALUE.
 bool is_workload(const std::vector<std::string>& command) {
   const std::string_view program = std::string_view(command[0]).substr(command[0].rfind('/') + 1);
   return program == "unidle-train" || (program == "unidle" && command.size() > 1 && command[1] == "train");

@@ -1,4 +1,4 @@
-// How a run ended, by its logs.
+// How a run ended, according to its logs.
 #include <algorithm>
 
 #include "unidle/diagnose/detail/output.h"
@@ -13,7 +13,7 @@ using unidle::logs::LogEnd;
 using unidle::logs::Quote;
 using unidle::logs::TextLog;
 
-/// So many losses in a row that are all nan or infinite do not come back.
+/// This many nan or infinite losses in a row do not recover.
 constexpr std::int64_t kHopelessLines = 3;
 
 /// A failure that ended the run, or that the run survived.
@@ -21,7 +21,7 @@ struct Trouble {
   const TextLog* log = nullptr;
   Quote quote;
   PrintedFailure failure;
-  std::optional<std::int64_t> t_ns;  // on a clock that other files share
+  std::optional<std::int64_t> t_ns;  // on a clock shared with other files
 };
 
 Trouble trouble_of(const TextLog& log, const Quote& quote, std::string message) {
@@ -35,7 +35,7 @@ void add_losses(const TextLog& log, Language language, std::vector<Trouble>& tro
         log, *log.hopeless_loss,
         translate(language, "the loss is nan or infinite in the last {} lines that tell it, from {} on: {}",
                   log.hopeless_loss_lines, place_in(log.file, log.hopeless_loss->line), log.hopeless_loss->text)));
-    troubles.back().failure.went_on = false;  // steps after it are of no use
+    troubles.back().failure.went_on = false;  // steps after it are useless
   } else if (log.bad_loss) {
     troubles.push_back(
         trouble_of(log, *log.bad_loss,
@@ -45,7 +45,7 @@ void add_losses(const TextLog& log, Language language, std::vector<Trouble>& tro
   }
 }
 
-/// By how much they explain, most first.
+/// Most decisive first.
 std::vector<Trouble> troubles_of(const TextLog& log, Language language) {
   std::vector<Trouble> troubles;
   if (const auto decisive = unidle::logs::decisive_failure(log); decisive.failure != nullptr) {
@@ -53,16 +53,16 @@ std::vector<Trouble> troubles_of(const TextLog& log, Language language) {
                         log.has_date ? decisive.failure->t_ns : std::nullopt});
   }
   add_losses(log, language, troubles);
-  // A line of level ERROR alone is no failure: programs log errors and go on. At the very end it is.
+  // A line of level ERROR is not a failure, since programs log errors and go on, unless it is the last one.
   if (log.error && log.error->progress_before == log.progress_lines && log.progress_lines > 0 &&
       (!log.claim || log.claim->line < log.error->line)) {
     troubles.push_back(trouble_of(log, *log.error, log.error->text));
-    troubles.back().failure.facts.blame = unidle::logs::Blame::kLauncher;  // it says less than any failure does
+    troubles.back().failure.facts.blame = unidle::logs::Blame::kLauncher;  // weaker than any other failure
   }
   return troubles;
 }
 
-/// Of several processes with a log each: causes before consequences, then by time.
+/// For several processes with a log each: causes before consequences, then by time.
 bool explains_more(const Trouble& one, const Trouble& other) {
   if (one.failure.went_on != other.failure.went_on) {
     return !one.failure.went_on;
@@ -72,7 +72,7 @@ bool explains_more(const Trouble& one, const Trouble& other) {
   return order != order_of_other ? order < order_of_other : one.t_ns && other.t_ns && *one.t_ns < *other.t_ns;
 }
 
-/// What explains the end best; of those that do alike the first.
+/// The trouble that best explains the end; the first one of equals.
 std::optional<Trouble> worst_trouble(const JobLogs& job) {
   std::optional<Trouble> worst;
   for (const TextLog& log : job.texts) {
@@ -96,7 +96,7 @@ std::optional<PrintedFailure> lack_told_in(const JobLogs& job) {
   return found;
 }
 
-/// Of the process that failed first where its launcher tells it, else as told last.
+/// The exit code of the process that failed first when its launcher says so, else the last one stated.
 std::optional<int> exit_code_of(const Trouble& trouble) {
   std::optional<int> code;
   for (const auto& failure : trouble.log->failures) {
@@ -125,24 +125,24 @@ void add_trouble(const Trouble& trouble, const JobLogs& job, Signals& signals) {
   }
 }
 
-/// A claim that nothing but results follows: "Training complete", then the figures of a test.
+/// True when only results follow the claim: "Training complete", then test metrics.
 bool claim_holds(const TextLog& log) {
   if (!log.claim) {
     return false;
   }
-  const bool of_a_run = log.progress_lines > 0 || log.claim_names_training;  // else something else succeeded
+  const bool of_a_run = log.progress_lines > 0 || log.claim_names_training;  // otherwise something else succeeded
   const bool only_results =
       log.claim_names_training && log.counted() == log.counted_before_claim && log.open_bar_line < log.claim->line;
   return of_a_run && (only_results || log.claim->progress_before == log.progress_lines);
 }
 
-/// It says so, or its counts came to their ends.
+/// True when the log says so, or its counters reached their totals.
 bool is_complete(const TextLog& log) {
   const bool failed = log.failed_part && log.failed_part->progress_before == log.progress_lines;
   return (log.is_whole && !failed) || claim_holds(log);
 }
 
-/// A person pressed Ctrl-C, and no failure of its own explains the end.
+/// A person pressed Ctrl-C, and no other failure explains the end.
 bool is_interrupt(const Trouble& trouble) {
   return !trouble.failure.went_on && (trouble.failure.message.starts_with("KeyboardInterrupt") ||
                                       trouble.failure.message.ends_with("got signal: 2"));
@@ -158,7 +158,7 @@ const TextLog* ended_by_scheduler(const JobLogs& job) {
   return found;
 }
 
-/// A job that failed is cancelled too: by the scheduler itself, or by a person who sees it hang.
+/// A failed job may be cancelled as well: by the scheduler, or by a person who sees it hang.
 bool failed_before(const std::optional<Trouble>& trouble, const TextLog& ended) {
   return trouble && !trouble->failure.went_on && trouble->failure.facts.blame == unidle::logs::Blame::kOwn &&
          (trouble->log != &ended || trouble->quote.line < ended.end->quote.line);

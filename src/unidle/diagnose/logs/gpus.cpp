@@ -1,4 +1,4 @@
-// How busy the GPUs were, by a program that watched them.
+// How busy the GPUs were, according to a program that watched them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -16,13 +16,13 @@ using unidle::logs::GpuLog;
 using unidle::logs::GpuUse;
 using unidle::logs::Window;
 
-/// Fewer looks than this, taken by hand around a run, do not say how busy a GPU is.
+/// Fewer samples, taken by hand, do not show how busy a GPU is.
 constexpr std::int64_t kFewestSamples = 5;
-/// A GPU that nothing runs on keeps less than this share of its memory.
+/// An unused GPU has less than this share of its memory allocated.
 constexpr double kEmptyMemory = 0.02;
-/// Looks that must all have been idle before a GPU counts as unused.
+/// All of at least this many samples must be idle before a GPU counts as unused.
 constexpr std::int64_t kIdleSamples = 30;
-/// A GPU without work shows a per cent now and then.
+/// An idle GPU shows a per cent now and then.
 constexpr double kIdleMean = 0.002;
 
 std::string percent(double share) { return fmt::format("{:.2f} %", share * 100); }
@@ -31,7 +31,7 @@ std::string gpu_name(const GpuUse& use) {
   return use.name.empty() ? "GPU " + use.id : fmt::format("GPU {} ({})", use.id, use.name);
 }
 
-/// `program` as GpuFormat has it, with its options.
+/// `program` names the GpuFormat with its options.
 std::string describe(const GpuUse& use, std::string_view program, Language language) {
   std::string text = translate(language, "{} on {}, {} samples", program.substr(0, program.find(' ')), gpu_name(use),
                                grouped(static_cast<double>(use.samples)));
@@ -58,7 +58,7 @@ std::string describe(const GpuUse& use, std::string_view program, Language langu
   return text;
 }
 
-/// Utilisation inside the training loop, where a text log with dates shows it.
+/// Utilisation inside the training loop, when a text log with dates shows where it is.
 std::string in_loop(const GpuFile& file, const GpuUse& busiest, const JobLogs& job,
                     const unidle::logs::OnRead& on_read) {
   const auto* text = job.main_text();
@@ -86,13 +86,13 @@ bool empty(const GpuUse& use) {
   return use.memory_used && use.memory_total && use.memory_used.most / use.memory_total.most < kEmptyMemory;
 }
 
-/// Every look found it idle and empty while the log shows training.
+/// True when every sample found it idle and empty while the log shows training.
 bool unused(const GpuUse& use, const JobLogs& job) {
   const auto* text = job.main_text();
   return idle(use) && empty(use) && text != nullptr && text->phases.training_seen;
 }
 
-/// The others of a log, where some of them did nothing, or as good as that, while one worked.
+/// Names the GPUs of a log that were (nearly) idle while another one worked.
 std::string idle_ones(const GpuLog& log, const GpuUse& busiest, Language language, Signals& signals) {
   std::vector<std::string> ids;
   bool all_empty = true;
@@ -122,7 +122,7 @@ std::string idle_ones(const GpuLog& log, const GpuUse& busiest, Language languag
                    percent(sum / measured));
 }
 
-/// What the program that watched said of trouble, and when.
+/// The complaint of the watching program, with its time.
 std::string trouble(const GpuFile& file, Language language) {
   if (!file.log.complaint) {
     return "";
@@ -140,7 +140,7 @@ void add_memory(const GpuUse& use, Signals& signals) {
   }
 }
 
-/// What the rules about the card itself look at; a log that lacks the columns leaves them absent.
+/// Signals for the rules about the card itself; columns that the log lacks stay absent.
 void add_card(const GpuUse& use, Signals& signals) {
   const auto mean = [](const unidle::logs::Readings& readings) {
     return readings ? std::optional(readings.mean()) : std::nullopt;
@@ -188,11 +188,11 @@ void add_wall(const GpuLog& log, Signals& signals) {
   }
 }
 
-/// What stands for the run's device, and who saw it.
+/// The GPU that represents the run, and the program that watched it.
 struct Watched {
   const GpuUse* use = nullptr;
   const GpuLog* log = nullptr;
-  const GpuFile* file = nullptr;  // nullptr: tables in a run's own output, which are nvidia-smi's
+  const GpuFile* file = nullptr;  // nullptr: nvidia-smi tables in the run's own output
 };
 
 Watched busiest_of(const JobLogs& job, Signals& signals) {
@@ -232,7 +232,7 @@ void add_gpus(const JobLogs& job, const unidle::logs::OnRead& on_read, Signals& 
     }
   }
   if (busiest.use == nullptr || signals.device_kind == "cpu") {
-    return;  // how busy a GPU is says nothing about a run on the CPU
+    return;  // the GPU's utilisation says nothing about a run on the CPU
   }
   const bool by_trace = signals.device_busy.has_value();
   const Signals before = signals;
@@ -242,7 +242,7 @@ void add_gpus(const JobLogs& job, const unidle::logs::OnRead& on_read, Signals& 
     signals.device_busy_how += busiest.file != nullptr ? in_loop(*busiest.file, *busiest.use, job, on_read) : "";
     signals.device_busy_how += idle_ones(*busiest.log, *busiest.use, job.language, signals) + troubles;
   }
-  if (by_trace) {  // the trace sees every kernel, but only a few steps: the samples see the whole run
+  if (by_trace) {  // the trace sees every kernel of a few steps; samples cover the whole run
     signals.device_busy_how += translate(job.language, "; in the traced steps {}", before.device_busy_how);
   }
 }

@@ -13,7 +13,7 @@ namespace {
 using unidle::logs::Counter;
 using unidle::logs::TextLog;
 
-/// Time of one unit, validation and checkpoints between them included: that is what a whole run pays.
+/// Seconds per unit, including validation and checkpoints, because a whole run includes them too.
 std::optional<double> seconds_each(const TextLog& log, const Counter& counter) {
   if (!counter.first_ns || !counter.changed_ns || counter.advanced <= 0 || *counter.changed_ns <= *counter.first_ns) {
     return std::nullopt;
@@ -25,13 +25,13 @@ bool is_done(const Counter& counter) {
   return counter.total && counter.last >= *counter.total && counter.last_had_loss;
 }
 
-/// What was still to come when the log broke off, counted in `counter`'s own units.
+/// What remained when the log ended, in `counter`'s units.
 struct Rest {
   const Counter* counter = nullptr;
   double units = 0;
 };
 
-/// The loop that was running at the end: of two nested ones the outer, unless it was done before the other began.
+/// The loop that was running at the end: the outer of two nested ones, unless it finished before the inner one began.
 std::optional<Rest> rest_of(const TextLog& log) {
   const Counter* outer = nullptr;
   const Counter* latest = nullptr;
@@ -50,7 +50,7 @@ std::optional<Rest> rest_of(const TextLog& log) {
   if (counter == nullptr || counter->last >= *counter->total) {
     return std::nullopt;
   }
-  // A line that tells a loss names what is done, any other one what begins.
+  // A line with a loss counts what is done; any other line announces what begins.
   const double done = counter->last_had_loss && counter->first_had_loss ? counter->last : counter->last - 1;
   return Rest{counter, *counter->total - std::max(0.0, done)};
 }
@@ -87,7 +87,7 @@ void add_how_far(const TextLog& log, const JobTimes& times, Language language, S
   for (auto* told : {signals.outcome == Outcome::kTimedOut ? &signals.told_of_limit : nullptr,
                      failed ? &signals.told_of_failure : nullptr}) {
     if (told != nullptr) {
-      told->insert(told->begin(), facts.begin(), facts.end());  // they say more than the quotes do
+      told->insert(told->begin(), facts.begin(), facts.end());  // these lines say more than the quotes
     }
   }
 }

@@ -21,20 +21,20 @@ struct GpuFile {
 };
 
 struct JobLogs {
-  Language language = Language::kEnglish;  // of the evidence
+  Language language = Language::kEnglish;  // language of the evidence
   std::vector<unidle::logs::TextLog> texts;
   std::vector<GpuFile> gpus;
   std::vector<unidle::trace::TraceSummary> traces;
 
-  /// The text with most progress in it: the training's own log; nullptr without any text.
+  /// The text log with most progress lines: the training's own log; nullptr when there is no text log.
   const unidle::logs::TextLog* main_text() const;
 };
 
-/// As read_log_signals() says.
+/// See read_log_signals().
 JobLogs read_job_logs(const std::vector<std::filesystem::path>& files, Language language,
                       const unidle::logs::OnRead& on_read);
 
-/// Begin and end of the run on the logs' clock, and where between them training looped.
+/// Begin and end of the run on the logs' clock, and the interval of the training loop.
 struct JobTimes {
   std::optional<std::int64_t> begin_ns;
   std::optional<std::int64_t> end_ns;
@@ -42,14 +42,14 @@ struct JobTimes {
 };
 JobTimes times_of(const JobLogs& logs);
 
-/// How it ended: outcome, failures, what was claimed.
+/// How the run ended: outcome, failures, claims.
 void add_end(const JobLogs& logs, Signals& signals);
-/// Phases, counters, throughput, settings; how far a run came that was cut off.
+/// Phases, counters, throughput, settings, and how far an interrupted run got.
 void add_progress(const JobLogs& logs, const JobTimes& times, Signals& signals);
 void add_gpus(const JobLogs& logs, const unidle::logs::OnRead& on_read, Signals& signals);
 void add_traces(const JobLogs& logs, Signals& signals);
 
-/// "run.log:17", without the folders before the name.
+/// "run.log:17", without folders.
 std::string place_in(const std::string& file, std::uint64_t line);
 /// 2103611 -> "2,103,611"
 std::string grouped(double whole);

@@ -1,4 +1,4 @@
-// What a run did with its time, by its logs.
+// How a run spent its time, according to its logs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ using unidle::logs::Counter;
 using unidle::logs::LogEnd;
 using unidle::logs::TextLog;
 
-/// By the times in the lines; the run's whole time, of which other files may know the begin and the end.
+/// Phases by the times in the lines. Other files may know when the whole run began and ended.
 void add_timed_phases(const TextLog& log, const JobTimes& times, Signals& signals) {
   const auto& phases = log.phases;
   signals.wall_s = seconds(*times.end_ns - *times.begin_ns);
@@ -33,7 +33,7 @@ void add_timed_phases(const TextLog& log, const JobTimes& times, Signals& signal
   time.validate = phases.validate_s;
   time.checkpoint = phases.checkpoint_s;
   const double rest = signals.wall_s - time.startup - time.train - time.validate - time.checkpoint;
-  // What was cut off was still at work between its last line and the cut.
+  // A run that was killed was still working between its last line and the end.
   const double away = std::min(phases.away_s, std::max(0.0, rest));
   time.other += away;
   (signals.outcome == Outcome::kTimedOut ? time.train : time.other) += std::max(0.0, rest) - away;
@@ -45,7 +45,7 @@ void add_timed_phases(const TextLog& log, const JobTimes& times, Signals& signal
   }
 }
 
-/// The training bar with most time in it; inner bars of the same loop have less.
+/// The training bar with most time; inner bars of the same loop have less.
 const BarUse* main_bar(const TextLog& log) {
   const BarUse* best = nullptr;
   for (const BarUse& bar : log.bars) {
@@ -56,7 +56,7 @@ const BarUse* main_bar(const TextLog& log) {
   return best;
 }
 
-/// Validation by bars and stated durations, where the lines tell no begin.
+/// Validation time by bars and stated durations, for lines that do not show its begin.
 void add_untimed_validation(const TextLog& log, Signals& signals) {
   if (signals.validations) {
     return;
@@ -84,7 +84,7 @@ void add_untimed_validation(const TextLog& log, Signals& signals) {
   }
 }
 
-/// Lines without times: bars have clocks of their own, and some programs tell how long an epoch took.
+/// For lines without times: progress bars have clocks, and some programs state the duration of an epoch.
 void add_untimed_phases(const TextLog& log, Signals& signals) {
   if (const BarUse* bar = main_bar(log)) {
     signals.time.train = bar->seconds;
@@ -95,7 +95,7 @@ void add_untimed_phases(const TextLog& log, Signals& signals) {
   signals.wall_s = signals.time.train + signals.time.validate;
 }
 
-/// The counter of the innermost loop: the one that moves fastest.
+/// The counter of the innermost loop: the fastest one.
 const Counter* step_counter(const TextLog& log) {
   const Counter* best = nullptr;
   for (const Counter& counter : log.counters) {
@@ -107,7 +107,7 @@ const Counter* step_counter(const TextLog& log) {
   return best;
 }
 
-/// The lines of training have no times where their steps need far longer than all that have lie apart.
+/// True when the lines' times do not cover training: its steps take far longer than the interval between the times.
 bool times_miss_training(const TextLog& log, const JobTimes& times) {
   constexpr double kFar = 10;
   const Counter* steps = step_counter(log);
@@ -115,7 +115,7 @@ bool times_miss_training(const TextLog& log, const JobTimes& times) {
          steps->advanced * *log.stated.step_s > kFar * seconds(*times.end_ns - *times.begin_ns);
 }
 
-/// What a counter moved in a second of training; nothing when it told no time.
+/// A counter's advance per second of training; nothing when its lines have no times.
 std::optional<double> rate_of(const Counter* counter) {
   if (counter == nullptr || counter->advanced <= 0 || counter->train_s_changed <= counter->train_s_first) {
     return std::nullopt;
@@ -147,7 +147,7 @@ std::optional<double> setting_number(const TextLog& log, const std::string& knob
   return end != begin && *end == '\0' && std::isfinite(value) ? std::optional(value) : std::nullopt;
 }
 
-/// By samples that were counted; by passes over a training set of known size; by steps of a known batch.
+/// By counted samples; by epochs of a known size; or by steps of a known batch size.
 void add_throughput(const TextLog& log, Signals& signals) {
   const Counter* epochs = log.counter("epoch");
   const auto epoch_rate = rate_of(epochs);

@@ -9,10 +9,11 @@ namespace {
 using unidle::logs::StatedSteps;
 using unidle::logs::TextLog;
 
-/// The wait for data, of which nothing else of a step is told.
+/// The wait for data, when the log states no other part of a step.
 void add_input(const TextLog& log, Language language, Signals& signals) {
   const StatedSteps& stated = log.stated;
-  if (!stated.data_share || !stated.step_s || *stated.data_share >= 1) {  // 1: clocks of the same step read at once
+  if (!stated.data_share || !stated.step_s || *stated.data_share >= 1) {  // 1: clocks of one step that were read at the
+                                                                          // same time
     return;
   }
   signals.step = StepShares{.input = *stated.data_share,

@@ -1,4 +1,4 @@
-// What a profiler trace tells about steps and the device.
+// Steps and device use from profiler traces.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -21,7 +21,7 @@ void add_step(const TraceSummary& trace, Signals& signals) {
   signals.step_s = trace.step_s.mean();
   signals.syncs_per_step = trace.syncs_per_step;
   if (trace.parts) {
-    signals.input_stated.clear();  // the trace tells all parts
+    signals.input_stated.clear();  // the trace has all parts of a step
     signals.step = StepShares{.input = trace.parts->input,
                               .transfer = trace.parts->transfer,
                               .compute = trace.parts->rest,
@@ -36,7 +36,7 @@ void add_step(const TraceSummary& trace, Signals& signals) {
   }
 }
 
-/// Traces that tell their ranks, each another one: what a rank spends in exchange it waits for others.
+/// For traces of different ranks: the time that a rank spends in exchange is waiting for others.
 void add_ranks(const JobLogs& job, Signals& signals) {
   std::map<std::int64_t, const TraceSummary*> by_rank;
   for (const TraceSummary& trace : job.traces) {
@@ -56,7 +56,7 @@ void add_ranks(const JobLogs& job, Signals& signals) {
 }  // namespace
 
 void add_traces(const JobLogs& job, Signals& signals) {
-  // Of several (one a rank) the one whose device is least busy shows most.
+  // Of several traces (one per rank), the one with the least busy device is the most informative.
   const TraceSummary* chosen = nullptr;
   const auto busy = [](const TraceSummary& trace) { return trace.busy().value_or(1.0); };
   for (const TraceSummary& trace : job.traces) {
@@ -87,7 +87,7 @@ void add_traces(const JobLogs& job, Signals& signals) {
     signals.wall_s = chosen->span_s;
     signals.time.other = chosen->span_s;
   }
-  // With a log beside it the window stands for its training.
+  // With a log beside it, the window represents the training part of the run.
   const bool alone = job.texts.empty() && job.gpus.empty();
   const double train = alone || signals.time.train <= 0 ? 1 : signals.time.train / signals.wall_s;
   signals.timeline = timeline_of(*chosen, train);

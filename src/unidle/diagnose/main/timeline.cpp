@@ -1,4 +1,4 @@
-// A timeline as a record: unidle_timeline FILE RECORD [NAME=VALUE ...]
+// Writes a timeline as a record: unidle_timeline FILE RECORD [NAME=VALUE ...]
 #include <exception>
 #include <iostream>
 #include <map>

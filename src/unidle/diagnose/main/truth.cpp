@@ -1,4 +1,4 @@
-// How often the rules are right about timelines: unidle_truth FOLDER
+// Measures how often the rules are right about timelines: unidle_truth FOLDER
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,9 +15,9 @@ using namespace unidle::diagnose;           // NOLINT(google-build-using-namespa
 using namespace unidle::diagnose::testing;  // NOLINT(google-build-using-namespace)
 
 struct Tally {
-  int first = 0;        // runs whose cause has to lead
-  int first_right = 0;  // and does
-  int expected = 0;     // findings that have to be there
+  int first = 0;        // runs with an expected leading cause
+  int first_right = 0;  // runs whose expected cause leads
+  int expected = 0;     // expected findings
   int found = 0;
   int silent = 0;  // near misses and healthy runs
   int false_alarms = 0;

@@ -29,7 +29,7 @@ std::optional<Memory> memory_of(const Context& context) {
 
 /// The largest divisor of the accumulation whose micro-batches stay below the target.
 std::int64_t divisor_of(std::int64_t accumulation, double used, const Policy& policy) {
-  // A policy may say anything; all divisors are tried.
+  // A policy may have any value, so all divisors are tried.
   for (std::int64_t divisor = std::min(accumulation, std::min<std::int64_t>(policy.max_batch_growth, 1 << 20));
        divisor > 1; --divisor) {
     if (accumulation % divisor == 0 && used * static_cast<double>(divisor) <= policy.memory_target) {

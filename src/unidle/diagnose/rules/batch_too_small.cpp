@@ -11,7 +11,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// How many times larger the batch may get: a power of two that stays below the memory target.
+/// The factor by which the batch may grow: a power of two that stays below the memory target.
 std::int64_t growth(double memory_used, const Policy& policy) {
   std::int64_t factor = 1;
   while (factor * 2 <= std::min<std::int64_t>(policy.max_batch_growth, 1 << 20) &&
@@ -39,7 +39,7 @@ Finding batch_finding(const Context& context, const Policy& policy) {
   const auto accumulation = detail::effective_int(context, "batch.accumulation");
   const auto batch = signals.batch_samples;
   if (accumulation && *accumulation > 1) {
-    // Exact divisors keep the effective batch what it was.
+    // Exact divisors keep the effective batch size.
     std::int64_t divisor = std::min(factor, *accumulation);
     while (*accumulation % divisor != 0) {
       --divisor;
@@ -52,7 +52,7 @@ Finding batch_finding(const Context& context, const Policy& policy) {
   } else {
     Fix larger = detail::make_fix(context, "batch.size", batch ? nlohmann::json(*batch * factor) : nlohmann::json(),
                                   "try larger batches while samples/s rises; this changes what is trained");
-    larger.fix_class = knobs::KnobClass::kSemantic;  // without accumulation the effective batch is another one
+    larger.fix_class = knobs::KnobClass::kSemantic;  // without accumulation the effective batch size changes
     finding.fixes.push_back(std::move(larger));
   }
   return finding;

@@ -1,5 +1,5 @@
-// On a GPU, what a host spends is a loss only as far as the device idles meanwhile: every rule that counts it, on
-// devices that idle, idle a little and are full.
+// On a GPU, host time is lost only while the device idles: checks every rule that counts host time on devices that
+// idle, idle a little, and are full.
 #include <gmock/gmock.h>
 
 #include <set>
@@ -11,9 +11,9 @@ namespace unidle::diagnose::testing {
 namespace {
 
 constexpr double kTrain = 0.98;
-constexpr double kHost = 0.9;  // of each step, spent on what the case is about
+constexpr double kHost = 0.9;  // share of each step spent on the case's cause
 
-/// A GPU beside a host with plenty of CPUs, training nearly all of the time.
+/// A GPU whose host has plenty of CPUs, training nearly all of the time.
 Signals busy_gpu(double busy) {
   Signals signals = healthy_gpu();
   signals.wall_s = 100;

@@ -30,7 +30,7 @@ Evaluation evaluate_compile_off(const Context& context, const Policy& policy) {
     return Nothing{};
   }
   Finding finding = detail::of_share(*context.launching, policy);
-  finding.severity = Severity::kWarning;  // how much of it a compiler wins back is not known before
+  finding.severity = Severity::kWarning;  // how much a compiler wins back is not known before trying
   finding.where = detail::where_set(context, "compile.mode");
   if (!finding.where) {
     finding.where = detail::place(context.signals.model_where);

@@ -26,7 +26,7 @@ TEST(PrecisionFp32, ProposesWhatTheDeviceHas) {
 
 TEST(PrecisionFp32, OnACpuOnlyWithUnits) {
   Signals signals = healthy_cpu();
-  EXPECT_TRUE(silent("precision-fp32", signals));  // measured: no units
+  EXPECT_TRUE(silent("precision-fp32", signals));  // measured: no such units
   signals.cpu_bf16 = true;
   const Finding finding = fired("precision-fp32", signals);
   EXPECT_EQ(finding.severity, Severity::kWarning);  // however large the share
@@ -71,7 +71,7 @@ TEST(PrecisionFp32, AModelInSixteenBitsUsesTheUnitsWithoutAutocast) {
   EXPECT_THAT(fired("precision-fp32", signals).evidence.back(), HasSubstr("matrix units"));
   EXPECT_THAT(fired("tf32-off", signals).evidence.back(), HasSubstr("matrix units"));
   set_effective(signals, "precision.tf32", "true");
-  signals.kernels->matrix_share = 0.9;  // by TF32: 16 bits are faster still
+  signals.kernels->matrix_share = 0.9;  // by TF32: 16-bit formats are faster still
   EXPECT_TRUE(fix_of(fired("precision-fp32", signals), "precision.amp"));
 }
 
@@ -150,7 +150,7 @@ TEST(BatchTooSmall, GrowsWithinMemory) {
   const Finding finding = fired("batch-too-small", small_batch());
   EXPECT_EQ(finding.severity, Severity::kWarning);
   EXPECT_FALSE(finding.share.has_value());
-  EXPECT_EQ(fix_of(finding, "batch.size")->to, 128);  // 4 x 15 % of memory; 8 x would be above the target
+  EXPECT_EQ(fix_of(finding, "batch.size")->to, 128);  // 4 x 15 % of memory; 8 x would exceed the target
   EXPECT_EQ(fix_of(finding, "batch.size")->fix_class, knobs::KnobClass::kSemantic);
 }
 

@@ -10,18 +10,18 @@ namespace unidle::diagnose::rules {
 namespace {
 
 struct Demand {
-  double allowed = 0;    // CPUs for what is short of them
-  double cpus = 0;       // that the job would use
-  double share = 0;      // of the wall time that they would save at most
-  bool by_step = false;  // the step itself, not the loader
+  double allowed = 0;    // CPUs allowed for the part that lacks them
+  double cpus = 0;       // CPUs that the job would use
+  double share = 0;      // the most that they would save, of the wall time
+  bool by_step = false;  // the step itself lacks them, not the loader
 };
 
-/// That the workers may use: they may have been narrowed further than the training process.
+/// CPUs for the workers, which may be restricted further than the training process.
 double cpus_of_loader(const Context& context) {
   return std::min(*context.cpus, context.signals.cpus_of_workers.value_or(*context.cpus));
 }
 
-/// In use by this job, or by others beside it.
+/// In use by this job, or by other processes.
 bool in_use(const Context& context, const Policy& policy, double cpus) {
   return *context.signals.cpus_used >= policy.cpus_full * cpus || detail::cpus_full(context, policy).value_or(false);
 }

@@ -6,7 +6,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// False when the slow samples were those of the first pass: a program that keeps its results has such a tail.
+/// False when only the first epoch had slow samples: a program that keeps its results has such a tail.
 bool still_there(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (signals.late_sample_s && *signals.late_sample_s < policy.tail_mean * *signals.samples->p50_s) {
@@ -19,8 +19,7 @@ bool still_there(const Context& context, const Policy& policy) {
   return *signals.late_input_s / signals.wall_s >= *context.steady_input * (1 - 1 / passes) / 2;
 }
 
-/// Mean cost of a sample. Where the CPUs are full, waiting for one is no property of a sample: then only its CPU time
-/// counts.
+/// Mean cost of a sample. On full CPUs, only its CPU time counts: waiting for a CPU is not a property of the sample.
 double mean_cost_s(const Context& context, const Policy& policy) {
   const SampleFacts& samples = *context.signals.samples;
   const bool full = detail::cpus_full(context, policy).value_or(false);

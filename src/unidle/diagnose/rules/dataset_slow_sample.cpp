@@ -8,7 +8,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// The shortest step with as many workers as this machine carries.
+/// The shortest step with as many workers as this machine supports.
 std::optional<double> best_step_s(const Context& context) {
   if (!context.work_s) {
     return std::nullopt;
@@ -56,7 +56,7 @@ Evaluation evaluate_dataset_slow_sample(const Context& context, const Policy& po
       context.say("with every one of the {} CPUs at work a step would still take {}, of which {} is not loading",
                   format_number(*context.cpus), format_seconds(*best_s), format_seconds(*context.rest_s)));
   if (detail::effective_on(context, "cache.features") == true) {
-    return finding;  // what can be kept is kept
+    return finding;  // everything that can be kept is kept
   }
   if (detail::samples_can_be_kept(context)) {
     finding.fixes.push_back(

@@ -1,4 +1,4 @@
-// On a GPU: what the host does while the device computes costs nothing, and arithmetic takes as long as the device is
+// On a GPU, what the host does while the device computes costs nothing, and arithmetic takes as long as the device is
 // busy, wherever the host waits for it.
 #include <gmock/gmock.h>
 
@@ -31,11 +31,11 @@ TEST(DeviceTime, WaitingCostsWhatTheDeviceIdles) {
   const Diagnosis diagnosis = diagnose(waiting_gpu(0.6, 0.7));
   EXPECT_THAT(diagnosis.findings.front().evidence, ::testing::Contains(HasSubstr("computes meanwhile")));
   Signals signals = waiting_gpu(0.6, 0.7);
-  signals.device_busy.reset();  // not known: the wait itself
+  signals.device_busy.reset();  // not known: the wait itself counts
   EXPECT_NEAR(*fired("loader-no-workers", signals).share, 0.6 * 0.9, 1e-9);
 }
 
-/// The host waits for most of each step in blocking copies, and is slow to launch: kernels run 60 % of it.
+/// The host spends most of each step in blocking copies and launches slowly: kernels run 60 % of it.
 Signals slow_host(double span) {
   Signals signals = healthy_gpu();
   signals.device_busy = 0.6;
@@ -171,7 +171,7 @@ TEST(Throttled, TheLimitOfTheBoardIsNoFault) {
   const Finding finding = fired("throttled", signals);
   EXPECT_EQ(finding.severity, Severity::kInfo);
   EXPECT_FALSE(finding.share);
-  signals.gpu.power_limit_w = 350;  // somebody has lowered it
+  signals.gpu.power_limit_w = 350;  // lowered by somebody
   EXPECT_GE(fired("throttled", signals).severity, Severity::kWarning);
   signals.gpu.power_limit_w = 700;
   signals.gpu.throttled_by_power_only = false;  // heat

@@ -15,10 +15,10 @@ namespace {
 
 struct Asked {
   bool gpu = false;              // the command or a configuration file asks for one
-  std::vector<std::string> cpu;  // in words: what of this run asks for the CPU
+  std::vector<std::string> cpu;  // in words: what asks for the CPU in this run
 };
 
-/// A word of the command and a variable are of this run; what a file or a program has by default may be an oversight.
+/// Words of the command and variables are choices for this run; defaults of a file or program may be an oversight.
 Asked asked_of(const Context& context) {
   Asked asked;
   const auto setting = context.signals.settings.find("device");

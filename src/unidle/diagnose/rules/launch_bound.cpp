@@ -7,14 +7,14 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// The device's units are known to be mostly unused, and nothing tells whether it waits for the host.
+/// True when the device's units are mostly unused, and it is unknown whether the device waits for the host.
 bool units_wait(const Context& context, const Policy& policy) {
   return !context.signals.device_kept_up && !context.signals.kernel_time_known &&
          context.units_in_use.value_or(1) < policy.far_from_full;
 }
 
-/// Neither NVML nor events show the gaps between kernels; that the device is done each time the host comes does, and
-/// that its units have no work.
+/// Neither NVML nor events show the gaps between kernels. They follow from a queue that is empty whenever the host
+/// submits more, and from units without work.
 Evaluation unmeasured_gaps(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   const double waits = *context.input + *context.transfer + *context.sync;
@@ -44,7 +44,7 @@ Evaluation unmeasured_gaps(const Context& context, const Policy& policy) {
   return finding;
 }
 
-/// The trace itself tells what launching costs, however few its steps.
+/// The trace itself shows what launching costs, even with few steps.
 Evaluation by_timeline(const Context& context, const DeviceTimeline& timeline, const Policy& policy) {
   if (timeline.launch < policy.warning_share) {
     return Nothing{};

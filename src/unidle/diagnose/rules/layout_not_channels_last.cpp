@@ -49,7 +49,7 @@ Evaluation evaluate_layout_not_channels_last(const Context& context, const Polic
   };
   if (context.on_cpu && context.signals.model_has_depthwise == true) {
     finding.share = *context.computing * (1 - 1 / policy.layout_gain_depthwise);
-    // No bound: the gain of other models and kernels may well be larger than the usual one.
+    // No bound: other models and kernels may gain more than the usual factor.
     finding.evidence.push_back(
         context.say("the model has depth-wise convolutions, which run about {}x as fast channels-last",
                     format_number(policy.layout_gain_depthwise)));

@@ -10,7 +10,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// Bandwidth goes with lanes and doubles with each generation.
+/// Bandwidth is proportional to lanes and doubles with each generation.
 std::optional<double> part_of_bandwidth(const GpuFacts& gpu) {
   if (!gpu.link_width || !gpu.link_width_max || *gpu.link_width_max <= 0) {
     return std::nullopt;
@@ -22,7 +22,7 @@ std::optional<double> part_of_bandwidth(const GpuFacts& gpu) {
   return std::clamp(part, 0.0, 1.0);
 }
 
-/// More came over it than the link can carry as it is read: then the reading is wrong.
+/// True when more came over the link than its readings allow: the readings are wrong.
 bool was_faster(const GpuFacts& gpu) {
   const auto raw =
       gpu.link_generation ? detail::raw_link_rate(*gpu.link_width, *gpu.link_generation) : std::optional<double>();

@@ -12,7 +12,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// The trace itself tells what the wait for input costs the device, however few its steps.
+/// The trace itself shows what the wait for input costs the device, even with few steps.
 Evaluation input_by_timeline(const Context& context, const DeviceTimeline& timeline, const Policy& policy) {
   if (timeline.input < policy.warning_share) {
     return Nothing{};
@@ -66,7 +66,7 @@ Evaluation evaluate_loader_no_workers(const Context& context, const Policy& poli
   }
   std::string how = "prepare batches in workers while the step runs";
   if (context.input_s) {
-    // With no workers the wait is the work: nothing else is done meanwhile, but by a thread of its own, which works on.
+    // Without workers the wait is the work, unless a separate thread works on during the step.
     const double work_s = by_thread ? *signals.step_s : *context.input_s;
     if (const auto best = overlapped_step_s(context, work_s)) {
       finding.speedup_bound = bound_of_run(context, *signals.step_s, *best);

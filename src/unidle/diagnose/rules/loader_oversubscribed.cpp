@@ -10,7 +10,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// Threads that would run in one worker. Idle pools are in every process, so only large ones count.
+/// Runnable threads per worker. Every process has small idle pools, so only large ones count.
 double threads_of_worker(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!signals.threads || !signals.processes || *signals.processes < 2 || !context.cpus) {
@@ -20,7 +20,7 @@ double threads_of_worker(const Context& context, const Policy& policy) {
   return each >= std::max(policy.many_threads, 1.5 * *context.cpus) ? each : 1;
 }
 
-/// Fires for the loader itself, or for the step that its workers take the CPUs from.
+/// Fires when the loader itself lacks CPUs, or when its workers take them from the step.
 std::optional<Finding> judge(const Context& context, const Policy& policy, double workers, double running) {
   const Signals& signals = context.signals;
   const double cpus = *context.cpus;
@@ -53,7 +53,7 @@ void propose_fewer(const Context& context, Finding& finding) {
   }
 }
 
-/// Of workers that are more than any loader has use for; `otherwise` where they are not.
+/// A hint about more workers than any loader can use; `otherwise` when there are not that many.
 Evaluation hint_at_many(const Context& context, const Policy& policy, const Evaluation& otherwise) {
   if (!context.cpus || static_cast<double>(*context.workers) <= policy.workers_per_cpu * *context.cpus) {
     return otherwise;

@@ -6,12 +6,12 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// What fetching one row costs; the median, because a stall elsewhere is no property of a row.
+/// The cost of fetching one row: the median, because a stall elsewhere is not a property of a row.
 std::optional<double> row_s(const Signals& signals) {
   return signals.samples && signals.samples->p50_s ? signals.samples->p50_s : signals.sample_s;
 }
 
-/// Only what would be taken: the rows together where that was tried, otherwise workers.
+/// Proposes only what can work: fetching rows together when that was tried, else workers.
 void add_fixes(const Context& context, Finding& finding) {
   const LoaderFacts& loader = *context.signals.loader;
   if (loader.gathers.value_or(false)) {

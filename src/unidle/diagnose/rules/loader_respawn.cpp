@@ -24,7 +24,7 @@ Evaluation evaluate_loader_respawn(const Context& context, const Policy& policy)
     return Missing{context.no_steps};
   }
   const auto starts = static_cast<double>(*signals.loader->starts);
-  const double share = starts < 2 ? 0 : context.respawn * (1 - 1 / starts);  // once they have to be started
+  const double share = starts < 2 ? 0 : context.respawn * (1 - 1 / starts);  // one start is always needed
   if (share < policy.warning_share) {
     return Nothing{};
   }

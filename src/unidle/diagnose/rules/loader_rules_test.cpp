@@ -1,4 +1,4 @@
-// Rules about the loader and its samples; recomputed-features has a file of its own.
+// Rules about the loader and its samples, except recomputed-features.
 #include <gmock/gmock.h>
 
 #include "unidle/diagnose/diagnose.h"
@@ -31,11 +31,11 @@ TEST(LoaderNoWorkers, FiresWithTheShareOfTheWall) {
   const Fix* fix = fix_of(finding, "loader.workers");
   ASSERT_NE(fix, nullptr);
   EXPECT_EQ(fix->from, 0);
-  EXPECT_EQ(fix->to, 2);  // 54 ms of work behind 36 ms of the rest
+  EXPECT_EQ(fix->to, 2);  // 54 ms of work beside 36 ms of the rest
   EXPECT_EQ(fix->fix_class, knobs::KnobClass::kExact);
 }
 
-// prefetch_generator and its like: the thread works while the step runs, and still does not keep up.
+// Like prefetch_generator: the thread works while the step runs, and still does not keep up.
 TEST(LoaderNoWorkers, AThreadThatHandsBatchesOnIsNotTheTrainingThread) {
   Signals signals = waiting_cpu(0.3);
   signals.loader.emplace().by_thread = true;
@@ -71,7 +71,7 @@ TEST(LoaderNoWorkers, NearMissIsSilent) {
   EXPECT_TRUE(silent("loader-no-workers", one_worker));
 }
 
-// Half of a short trial imports the framework.
+// Importing the framework takes half of a short trial.
 TEST(LoaderNoWorkers, AShortTrialIsJudgedByWhatALongRunHas) {
   Signals trial = waiting_cpu(0.15);
   trial.wall_s = 20;
@@ -129,7 +129,7 @@ TEST(LoaderNoWorkers, OnAGpuTheLoaderHasTheCpusForItself) {
   set_effective(signals, "loader.workers", "0");
   set_input(signals, 0.5);
   EXPECT_NEAR(*fired("loader-no-workers", signals).speedup_bound, amdahl(0.45), 1e-9);
-  // Three quarters of the step on one thread are still 3/4 / 2 CPUs, above the quarter that is left.
+  // Three quarters of the step on one thread are still 3/4 / 2 CPUs, more than the remaining quarter.
   set_input(signals, 0.75);
   signals.cpus_allowed = 2;
   EXPECT_NEAR(*fired("loader-no-workers", signals).speedup_bound, amdahl(0.9 * (1 - 0.375)), 1e-9);
@@ -137,7 +137,7 @@ TEST(LoaderNoWorkers, OnAGpuTheLoaderHasTheCpusForItself) {
 
 TEST(LoaderNoWorkers, MentionsTheCacheWhenEpochsRepeat) {
   Signals signals = waiting_cpu(0.6);
-  EXPECT_EQ(fix_of(fired("loader-no-workers", signals), "cache.features"), nullptr);  // it is on
+  EXPECT_EQ(fix_of(fired("loader-no-workers", signals), "cache.features"), nullptr);  // already on
   set_effective(signals, "cache.features", "off");
   ASSERT_NE(fix_of(fired("loader-no-workers", signals), "cache.features"), nullptr);
   signals.epochs = 0.8;

@@ -14,7 +14,7 @@ namespace {
 Finding workers_finding(const Context& context, const Policy& policy, double workers) {
   const Signals& signals = context.signals;
   const double step_s = signals.step_s.value_or(0);
-  const double work_s = *signals.loader_busy * workers * step_s;  // loader work of one step
+  const double work_s = *signals.loader_busy * workers * step_s;  // loader work per step
   Finding finding = detail::of_share(*context.steady_input, policy);
   if (const auto best = overlapped_step_s(context, work_s)) {
     finding.speedup_bound = bound_of_run(context, step_s, *best);

@@ -6,7 +6,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// True when each tensor gets kernels or calls of its own.
+/// True when each tensor has its own kernels or calls.
 std::optional<bool> per_tensor(const Context& context) {
   const auto& optimizer = context.signals.optimizer;
   const auto setting = detail::effective_on(context, "optimizer.fused");
@@ -16,7 +16,7 @@ std::optional<bool> per_tensor(const Context& context) {
   if (setting.value_or(false) || (optimizer && optimizer->fused.value_or(false))) {
     return false;
   }
-  // By default torch groups tensors on a GPU (foreach) and does not on a CPU.
+  // By default torch groups tensors (foreach) on a GPU but not on a CPU.
   return optimizer && optimizer->foreach ? !*optimizer->foreach : context.on_cpu || !optimizer;
 }
 

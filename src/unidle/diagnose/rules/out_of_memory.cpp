@@ -12,7 +12,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// What was printed of it, or seen by the instrumentation.
+/// A lack of memory that was printed, or seen by the instrumentation.
 std::optional<PrintedFailure> told_lack(const Signals& signals) {
   auto printed = detail::printed_end(signals).memory;
   if (!printed && signals.exception) {
@@ -25,19 +25,19 @@ std::optional<PrintedFailure> told_lack(const Signals& signals) {
   return printed;
 }
 
-/// The kernel ends what exceeds its memory with SIGKILL and without a word.
+/// The kernel kills a process that exceeds its memory with SIGKILL, without a message.
 bool was_killed(const Signals& signals) {
   const auto& printed = signals.printed ? signals.printed->failure : std::nullopt;
   return signals.exit_signal == SIGKILL || signals.exit_code == 128 + SIGKILL ||
          (printed && !printed->went_on && printed->facts.signal == SIGKILL);
 }
 
-/// A program may fail by itself when one of its helpers was killed.
+/// A program may also fail by itself after one of its helpers was killed.
 bool killed_by_the_kernel(const Signals& signals) {
   return signals.oom_kills.value_or(0) > 0 && signals.outcome == Outcome::kFailed;
 }
 
-/// Where the kernel's count is not known.
+/// For runs without the kernel's count of kills.
 bool killed_at_the_limit(const Signals& signals, const Policy& policy) {
   return was_killed(signals) && !signals.oom_kills && signals.host_memory_used.value_or(0) >= policy.memory_full;
 }
@@ -77,7 +77,7 @@ std::string evidence_of(const Context& context, const Policy& policy, const std:
   return context.say("memory ran out {} times", counted);
 }
 
-/// The program goes on with smaller batches than those that there was no room for.
+/// True when the program went on with smaller batches than the one that did not fit.
 bool went_on_smaller(const Signals& signals) {
   return signals.gpu.oom_samples && signals.batch_samples && *signals.batch_samples < *signals.gpu.oom_samples;
 }

@@ -57,7 +57,7 @@ TEST(RunFailed, TrainingThatGoesOnMakesItAHint) {
   signals.output_tail = std::string(kTraceback) + "epoch 3 loss 0.09\n";
   EXPECT_EQ(fired("run-failed", signals).severity, Severity::kInfo);
   signals.exception = "TypeError: Object of type float32 is not JSON serializable";
-  signals.steps_after_exception = 0;  // measured: nothing came after it
+  signals.steps_after_exception = 0;  // measured: no step followed it
   EXPECT_EQ(fired("run-failed", signals).severity, Severity::kCritical);
   signals.output_tail = kTraceback;
   signals.steps_after_exception = 40;
@@ -93,7 +93,7 @@ TEST(OutOfMemory, TheKernelsCountTellsWhoKilled) {
   EXPECT_TRUE(silent("out-of-memory", signals)) << "a neighbour in the same group";
 }
 
-// A program that halves its batch until there is room for it, and trains.
+// A program that halves its batch size until it fits, and trains.
 TEST(OutOfMemory, WhatTrainingWentOnWithIsTold) {
   Signals signals = healthy_cpu();
   signals.gpu.ooms = 4;
@@ -118,7 +118,7 @@ TEST(OutOfMemory, WhatTrainingWentOnWithIsTold) {
   signals.steps = 4;
   EXPECT_THAT(fired("out-of-memory", signals).evidence, Contains("no step was trained after it"));
   signals.steps = 68;
-  signals.batch_samples = 1024;  // the batch was left out
+  signals.batch_samples = 1024;  // the batch was skipped
   EXPECT_THAT(fired("out-of-memory", signals).evidence, Contains("training went on after it"));
 }
 
@@ -315,7 +315,7 @@ TEST(SettingIgnored, ABatchSizeOnlyWhereALoaderTellsIt) {
   Signals signals = healthy_cpu();
   signals.settings["batch.size"] = {"64", "a.yaml:2", "16"};
   signals.loader.reset();
-  EXPECT_TRUE(silent("setting-ignored", signals));  // an average of steps, not what a loader was given
+  EXPECT_TRUE(silent("setting-ignored", signals));  // an average of steps, not the loader's value
   signals.loader.emplace().batch_size = 16;
   EXPECT_FALSE(silent("setting-ignored", signals));
   set_effective(signals, "batch.accumulation", "4");

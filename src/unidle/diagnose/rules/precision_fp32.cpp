@@ -17,7 +17,7 @@ struct Units {
   double gain = 1;
 };
 
-/// What the device offers below fp32; nothing when that is not known.
+/// The formats below fp32 that the device supports; nothing when not known.
 std::optional<Units> units_of(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (context.on_cpu) {

@@ -20,7 +20,7 @@ Evaluation evaluate_recompiles(const Context& context, const Policy& policy) {
   if (context.signals.wall_s <= 0) {
     return Missing{"the wall time of the run"};
   }
-  // A device has nothing to do while the compiler runs, and its own events, which lie before and after, count that.
+  // The device idles while the compiler runs, but its own events, before and after, count that time as busy.
   const double compiling = std::clamp(compile->seconds / context.signals.wall_s, 0.0, 1.0);
   const double share = context.signals.busy_by_events
                            ? compiling

@@ -8,8 +8,8 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// What keeps results in this run is known for programs that say so; a loader that fetches by key and says nothing
-/// computes them anew, or its later samples would be cheap.
+/// Whether this run keeps results. Some programs report it. A map-style loader that reports nothing recomputes them:
+/// otherwise its later samples would be cheap.
 std::optional<bool> kept(const Context& context) {
   if (const auto cached = detail::effective_on(context, "cache.features")) {
     return cached;
@@ -18,7 +18,7 @@ std::optional<bool> kept(const Context& context) {
   return loader && loader->map_style ? std::optional(!*loader->map_style) : std::nullopt;
 }
 
-/// The wait for input after the first pass over the data, as a share of the wall time.
+/// The wait for input after the first epoch, as a share of the wall time.
 double late_wait(const Context& context, double passes) {
   const double of_later_passes = *context.steady_input * (1 - 1 / passes);
   if (!context.signals.late_input_s || context.signals.wall_s <= 0) {
@@ -27,7 +27,7 @@ double late_wait(const Context& context, double passes) {
   return std::min(of_later_passes, *context.signals.late_input_s / context.signals.wall_s);
 }
 
-/// What is known of the results: the same, or of which function they may be, or nothing.
+/// Adds what is known of the results: they are the same, which function may compute them, or nothing.
 void add_evidence(const Context& context, Finding& finding, double later_s) {
   const Signals& signals = context.signals;
   const std::string passes = format_number(*context.passes);
@@ -78,7 +78,7 @@ Evaluation evaluate_recomputed_features(const Context& context, const Policy& po
   }
   const double later_s = signals.late_sample_s.value_or(*signals.sample_s);
   if (!detail::samples_can_be_kept(context)) {
-    return Nothing{};  // others each time: nothing is computed again
+    return Nothing{};  // samples differ each epoch: nothing is recomputed
   }
   const bool differ = signals.samples && signals.samples->differ();
   const double kept_part = differ ? detail::kept_within(signals)->share : 1;
@@ -100,7 +100,7 @@ Evaluation evaluate_recomputed_features(const Context& context, const Policy& po
       context.say("after the first pass the steps still wait for it, {} of the wall time", format_share(share)));
   Fix keep = detail::keep_samples_fix(context, "keep what the first epoch computed for the later ones");
   if (keep.from.is_null()) {
-    keep.from = "off";  // later samples cost what the first ones did
+    keep.from = "off";  // later samples cost as much as the first ones
   }
   if (const auto function = detail::cacheable_within(signals)) {
     keep.how += context.say("; for later runs too: @unidle.cached above {} ({})", function->function, function->where);

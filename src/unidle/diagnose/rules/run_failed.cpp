@@ -12,7 +12,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// How the process ended, when that says failure by itself; empty otherwise.
+/// How the process ended, if its exit alone shows a failure; empty otherwise.
 std::string bad_end(const Context& context) {
   const Signals& signals = context.signals;
   if (signals.exit_signal.value_or(0) != 0) {
@@ -25,14 +25,14 @@ std::string bad_end(const Context& context) {
   return signals.outcome == Outcome::kFailed ? "the run is marked as failed" : "";
 }
 
-/// True when the printed failure is the last one that the instrumentation saw: Python prints its first line.
+/// True when the printed failure is the last one that the instrumentation saw; Python prints its first line.
 bool is_the_same(const PrintedFailure& printed, std::string_view seen) {
   seen = seen.substr(0, seen.find('\n'));
   return !seen.empty() && (printed.message.starts_with(seen) || seen.starts_with(printed.message));
 }
 
-/// What the program said about it: in its output, or to the instrumentation. What was measured goes before what the
-/// output hints at.
+/// The failure in the program's output, or the one that the instrumentation saw. The latter is preferred, because
+/// output only gives hints.
 std::optional<PrintedFailure> told_failure(const Signals& signals) {
   auto printed = detail::printed_end(signals).failure;
   if (!signals.exception) {
@@ -49,14 +49,14 @@ std::optional<PrintedFailure> told_failure(const Signals& signals) {
     return printed;
   }
   if (printed && seen.went_on) {
-    return printed;  // by another way than the instrumentation sees
+    return printed;  // raised where the instrumentation cannot see it
   }
-  // What a process saw of the end of another one explains less than what ended that.
+  // A failure caused by the end of another process explains less than the cause of that end.
   const bool consequence = printed && !printed->went_on && printed->facts.blame < facts.blame;
   return consequence ? printed : seen;
 }
 
-/// What it means that a signal ended a process.
+/// The meaning of the signal that ended a process.
 std::string_view meaning_of(int signal) {
   switch (signal) {
     case SIGKILL: return "the kernel sends that signal when memory runs out, a scheduler at its limits";
@@ -66,7 +66,7 @@ std::string_view meaning_of(int signal) {
   }
 }
 
-/// How a signal ended a process; what is known to be a lack of memory is told by another rule.
+/// Adds the signal that ended a process; out-of-memory covers a known lack of memory.
 void add_signal(const Context& context, const logs::FailureFacts& facts, Finding& finding) {
   if (facts.signal == 0 || facts.speaker == logs::Speaker::kScheduler || facts.speaker == logs::Speaker::kKernel) {
     return;

@@ -14,7 +14,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// True for keys that by their name are about speed; others (a title, a comment) may well be for people only.
+/// True for keys whose names are about speed; others (a title, a comment) may be meant for people only.
 bool about_speed(std::string_view key) {
   static constexpr std::array<std::string_view, 16> kWords = {
       "worker", "prefetch", "pin_mem",       "persistent", "amp",   "precision", "bf16",   "fp16",
@@ -25,8 +25,8 @@ bool about_speed(std::string_view key) {
 
 std::string at(const std::string& location) { return location.empty() ? "" : " (" + location + ")"; }
 
-/// A batch size may be meant for all devices or for all micro-batches of a step, and without a loader the live one is
-/// an average only.
+/// True for batch sizes that may agree: the configured one may be for all devices or all micro-batches of a step, and
+/// without a loader the live one is only an average.
 bool same_batch(const Signals& signals, const std::string& configured, const std::string& effective) {
   const bool exact = signals.loader && signals.loader->batch_size;
   const bool one_device = !signals.parallel || *signals.parallel == "none";
@@ -36,21 +36,20 @@ bool same_batch(const Signals& signals, const std::string& configured, const std
   return !exact || !one_device || !whole || !live || (parts && *live * *parts == *whole);
 }
 
-/// The program went on with smaller batches when memory had run out.
+/// True when the program went on with smaller batches after running out of memory.
 bool shrunk_for_memory(const Signals& signals, const std::string& configured, const std::string& effective) {
   const auto whole = parse_number<double>(configured);
   const auto live = parse_number<double>(effective);
   return signals.gpu.ooms.value_or(0) > 0 && whole && live && *live < *whole;
 }
 
-/// True where the difference is none: a value that leaves the choice to the program, a batch that is only counted in
-/// another way.
+/// True for values that do not really differ: one leaves the choice to the program, or batches are counted differently.
 bool means_the_same(const Signals& signals, const std::string& knob, const SettingPair& pair) {
   return knob == "batch.size" && (same_batch(signals, *pair.configured, *pair.effective) ||
                                   shrunk_for_memory(signals, *pair.configured, *pair.effective));
 }
 
-/// The variable that explains the live value; empty when none does.
+/// The environment variable that explains the live value; empty when none does.
 std::string overruling_variable(const SettingPair& pair) {
   for (const auto& [name, value] : pair.environment) {
     if (knobs::same_value(value, *pair.effective)) {
@@ -74,7 +73,7 @@ std::string difference(const Context& context, const std::string& knob, const Se
                      *pair.effective);
 }
 
-/// The configured value as the knob takes it: a switch for mixed precision names no format.
+/// The configured value in the knob's form: a switch for mixed precision names no format.
 nlohmann::json wanted_value(const Context& context, const Policy& policy, const std::string& knob,
                             const std::string& configured) {
   if (knob == "precision.amp" && knobs::plain_value(configured) == "true") {
@@ -84,13 +83,13 @@ nlohmann::json wanted_value(const Context& context, const Policy& policy, const 
   return knobs::json_value(configured);
 }
 
-/// Mixed precision that is asked for and off, on a CPU without units for it.
+/// Mixed precision that is requested but off, on a CPU without units for it.
 bool would_be_slower(const Context& context, const std::string& knob, const SettingPair& pair) {
   return knob == "precision.amp" && knobs::same_value(*pair.effective, "off") && context.on_cpu &&
          context.signals.cpu_bf16 == false;
 }
 
-/// Adds every setting whose live value is not the configured one; counts those that could be compared.
+/// Adds every setting whose live value differs from the configured one. Returns how many could be compared.
 int compare_settings(const Context& context, const Policy& policy, Finding& finding) {
   int compared = 0;
   for (const auto& [knob, pair] : context.signals.settings) {

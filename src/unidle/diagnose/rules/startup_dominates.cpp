@@ -8,11 +8,11 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-constexpr std::int64_t kLeastLooks = 20;  // a second's worth
+constexpr std::int64_t kLeastLooks = 20;  // stack samples of about a second
 constexpr double kMostly = 0.5;
 
-/// The function that most looks found while training had not begun. The shim looks from when the framework is there: of
-/// the imports before that it knows nothing.
+/// The function with most stack samples before training began. The shim starts to sample once the framework is loaded,
+/// and misses the imports before that.
 std::optional<detail::HotFunction> mostly_in(const Signals& signals) {
   const auto hot = detail::hot_function(
       signals, [](const HotLine& line) { return line.role == "train" && line.phase == "startup"; });

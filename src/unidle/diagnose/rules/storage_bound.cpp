@@ -40,7 +40,7 @@ Evaluation evaluate_storage_bound(const Context& context, const Policy& policy) 
         context.say("{}/s are read from storage", format_bytes(static_cast<std::uint64_t>(*signals.read_bytes_per_s))));
   }
   const bool kept = detail::effective_on(context, "cache.features") == true;
-  if (!kept && (!signals.loader || !signals.loader->of_package())) {  // a loader of the package keeps no samples
+  if (!kept && (!signals.loader || !signals.loader->of_package())) {  // a loader of our package cannot keep samples
     finding.fixes.push_back(detail::keep_samples_fix(
         context, "read each sample once: keep it in memory, or copy the data to a local disk first"));
   }

@@ -14,7 +14,7 @@ Evaluation evaluate_straggler_rank(const Context& context, const Policy& policy)
     const bool alone = context.signals.parallel && *context.signals.parallel != "ddp";
     return alone ? Evaluation(Nothing{}) : Evaluation(Missing{"step times of several ranks"});
   }
-  // The slowest rank is the one that waits least; every other one waits for it.
+  // The slowest rank waits least; all others wait for it.
   const auto own = [](const RankTime& rank) { return rank.step_s - rank.wait_s; };
   std::vector<double> work_s;
   for (const RankTime& rank : ranks) {

@@ -9,7 +9,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// Waits of a step and their part of all waiting, without explicit synchronisation, which has a rule of its own.
+/// Waits per step and their share of all waits, without explicit synchronisation, which has its own rule.
 std::optional<detail::WaitFacts> reads(const Signals& signals) {
   if (auto facts = detail::waits_of(signals, detail::Waits::kReads)) {
     return facts;
@@ -43,7 +43,7 @@ Finding wait_finding(const Context& context, const Policy& policy, const detail:
   return finding;
 }
 
-/// The trace itself tells what waiting costs, however few its steps.
+/// The trace itself shows what waiting costs, even with few steps.
 Evaluation waits_by_timeline(const Context& context, const DeviceTimeline& timeline, const Policy& policy) {
   if (timeline.sync < policy.warning_share) {
     return Nothing{};

@@ -9,7 +9,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// Convolutions use TF32 unless that was switched off. What part of the work they are is taken from their parameters.
+/// Convolutions use TF32 unless it was switched off. Their share of the work is estimated from their parameters.
 std::optional<double> part_without_tf32(const Signals& signals) {
   if (!signals.model_has_convolutions.value_or(false) || !signals.convolutions_tf32.value_or(true)) {
     return 1;

@@ -8,7 +8,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// Somebody has set the power limit below that of the board.
+/// True when somebody has set the power limit below the board's default.
 bool limit_lowered(const GpuFacts& gpu) {
   constexpr double kLower = 0.95;
   return gpu.power_limit_w && gpu.power_default_limit_w && *gpu.power_limit_w < kLower * *gpu.power_default_limit_w;

@@ -1,4 +1,4 @@
-// Rules that look at a profiler's trace: what the device did alone, and what the host did while it idled.
+// Rules that read a profiler's trace: what the device did alone, and what the host did while the device idled.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -11,7 +11,7 @@
 namespace unidle::diagnose::testing {
 namespace {
 
-/// A trace of two steps by itself: its device is busy for what no part takes.
+/// A trace of two steps without a record: the device is busy except for the tested part.
 Signals of_trace(double DeviceTimeline::*part, double share, bool alone = true) {
   Signals signals;
   signals.device_kind = "cuda";
@@ -68,7 +68,7 @@ TEST(TimelineRules, ATraceByItselfNeedsNoFiveSteps) {
   for (const auto& [id, part] : kRules) {
     EXPECT_DOUBLE_EQ(*fired(id, of_trace(part, 0.4)).share, 0.4) << id;
     EXPECT_TRUE(silent(id, of_trace(part, 0.08))) << id;
-    EXPECT_NE(missing(id, of_trace(part, 0.4, false)), "") << id;  // of a run, the steps have to tell
+    EXPECT_NE(missing(id, of_trace(part, 0.4, false)), "") << id;  // for a trace of a recorded run, the steps decide
   }
   Signals signals = of_trace(&DeviceTimeline::input, 0.4);
   set_effective(signals, "loader.workers", "0");

@@ -43,7 +43,7 @@ Fix side_stream(const Context& context) {
   return fix;
 }
 
-/// The trace itself tells what copies cost, however few its steps.
+/// The trace itself shows what copies cost, even with few steps.
 Evaluation copies_by_timeline(const Context& context, const DeviceTimeline& timeline, const Policy& policy) {
   const double share = timeline.copies_alone + timeline.copy_calls;
   if (share < policy.warning_share) {
@@ -76,7 +76,7 @@ Evaluation evaluate_transfer_not_overlapped(const Context& context, const Policy
     return Nothing{};  // the device waits for the host anyway
   }
   const double copying = detail::copying_in_line(context, policy).value_or(0);
-  const double share = std::min(copying, std::max(0.0, *context.train - copying));  // two run beside each other
+  const double share = std::min(copying, std::max(0.0, *context.train - copying));  // copies and compute overlap
   if (share < policy.warning_share) {
     return Nothing{};
   }

@@ -1,4 +1,4 @@
-// What the hardware counts of its units, and copies that take their time in the stream that computes.
+// Hardware counters of the device's units, and copies in the compute stream.
 #include <gmock/gmock.h>
 
 #include "unidle/diagnose/diagnose.h"
@@ -10,7 +10,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 
-/// NVML calls it full.
+/// A device that NVML reports as full.
 Signals called_full(double sm_activity) {
   Signals signals = healthy_gpu();
   signals.device_busy = signals.utilisation = 0.99;
@@ -20,7 +20,7 @@ Signals called_full(double sm_activity) {
 }
 
 TEST(Units, ALoopOfTinyKernelsIsNotHealthyWhateverNvmlSays) {
-  const Signals signals = called_full(0.03);  // nothing tells whether the device keeps up
+  const Signals signals = called_full(0.03);  // whether the device keeps up is unknown
   const Finding finding = fired("launch-bound", signals);
   EXPECT_FALSE(finding.share) << "how much of it are gaps is not known";
   EXPECT_THAT(finding.evidence, Contains(HasSubstr("3.0 %")));
@@ -32,10 +32,10 @@ TEST(Units, FullUnitsAreNotWaitingForTheHost) {
   signals.device_kept_up = 0.9;
   EXPECT_TRUE(silent("launch-bound", signals));
   set_effective(signals, "precision.amp", "off");
-  fired("precision-fp32", signals);  // that kernels run all of the time is known
+  fired("precision-fp32", signals);  // kernels are known to run all the time
   EXPECT_EQ(diagnose(called_full(0.9)).verdict, Verdict::kHealthy);
   signals = called_full(0.9);
-  signals.device_busy = signals.utilisation = 0.5;  // by events, say, which miss work outside of the steps
+  signals.device_busy = signals.utilisation = 0.5;  // for example by events, which miss work outside of steps
   EXPECT_TRUE(silent("launch-bound", signals)) << "units with work are no idle device";
 }
 
@@ -54,7 +54,7 @@ TEST(Units, ABehindDeviceWithIdleUnitsHasTooSmallABatch) {
 TEST(Units, WithoutACauseIdleUnitsAreNotHealthy) {
   Signals signals = called_full(0.1);
   signals.device_kept_up = 0.02;
-  signals.gpu_memory_used = 0.9;  // no room for a larger batch
+  signals.gpu_memory_used = 0.9;  // no memory left for a larger batch
   const Diagnosis diagnosis = diagnose(signals);
   EXPECT_EQ(diagnosis.verdict, Verdict::kComputeBound);
   EXPECT_THAT(answer(diagnosis), HasSubstr("use few of its multiprocessors"));
@@ -74,7 +74,7 @@ TEST(Units, UtilisationIsALimitAndActivityStandsBesideIt) {
   EXPECT_FALSE(to_json(diagnose(healthy_gpu()))["device"].contains("sm_activity")) << "it was not sampled";
 }
 
-/// 5 ms of copying to 10 ms of computing, in one stream, by a host that runs ahead.
+/// 5 ms of copies per 10 ms of compute in one stream; the host runs ahead.
 Signals copies_in_line() {
   Signals signals = healthy_gpu();
   signals.step_s = 0.015;

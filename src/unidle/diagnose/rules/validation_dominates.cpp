@@ -13,8 +13,8 @@ namespace {
 
 constexpr const char* kHow = "validate less often, or on a fixed part of the data in between";
 
-/// So that validation takes `wanted` of the loop: by leaving calls out where the program lets us, otherwise by the
-/// interval in its own unit; that one's value is null when the present one is unknown.
+/// Makes validation take `wanted` of the loop: by skipping calls when the program allows it, else by a longer interval
+/// in its own unit, which is null when the present one is unknown.
 Fix rarer(const Context& context, double wanted) {
   const Signals& signals = context.signals;
   const double rarer_by = longer_validation_interval(signals.time.train, signals.time.validate, wanted);
@@ -25,7 +25,7 @@ Fix rarer(const Context& context, double wanted) {
   nlohmann::json value;
   const auto interval = parse_number<double>(signals.effective("validation.interval").value_or(""));
   if (interval && *interval > 0 && signals.time.train > 0) {
-    // In whole units, or in hundredths of what is less than one.
+    // In whole units; in hundredths for an interval below one.
     const double unit = *interval * rarer_by < 1 ? 0.01 : 1;
     const double units = std::ceil(*interval * rarer_by / unit);
     value = unit < 1 ? nlohmann::json(units * unit) : nlohmann::json(static_cast<std::int64_t>(units));

@@ -18,7 +18,7 @@ inline std::string missing(std::string_view id, const Signals& signals) {
   return abstained == nullptr ? "" : abstained->signal;
 }
 
-/// The finding; one with an empty evidence when the rule did not fire.
+/// The finding; one without evidence when the rule did not fire.
 inline Finding fired(std::string_view id, const Signals& signals) {
   const Evaluation evaluation = ask(id, signals);
   const auto* finding = std::get_if<Finding>(&evaluation);

@@ -1,4 +1,4 @@
-// A folder of logs that tests write, and questions to what is diagnosed of them.
+// A folder of log files for tests, and queries on their diagnosis.
 #pragma once
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// Signals of runs that other tests start from and bend.
+// Signals of sample runs that tests start from and modify.
 #pragma once
 
 #include "unidle/diagnose/rule.h"
@@ -10,14 +10,14 @@ namespace unidle::diagnose::testing {
 Signals healthy_cpu();
 /// The same on one GPU that has tensor cores.
 Signals healthy_gpu();
-/// healthy_cpu() with no workers and a step that waits `share` of its time for input.
+/// healthy_cpu() without workers, with steps that wait `share` of their time for input.
 Signals waiting_cpu(double share);
 
-/// Gives `input` of each step to waiting, and scales the rest of the step down.
+/// Sets the share of each step spent waiting for input to `input` and scales the rest.
 void set_input(Signals& signals, double input);
 void set_effective(Signals& signals, const std::string& knob, const std::string& value);
 
-/// Asks one rule. REQUIRES: there is a rule of that id.
+/// Asks one rule. REQUIRES: the rule exists.
 Evaluation ask(std::string_view id, const Signals& signals, const Policy& policy = {});
 
 }  // namespace unidle::diagnose::testing

@@ -43,7 +43,7 @@ class Script {
   void note(const nlohmann::json& body, std::int64_t at_ms = 0) {
     writer.add(record::Note{kStart + ms(at_ms), kProcess, body});
   }
-  /// A step with 10 ms of optimiser; the rest of what is not input is forward and backward.
+  /// A step with 10 ms of optimiser; the remaining time besides input is forward and backward.
   void step(std::int64_t at_ms, std::int64_t duration_ms, std::int64_t input_ms, std::int64_t process = kProcess) {
     record::Step step;
     step.process = process;
@@ -67,8 +67,8 @@ class Script {
   std::int64_t index = 0;
 };
 
-/// 100 steps of 100 ms from second 2 on, 60 ms of each waiting; one validation of 2 s after step 50, one checkpoint of
-/// 0.5 s at the end, half a second of something else.
+/// 100 steps of 100 ms from second 2 on, each with 60 ms of waiting; one validation of 2 s after step 50, one
+/// checkpoint of 0.5 s at the end, half a second of other work.
 inline void write_waiting_run(Script& script) {
   script.note({{"type", "data"}, {"samples_per_epoch", 200}});
   script.note({{"type", "model"}, {"parameters", 60000}, {"convolutions", 12}, {"depthwise", true}});

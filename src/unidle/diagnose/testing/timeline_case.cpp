@@ -22,7 +22,7 @@ std::vector<std::string> words_of(const std::string& line) {
   return words;
 }
 
-/// NAME = VALUE, in two.
+/// Splits NAME = VALUE.
 std::pair<std::string, std::string> assignment(const std::string& text, const std::string& where) {
   const auto equals = text.find('=');
   if (equals == std::string::npos) {
@@ -141,7 +141,7 @@ TimelineCase read_timeline(const std::filesystem::path& file) {
     const std::string where = fmt::format("{}:{}", file.string(), number);
     line = std::string(trimmed(line));
     const std::vector<std::string> words = words_of(line);
-    std::string run;  // of every line one entry, so that its number can be told
+    std::string run;  // every line gets an entry, so that an index gives its line number
     if (words.empty() || words[0].starts_with("#")) {
     } else if (words[0] == "let") {
       timeline.values.insert(assignment(line.substr(3), where));

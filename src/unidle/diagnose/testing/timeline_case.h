@@ -1,6 +1,6 @@
-// A small language for synthetic timelines: runs that a rule has to name, and near misses that it must not.
+// A small language for synthetic timelines: runs in which a rule must fire, and near misses in which it must not.
 //
-// A file is a run, written down as what happens in it:
+// A file lists the events of a run:
 //
 //     # Decoding in the training thread.
 //     let wait = 60ms
@@ -16,27 +16,26 @@
 //     missing workers
 //
 // Directives, in the order of time:
-//   let NAME = VALUE             $NAME stands for it below. A line with a $NAME whose value is - is left out, and so is
-//                                a word KEY=$NAME.
+//   let NAME = VALUE             defines $NAME for the lines below. When the value is -, a line with $NAME is left out,
+//                                and so is a word KEY=$NAME.
 //   host KEY=VALUE ...           facts of the host: cpus (allowed), online, memory=8GB, flags=avx2,avx512_bf16
 //   gpu KEY=VALUE ...            one GPU: memory, capability, width, generation, clock, power (of the board, W)
 //   setting KNOB VALUE [at FILE:LINE] [configured] [effective VALUE]
 //   note JSON                    a note of the training process; `note@PID JSON` of another one
 //   startup|validate|checkpoint|loader_start|pause TIME
 //   steps COUNT KEY=TIME ...     input, transfer, forward, backward, sync, optimizer, other; samples=N, micro=N,
-//   syncs=N;
-//                                `every N KEY=TIME` at the end replaces a part in each Nth step
-//   repeat N / end               the lines between, N times
-//   work THREADS samples=N each=TIME  sample work of loader threads, a second at a time, over the run so far
+//                                syncs=N; `every N KEY=TIME` at the end replaces a part in every Nth step
+//   repeat N / end               repeats the lines between N times
+//   work THREADS samples=N each=TIME  sample work of loader threads, per second, over the run so far
 //   series NAME VALUE [SUBJECT]  a constant series over the whole run
-//   output TEXT                  a line of the command's output; \n in it begins another
+//   output TEXT                  a line of the command's output; \n starts another
 //   exit CODE [SIGNAL], outcome WORD
 //   expect ID [top] [first] [share=LOW..HIGH] [critical|warning|info] [verdict=V] [folds=ID] [without=ID]
 //   near NAME = VALUE [, ...]    the same run with other values: the first expected id may not be reported above info
-//   missing NAME                 the same run without what the value tells: the first expected id abstains
-//   yes-or-no                    what the first expected rule looks at is so or is not: there is no more or less of it
+//   missing NAME                 the same run without that value: the first expected rule must abstain
+//   yes-or-no                    the first expected rule reads a yes-or-no fact, which has no intermediate values
 //   healthy                      no finding above info, verdict healthy
-//   answers FILE                 what must hold of it lies there, for a test of its own
+//   answers FILE                 FILE has the expectations for a separate test
 #pragma once
 
 #include <filesystem>
@@ -64,7 +63,7 @@ struct Expectation {
 struct Variant {
   std::string name;
   std::map<std::string, std::string> values;
-  bool missing = false;  // the rule has to abstain; otherwise it has to be silent
+  bool missing = false;  // the rule must abstain; otherwise it must be silent
 };
 
 struct TimelineCase {
@@ -77,14 +76,14 @@ struct TimelineCase {
   bool yes_or_no = false;
 };
 
-/// Throws kInput with subject "file:line" when it cannot be understood.
+/// Throws kInput with subject "file:line" when a line is invalid.
 TimelineCase read_timeline(const std::filesystem::path& file);
 
-/// What must not matter for a diagnosis.
+/// Details that must not affect a diagnosis.
 struct Disguise {
   std::int64_t process = 42;           // pid of the training process
   std::int64_t start_ns = 1000000000;  // of the clock
-  bool reversed = false;               // settings and notes come last first
+  bool reversed = false;               // settings and notes are written in reverse order
 };
 
 /// Writes the run as a record into `folder`. Throws kInput with subject "file:line".

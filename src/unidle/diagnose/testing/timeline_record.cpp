@@ -1,4 +1,4 @@
-// Timelines as records.
+// Writes timelines as records.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace unidle::diagnose::testing {
 
 namespace {
 
-constexpr std::int64_t kReading_ns = 250 * kNsPerMs;  // as the sampler reads
+constexpr std::int64_t kReading_ns = 250 * kNsPerMs;  // the sampler's interval
 
 /// Plays the lines of one run into a record.
 class Player {
@@ -62,7 +62,7 @@ class Player {
     throw Error(ErrorCode::kInput, fmt::format("{}:{}", timeline_.file.string(), line_ + 1), message);
   }
 
-  /// The line with its values; nothing when it is to be left out.
+  /// The line with values substituted; nothing when it is left out.
   std::optional<std::string> expanded(const std::string& line) const {
     std::string out;
     for (std::size_t at = 0; at < line.size();) {
@@ -84,7 +84,7 @@ class Player {
         if (!keyed) {
           return std::nullopt;
         }
-        out.erase(word);  // KEY=$NAME goes as a whole
+        out.erase(word);  // a word KEY=$NAME is left out whole
       } else {
         out += value->second;
       }
@@ -172,7 +172,7 @@ class Player {
     return *value;
   }
 
-  /// A number with a unit out of `units`.
+  /// A number with one of `units`.
   double with_unit(const std::string& text, const std::map<std::string, double>& units) const {
     const std::size_t end = text.find_first_not_of("0123456789.eE-");
     const auto unit = units.find(end == std::string::npos ? "" : text.substr(end));
@@ -334,7 +334,7 @@ class Player {
     const auto threads = static_cast<int>(number(word_at(words, 1)));
     const auto found = keys(words, 2);
     if (!found.contains("samples") || !found.contains("each")) {
-      return;  // nobody told
+      return;  // nobody reported it
     }
     const auto samples = std::llround(number(found.at("samples")));
     const std::int64_t each_ns = time_ns(found.at("each"));
