@@ -1,15 +1,15 @@
-// _unidle_light: the shim's patch of fetching a batch while steps are only marked
-// (python/shim/_unidle_shim/loop/short_steps.py), on as few pages of memory as can be.
+// _unidle_light: the shim's patch of batch fetches while steps are only marked
+// (python/shim/_unidle_shim/loop/short_steps.py), written to touch as few memory pages as possible.
 //
-// A training step evicts from the caches what lies between two calls of a patch. So a patch costs what it touches, not
-// what it executes: in Python 7 to 11 us a call, where its instructions take one; here about 3. Only the stable ABI of
-// Python 3.9 is used, so that one library serves all later versions. Where it cannot be loaded, the same is done in
-// Python.
+// A training step evicts the data that lies in the caches between two calls of a patch. So the memory that a patch
+// touches determines its cost, not the instructions that it executes: 7 to 11 us per call in Python, whose instructions
+// take 1 us; about 3 us here. Only the stable ABI of Python 3.9 is used, so that one library serves all later versions.
+// Where it cannot be loaded, Python code does the same.
 //
-// Called with the interpreter's lock held; not for interpreters without one. Throws nothing; trouble is a Python
-// exception.
+// Called with the interpreter lock held; not for interpreters without one. Throws nothing; failures are Python
+// exceptions.
 #include "stand_in.h"  // has Python.h
-// After Python.h: needs its types.
+// After Python.h, whose types it needs.
 #include <structmember.h>
 
 #include <cstddef>
@@ -21,7 +21,7 @@
 namespace {
 
 struct Times {
-  long long asked, got;  // ns, CLOCK_MONOTONIC; `asked` is written last: where it is 0 there is no mark
+  long long asked, got;  // ns, CLOCK_MONOTONIC; `asked` is written last: 0 means no mark
 
   void set(long long t0, long long t1) {
     __atomic_store_n(&got, t1, __ATOMIC_RELAXED);
@@ -29,20 +29,20 @@ struct Times {
   }
 };
 
-/// Stands for an iterator's __next__, and keeps when each batch was asked for and got. References are owned; `key` is
-/// only compared.
+/// Replaces an iterator's __next__, and stores when each batch was requested and received. References are owned; `key`
+/// is only compared.
 struct Fetching {
   PyObject ob_base;
-  PyObject* original;  // what is called
-  const void* key;     // the iterator that is followed
+  PyObject* original;  // the patched function
+  const void* key;     // the followed iterator
   long long until_ns;
   Times* times;
   Py_ssize_t count, most;
-  char alive;   // the stretch is going on
+  char alive;   // the stretch continues
   char asking;  // a batch is being fetched
-  char owns;    // `times` is ours; else it lies in the file of the stretch, which stays mapped
-  // From here on touched only where the stretch ends.
-  PyObject* fallback;  // called for other iterators, and when the stretch is over
+  char owns;    // `times` is ours; otherwise it is in the file of the stretch, which stays mapped
+  // The members below are used only when the stretch ends.
+  PyObject* fallback;  // called for other iterators, and after the stretch
   PyObject* over;      // (loop, iterator, t0, error): a fetch raised
   PyObject* loop;
   PyObject* dict;
@@ -56,8 +56,8 @@ long long now_ns() {
   return time.tv_sec * 1'000'000'000LL + time.tv_nsec;
 }
 
-/// The exception that is set stays so, unless telling of it raises another: the end of the program after the asked
-/// steps.
+/// Keeps the current exception unless the callback raises another one, which ends the program after the requested
+/// number of steps.
 void tell_over(const Fetching& fetching, PyObject* iterator, long long t0) {
   unidle_light::Pending pending;
   PyErr_NormalizeException(&pending.kind, &pending.error, &pending.trace);
@@ -82,7 +82,7 @@ PyObject* fetch(Fetching& fetching, PyObject* iterator, PyObject* args, PyObject
   fetching.asking = 0;
   if (batch == nullptr) {
     tell_over(fetching, iterator, t0);
-  } else if (fetching.count < fetching.most) {  // another thread may have asked the same iterator meanwhile
+  } else if (fetching.count < fetching.most) {  // meanwhile another thread may have fetched from the same iterator
     fetching.times[fetching.count++].set(t0, now_ns());
   }
   return batch;
@@ -94,7 +94,7 @@ PyObject* call(PyObject* self, PyObject* args, PyObject* kwargs) {
   if (iterator != fetching.key || fetching.alive == 0) {
     return PyObject_Call(fetching.fallback, args, kwargs);
   }
-  Py_IncRef(self);  // the end of the stretch drops it
+  Py_IncRef(self);  // released when the stretch ends
   PyObject* batch = fetch(fetching, iterator, args, kwargs);
   Py_DecRef(self);
   return batch;
@@ -118,7 +118,7 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject*) {
   unsigned long long key = 0;
   long long until_ns = 0;
   Py_ssize_t most = 0;
-  unsigned long long shared = 0;  // address of zeros that take `most` times and outlive this object; 0: own memory
+  unsigned long long shared = 0;  // address of zeros for `most` times that outlive this object; 0: own memory
   if (PyArg_ParseTuple(args, "OOOKLnO|K:Fetching", &original, &fallback, &over, &key, &until_ns, &most, &loop,
                        &shared) == 0) {
     return nullptr;
@@ -137,7 +137,7 @@ PyObject* make(PyTypeObject* type, PyObject* args, PyObject*) {
     }
     return nullptr;
   }
-  auto& fetching = *reinterpret_cast<Fetching*>(self);  // what is not set is 0
+  auto& fetching = *reinterpret_cast<Fetching*>(self);  // zero-initialised
   fetching.original = owned(original);
   fetching.key = reinterpret_cast<const void*>(static_cast<uintptr_t>(key));
   fetching.until_ns = until_ns;
@@ -164,7 +164,7 @@ void destroy(PyObject* self) {
   Py_DecRef(reinterpret_cast<PyObject*>(type));
 }
 
-/// functools.update_wrapper asks for it.
+/// Needed by functools.update_wrapper.
 PyObject* dict_of(PyObject* self, void*) {
   auto& fetching = *reinterpret_cast<Fetching*>(self);
   if (fetching.dict == nullptr && (fetching.dict = PyDict_New()) == nullptr) {

@@ -1,15 +1,15 @@
-// Builtins that stand for builtins of others.
+// Builtins that wrap other builtins.
 //
-// A patch in Python puts a frame between the program and what it calls. A warning that is raised in C names the
-// innermost frame of Python and is filtered by it; torch.jit, the compiler and pickle ask whether a function is a
-// builtin. So what stands for a builtin has to be one. Each has a place of its own: a builtin has no room for more than
-// one object, and that is what `__self__` says.
+// A patch in Python puts a frame between the program and the function that it calls. But a warning raised in C names
+// the innermost Python frame and is filtered by it, and torch.jit, the compiler and pickle ask whether a function is a
+// builtin. So the wrapper of a builtin has to be a builtin. Each has its own static slot: a builtin can hold only one
+// object, its `__self__`.
 //
-// before(args, kwargs) is asked first: None, then nothing else is done; a list, then its only item is the result;
-// anything else is handed to after(it, args, kwargs, result) once the call is over, with None as the result of one that
-// raised. They guard themselves (guard.py); what they raise all the same is the program's.
+// before(args, kwargs) is called first. If it returns None, nothing else is done; if a list, its only item is the
+// result; anything else is passed to after(it, args, kwargs, result) when the call is over, where the result is None if
+// the call raised. Both guard themselves (guard.py); exceptions that still leave them are the program's.
 //
-// Called with the interpreter's lock held; not for interpreters without one. Throws nothing.
+// Called with the interpreter lock held; not for interpreters without one. Throws nothing.
 #include "stand_in.h"
 
 #include <array>
@@ -22,7 +22,7 @@ namespace unidle_light {
 namespace {
 
 struct Place {
-  PyObject *original, *before, *after;  // owned, for ever
+  PyObject *original, *before, *after;  // owned, never released
   bool is_method;
 };
 
@@ -31,7 +31,7 @@ std::array<Place, kPlaces> places;
 std::array<PyMethodDef, kPlaces> definitions;
 size_t taken = 0;
 
-/// The call raised: `after` is told, and the exception stays unless that raises another one.
+/// The call raised: calls `after`, and keeps the exception unless `after` raises another one.
 void tell_raised(const Place& place, PyObject* seen, PyObject* args, PyObject* kwargs) {
   Pending pending;
   pending.settle(PyObject_CallFunctionObjArgs(place.after, seen, args, kwargs, Py_None, nullptr));
@@ -70,7 +70,7 @@ PyObject* pass(const Place& place, PyObject* args, PyObject* kwargs) {
   return result;
 }
 
-/// The arguments with the object that the method belongs to before them.
+/// The arguments, preceded by the method's object.
 PyObject* with_self(PyObject* self, PyObject* args) {
   const Py_ssize_t count = PyTuple_Size(args);
   PyObject* all = PyTuple_New(count + 1);
@@ -114,7 +114,7 @@ constexpr std::array<PyCFunctionWithKeywords, kPlaces> all_entries(std::index_se
 
 constexpr auto entries = all_entries(std::make_index_sequence<kPlaces>());
 
-/// The text of an attribute; empty where there is none.
+/// The text of an attribute, or an empty string.
 std::string text_of(PyObject* object, const char* name) {
   PyObject* value = PyObject_GetAttrString(object, name);
   PyObject* bytes = value != nullptr && PyUnicode_Check(value) != 0 ? PyUnicode_AsUTF8String(value) : nullptr;
@@ -125,7 +125,7 @@ std::string text_of(PyObject* object, const char* name) {
   return text;
 }
 
-/// As the documentation of a builtin is kept: its signature before the text.
+/// In the form of a builtin's documentation: its signature before the text.
 std::string documentation(PyObject* original) {
   const std::string signature = text_of(original, "__text_signature__"), text = text_of(original, "__doc__");
   return signature.empty() ? text : text_of(original, "__name__") + signature + "\n--\n\n" + text;

@@ -1,4 +1,4 @@
-// Builtins that stand for builtins of others, see stand_in.cpp.
+// Builtins that wrap other builtins, see stand_in.cpp.
 #pragma once
 
 #define Py_LIMITED_API 0x03090000
@@ -7,13 +7,13 @@
 
 namespace unidle_light {
 
-/// The exception that is set, taken off while somebody is told of it.
+/// Takes off the current exception during a callback.
 struct Pending {
   PyObject *kind = nullptr, *error = nullptr, *trace = nullptr;
 
   Pending() { PyErr_Fetch(&kind, &error, &trace); }
 
-  /// It is set again, unless telling (`told`, a new reference) raised another one.
+  /// Restores it, unless the callback raised another one. `told` is a new reference to the callback's result.
   void settle(PyObject* told) {
     if (told != nullptr) {
       Py_DecRef(told);
@@ -26,8 +26,8 @@ struct Pending {
   }
 };
 
-/// (original, before, after, owner): what stands for a builtin function (`owner` is None), or for a method that the
-/// class `owner` defines. None when all places for such are taken. The same kind of object as the original.
+/// (original, before, after, owner): returns a wrapper for a builtin function (`owner` is None), or for a method that
+/// the class `owner` defines. It is of the same type as the original. None when all slots are in use.
 PyObject* stand_in(PyObject* module, PyObject* args);
 
 }  // namespace unidle_light

@@ -1,7 +1,7 @@
-"""What Python imports when it starts, put first on PYTHONPATH by `unidle run`.
+"""Imported by Python at start-up; `unidle run` puts its folder first on PYTHONPATH.
 
-Starts the observation, then passes on to the sitecustomize that would have been imported without us. Nothing
-that goes wrong here may show in the observed program.
+Starts the observation, then runs the sitecustomize that would have been imported without us. A failure here
+must not show in the observed program.
 """
 
 import os
@@ -23,8 +23,7 @@ def _start():
 
 
 def _pass_on():
-    """Runs the next sitecustomize on the path, as the module of that name. What it raises is the program's
-    own."""
+    """Runs the next sitecustomize on the path, as the module of that name. Its exceptions are the program's."""
     if sys.version_info < (3, 5):
         return
     from importlib.machinery import PathFinder

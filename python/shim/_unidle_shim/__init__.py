@@ -1,18 +1,18 @@
-"""The Python side of the probe: tells `unidle run` where the time of a PyTorch program goes.
+"""The Python side of the probe: records where the time of a PyTorch program goes, for `unidle run`.
 
-Standard library only. At start-up little is imported but the import hook; everything else waits until the
-program imports torch or argparse. Any failure of our own turns the observation off, writes one `shim` note
-and is never seen by the program.
+Uses only the standard library. Start-up imports little more than the import hook; everything else waits
+until the program imports torch or argparse. A failure in this package turns observation off and writes one
+`shim` note; the program never sees it.
 
-The folders, each of which imports from those before it only:
+The folders, each of which imports only from those above it:
 
     host      running inside the user's process: hidden frames, guarded calls, patching, notes and the ring
     loop      which step of the training loop a call belongs to, and the overhead of observation
     source    static analysis of the program's functions
-    samples   what it costs to make samples
-    facts     the settings that are in effect in the running program
-    patches   of functions of torch and Python, which show what the program does
-    trial     what only the trials of `unidle optimize` need
+    samples   the cost of making samples
+    facts     the settings in effect in the running program
+    patches   patches of functions of torch and Python, which show what the program does
+    trial     code that only trials of `unidle optimize` need
     knobs     changes settings of the running program
 """
 

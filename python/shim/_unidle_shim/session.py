@@ -14,11 +14,11 @@ _get_ident = threading.get_ident
 
 
 class State:
-    """Shared by all patches. `thread` is the id of the thread that is followed. It is 0 if none is: then
-    every patch only calls the original."""
+    """Shared by all patches. `thread` is the id of the followed thread, or 0 if none is: then every patch
+    only calls the original."""
 
     def __init__(self):
-        # The process, and what it reports with.
+        # The process, and where it reports.
         self.torch = None
         self.has_device = False  # a GPU that torch could use
         self.role = "train"  # or "worker"
@@ -26,7 +26,7 @@ class State:
         self.ring = None  # host.probe
         self.background = None  # facts.stack_sampler.Background
         self.device = None  # facts.device_time.DeviceTimer
-        self.tracing = None  # facts.profiler_window.Tracing, where a window was asked for
+        self.tracing = None  # facts.profiler_window.Tracing, if a window was requested
         self.facts = None  # facts.in_effect.Facts
         # The training loop.
         self.thread = 0
@@ -34,15 +34,15 @@ class State:
         self.loop = None  # loop.loop.Loop
         self.marking = None  # loop.short_steps.MarkedSteps, while steps are only marked
         self.iterator_from_other_thread = (
-            None  # the last iterator that another thread made meanwhile, see loaders.made_elsewhere
+            None  # the latest iterator that another thread made meanwhile, see loaders.made_elsewhere
         )
         self.take_over = None  # follows that iterator
         self.samples = None  # samples.sample_cost.Samples of this process
-        # What patches keep.
+        # State of patches.
         self.module_classes = None  # patches.module_classes.ModuleClasses
         self.backward = None  # patches.training_calls.Backward
         self.fetches = []  # loop.short_steps.Patch of each kind of loader iterator's __next__
-        self.makers = ()  # loop.short_steps.Patch of what makes batches in this process
+        self.makers = ()  # loop.short_steps.Patch of the functions that make batches in this process
         self.waits = None  # patches.waits.Waits
         self.logging = None  # patches.logging_calls.Logging
         self.all_loaders = []  # patches.loaders.Loader
@@ -50,12 +50,12 @@ class State:
         self.fetched_elsewhere = False  # a thread that does not train has fetched a batch from a loader
         self.switching = False  # in train() or eval() of a model
         self.compiled = None  # (mode, backend) of torch.compile
-        # For settings that are changed at run time, and for trials.
+        # For settings changed at run time, and for trials.
         self.actuators = None  # knobs.actuators.Actuators
-        self.actor_notes = []  # functions notes(settings): what they changed, and what is in force
+        self.actor_notes = []  # functions notes(settings): their changes, and the settings in effect
         self.on_training_forward = []  # called with the frame of the first forward passes of training
         self.read_back = None  # called once, after the first steps
-        self.at_finish = []  # called first when the process ends in order
+        self.at_finish = []  # called first when the process exits normally
         self.at_fork = []  # called in a child
 
 
@@ -63,7 +63,7 @@ state = State()
 
 
 def observe():
-    """At the first call worth recording: opens the ring. False if no training is followed in this process."""
+    """Opens the ring at the first call worth recording. False if no training is followed in this process."""
     if state.began:
         return state.loop is not None
     if not _open("train"):
@@ -80,13 +80,13 @@ def observe():
 
 
 def followed():
-    """The loop; it is followed from this call on at the latest. None if there is none."""
+    """Returns the loop, followed from this call on at the latest; None if there is none."""
     return state.loop if observe() else None
 
 
 def adopt():
     """Follows this thread from now on: it calls the first backward pass or the first optimiser step, so it is
-    the one that trains. Another thread imported torch. False if another one is known to train."""
+    the one that trains, although another thread imported torch. False if another one is known to train."""
     if state.trains or not state.thread or state.role != "train":
         return False
     state.trains, state.thread = True, _get_ident()
@@ -98,7 +98,7 @@ def adopt():
 
 
 def observe_worker(workers):
-    """Observes a loader's worker, one of so many. Models that a dataset runs there are not training."""
+    """Observes one of a loader's `workers` workers. Models that a dataset runs there are not training."""
     if state.began or not _open("worker", workers):
         return False
     state.background.start()
@@ -116,7 +116,7 @@ def _open(role, workers=1):
 
 
 def finish():
-    """The process ends normally."""
+    """The process exits normally."""
     try:
         for finish_first in state.at_finish:
             finish_first()
@@ -137,8 +137,8 @@ def finish():
 
 
 def interrupted():
-    """An exception of the program (from a signal handler, say) has left our code half way: resets what says
-    that a call is under way."""
+    """An exception of the program (from a signal handler, say) has interrupted our code: resets the marks
+    that a call is in progress."""
     state.switching = False
     state.starting = None
     if state.role == "train":
@@ -157,7 +157,7 @@ def shut_down():
 
 
 def forked():
-    """In a forked child: drops all state of the parent. The patches stay; a ring is opened when there is
+    """In a forked child: drops all state of the parent. The patches stay; a ring is opened once there is
     something to record."""
     if state.torch is None:
         return
@@ -178,7 +178,7 @@ def forked():
 
 
 def _process_start_ns():
-    """When this process was started, CLOCK_MONOTONIC."""
+    """When this process was started, on CLOCK_MONOTONIC."""
     try:
         with open("/proc/self/stat", "rb") as file:
             ticks = int(file.read().rsplit(b")", 1)[1].split()[19])

@@ -1,22 +1,22 @@
-"""CPU affinity of the threads that compute, if the program or its libraries have restricted it."""
+"""CPU affinity of the computing threads, if the program or its libraries have restricted it."""
 
 import os
 
 _MOST_THREADS = 256
-_BUSY = 0.05  # of the CPU time of the busiest thread, since the last look
+_BUSY = 0.05  # of the CPU time of the busiest thread, since the last check
 
 
 class Affinity:
-    """Of this process. `thread`: the native id of the one that is followed."""
+    """The affinity in this process. `thread`: the native id of the followed thread."""
 
     def __init__(self, thread):
         self.thread = thread
-        self.ticks = {}  # native id -> CPU time at the last look
+        self.ticks = {}  # native id -> CPU time at the last check
         self.narrowed = False
 
     def note(self, role):
-        """None as long as all CPUs may be used. A mask is one thread's: those that were started before keep
-        theirs, and one that does nothing tells nothing."""
+        """Returns None while all CPUs may be used. A mask belongs to one thread: threads started before keep
+        their own, and an idle thread is no evidence."""
         try:
             cpus = os.sched_getaffinity(self.thread)
             if len(cpus) >= (os.cpu_count() or 1) and not self.narrowed:

@@ -4,8 +4,8 @@ import sys
 import weakref
 
 _MOST = 200
-_PARSES = 20  # a program that parses more often than this does so for something else
-# Texts that may be noted: words for number formats and switches. Any other text may be a secret, or long.
+_PARSES = 20  # a program that parses more often does not parse its command line
+# Texts that may be noted: words for number formats and switches. Other texts may be secret, or long.
 _WORDS = frozenset(
     "no yes off on none true false auto fp16 bf16 fp32 float16 bfloat16 float32 half float 16 32 64 16-mixed "
     "bf16-mixed 32-true 16-true bf16-true amp_fp16 amp_bf16 apex native default reduce-overhead max-autotune "
@@ -13,7 +13,7 @@ _WORDS = frozenset(
 )
 
 _parses = 0
-_left = None  # the words that the last parse left over
+_left = None  # the words that the last parse did not consume
 _found = {}  # dest -> (names, option, text, choices)
 _namespaces = []  # weak references
 
@@ -36,8 +36,7 @@ def parsed(argparse, parser, words, returned):
 
 
 def _of_command(words):
-    """The words of the command, some of them, or what another source (a file, the environment) added to
-    them."""
+    """Whether these are words of the command, rather than of another source (a file, the environment)."""
     command = sys.argv[1:]
     if words is None:
         return True
@@ -53,7 +52,7 @@ def _in_order(some, all_of_them):
 
 
 def _text(value, action=None):
-    """None where it is not to be noted."""
+    """Returns None for a value that must not be noted."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if type(value) in (int, float):
@@ -64,7 +63,7 @@ def _text(value, action=None):
 
 
 def _choices(action):
-    """What the argument may be, where that is a short list of numbers and words."""
+    """The allowed values of the argument, if they are a short list of numbers and words."""
     choices = action.choices
     if type(choices) not in (list, tuple, range) or not 0 < len(choices) <= 64:
         return None
@@ -77,7 +76,7 @@ def _is_choice(value, action):
 
 
 def note():
-    """What was parsed, with what became of it; None where nothing was."""
+    """The parsed arguments and whether they changed later; None if nothing was parsed."""
     if not _found:
         return None
     changed = set()

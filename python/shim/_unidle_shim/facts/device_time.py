@@ -1,16 +1,16 @@
-"""Measures how long the device worked for each step, by CUDA events on the model's stream.
+"""Measures how long the device worked for each step, with CUDA events on the model's stream.
 
 The events are reused. They are queried, never waited for. A span of work goes from the first forward pass of
-a step, of a frozen network too, to the end of its optimiser's step, gaps between kernels and all. What lies
-between two spans is measured from event to event:
+a step, including those of a frozen network, to the end of its optimiser step, and includes the gaps between
+kernels. The time between two spans is measured from event to event:
 
-- The device has not done the one when the host begins the other: it has worked all the time, at whatever the
-  program has queued in between.
-- Else it had nothing to do, but for what was queued before the host waited for it and for what it did after
-  the host came with the next span. A copy that the host waits for is no work.
+- If the device has not finished the first span when the host begins the second, it has worked all the time,
+  on whatever the program has queued in between.
+- Otherwise it was idle, except for work that was queued before the host waited for it, and work that it did
+  after the host began the next span. A copy that the host waits for does not count as work.
 
 A span of work includes the time in which the device waits for the host to launch the next kernel. So the
-timer also tells in how many steps the device had kept up with the host: then the host was the limit, and the
+timer also counts the steps in which the device kept up with the host: there the host was the limit, and the
 spans are no evidence of a busy device.
 """
 
@@ -23,26 +23,26 @@ from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.loop.loop import now
 
 _POOL = 64
-_MOST_STEPS = 4096  # that are over and wait for the device
+_MOST_STEPS = 4096  # finished steps that wait for the device
 
 
 class Span:
-    """The work for one optimiser's step. Events: of its begin, of what was queued up to the optimiser, of its
-    end, and of the end of the copies after it. Times are those of the host."""
+    """The work for one optimiser step. Events: its begin, the end of the work queued before the optimiser,
+    its end, and the end of the copies after it. Times are host times."""
 
     def __init__(self, make):
         self.first, self.queued, self.last, self.copied = make(), make(), make(), make()
         self.start(None, 0)
 
     def start(self, before, waits):
-        self.before = before  # the span before; None: what lies between them is not known
-        self.followed = False  # another one is measured from the end of this one
-        self.at_work = False  # the device had not done the one before when this began
+        self.before = before  # the previous span; None: the time between them is unknown
+        self.followed = False  # the next span is measured from the end of this one
+        self.at_work = False  # the device had not finished the previous span when this one began
         self.waits = waits
         self.asked = False
         self.begin_ns = self.end_ns = 0
-        self.waited = self.has_copied = False  # the host, since the end; there were copies
-        self.drained_ns = 0  # when it knew that all was done
+        self.waited = self.has_copied = False  # since the end: the host waited; there were copies
+        self.drained_ns = 0  # when the host knew that all was done
         self.pauses = None
         self.void = False
 
@@ -53,7 +53,7 @@ class Span:
         return all(event.query() for event in events)
 
     def measured(self):
-        """(ns of work, ns since the end of the span before); None where validation or saving lay between."""
+        """(ns of work, ns since the end of the previous span); None if validation or saving came between."""
         before = self.before
         if before is None or before.pauses != self.pauses:
             return None
@@ -68,7 +68,7 @@ class Span:
             copies_ns = min(between_ns, _ns(before.last, before.copied))
         rest_ns = between_ns - copies_ns
         if before.drained_ns:
-            # The device came to the begin later than the host: it was at what was queued just before.
+            # The device reached the begin later than the host: it was busy with work queued just before.
             rest_ns = min(rest_ns, self.begin_ns - before.drained_ns)
         return copies_ns + max(0, rest_ns)
 
@@ -81,27 +81,28 @@ class Missed:
 
 
 class DeviceTimer:
-    """`make` returns an event with record(stream), query() and elapsed_time(other) in ms; `stream` is the one
-    that the model's work is queued on now; `capturing` tells whether some stream is being captured, when
-    nothing may be asked of the device and nothing recorded; `waits` counts how often the host has waited for
-    the device; `pauses` is another value after each validation and checkpoint. Tests pass fakes.
+    """`make` returns an event with record(stream), query() and elapsed_time(other) in ms. `stream` is the
+    stream on which the model's work is now queued. `capturing` returns whether a stream is being captured:
+    then the device must not be queried and nothing recorded. `waits` counts how often the host has waited for
+    the device. `pauses` changes with each validation and checkpoint. Tests pass fakes.
 
-    What the device refuses (a RuntimeError) is a span that was missed, and no end of the observation."""
+    If the device rejects a call (RuntimeError), the span counts as missed and observation continues.
+    """
 
     def __init__(self, state, make, stream, capturing, waits, pauses):
         self.state, self.stream, self.capturing = state, stream, capturing
         self.waits, self.pauses = waits, pauses
         self.free = [Span(make) for _ in range(_POOL)]
         self.open = None
-        self.latest = None  # the span that ended last; its end may still be moved
-        self.waiting = deque()  # Span, whose work may go on, or Missed
-        self.done = deque()  # (begin, end, measured) of spans whose step may go on
-        self.over = deque()  # (step, begin, end) of steps that are over, and not told of
+        self.latest = None  # the span that ended last; its end may still move
+        self.waiting = deque()  # Span, whose work may be unfinished, or Missed
+        self.done = deque()  # (begin, end, measured) of spans whose step may not be over
+        self.over = deque()  # (step, begin, end) of finished steps that are not yet reported
         self.missed = 0
-        self.asked = self.kept_up = 0  # steps whose device was looked at, and those in which it had kept up
+        self.asked = self.kept_up = 0  # steps whose device was checked, and those in which it had kept up
 
     def begin(self):
-        """A forward pass begins: the first of a step, the first one after an optimiser's step, or another."""
+        """A forward pass begins: the first of a step, the first after an optimiser step, or another."""
         if self.open is not None:
             return
         capturing = self.capturing()
@@ -123,19 +124,19 @@ class DeviceTimer:
         span.begin_ns = now()
 
     def queued(self):
-        """All work of a step but the optimiser's is queued, as far as one knows."""
+        """As far as known, all work of a step except the optimiser's is queued."""
         span = self.open
         if span is not None and span.waits == self.waits() and not self.capturing():
             self._record(span.queued, span)
             span.asked = True
 
     def is_asked(self):
-        """It is known already up to where the step's work was queued."""
+        """Whether the device was already checked at the point up to which the step's work is queued."""
         return self.open is not None and self.open.asked
 
     def may_wait(self, args):
-        """Something is read within an optimiser, as a gradient scaler does: the host may wait, and the device
-        will have done all for that reason."""
+        """A tensor is read within an optimiser, for example by a gradient scaler: the host may wait, which
+        would make the device finish all its work."""
         span = self.open
         if span is not None and not (args and args[0].is_cpu):
             if not self.capturing():
@@ -143,7 +144,7 @@ class DeviceTimer:
             span.waits = -1
 
     def end(self, t_ns):
-        """An optimiser's step was enqueued, at this time of the host."""
+        """An optimiser step was enqueued at host time `t_ns`."""
         span, self.open = self.open, None
         capturing = self.capturing()
         if span is None:
@@ -162,14 +163,14 @@ class DeviceTimer:
         self.waiting.append(span)
 
     def wait_begins(self):
-        """The host is about to wait for the device: what is queued is work of the step that has ended."""
+        """The host is about to wait for the device: queued work belongs to the step that has ended."""
         latest = self.latest
         if latest is not None and self.open is None and not latest.waited and not self.capturing():
             latest.waited = True
             self._record(latest.last, latest)
 
     def wait_ends(self, t_ns):
-        """The device has done all that was queued when the wait began."""
+        """The device has done all work that was queued when the wait began."""
         latest = self.latest
         if latest is not None and self.open is None and not latest.drained_ns:
             latest.drained_ns = t_ns
@@ -182,20 +183,20 @@ class DeviceTimer:
             self._record(latest.copied, latest)
 
     def drop(self):
-        """The next steps are only marked: the end of the span that is open would not be seen."""
+        """The next steps are only marked, so the end of the open span would not be seen."""
         span, self.open, self.latest = self.open, None, None
         if span is not None:
             self._give_up(span, now())
 
     def finish(self):
-        """The process ends: nothing follows."""
+        """The process ends."""
         self.drop()
         if not self.capturing():
             self.collect()
 
     def step_over(self, step, begin_ns, end_ns):
-        """A step was written: spans that ended in it are its own. It may have several, one for each
-        optimiser. Asks nothing of the device."""
+        """A step was written: spans that ended in it belong to it. There may be several, one per optimiser.
+        Does not query the device."""
         if (self.waiting or self.done) and len(self.over) < _MOST_STEPS:
             self.over.append((step, begin_ns, end_ns))
 
@@ -229,7 +230,7 @@ class DeviceTimer:
             self.state.ring.emit(event_kinds.DEVICE, spans[0][0], work_ns, step, period_ns)
 
     def _look(self, span):
-        """Where the host has waited meanwhile, the device has kept up for that reason."""
+        """Skips the check if the host has waited meanwhile: that is why the device has kept up."""
         if not span.asked or span.waits != self.waits():
             return
         try:
@@ -248,7 +249,7 @@ class DeviceTimer:
             span.void = True
 
     def _release(self, span):
-        """The events of a span are used again when that which is measured from its end has been measured."""
+        """Reuses the events of a span once the time from its end has been measured."""
         if span.before is not None:
             self.free.append(span.before)
             span.before = None
@@ -271,11 +272,11 @@ def _ns(earlier, later):
 
 
 def begin(state):
-    """A timer on the device of the model, where the program has started CUDA by itself and uses that device;
-    None elsewhere."""
+    """Returns a timer on the model's device if the program itself has started CUDA and uses that device;
+    otherwise None."""
     torch, device = state.torch, state.facts.device_now()
     cuda = torch.cuda
-    # Nothing has been put on a device without memory: to make an event there would make a context.
+    # Nothing is on a device without allocated memory: making an event there would create a context.
     if (
         device is None
         or device.type != "cuda"
@@ -288,8 +289,7 @@ def begin(state):
         parts = state.loop.parts
         return parts.syncs if parts is not None else 0
 
-    # An event belongs to the device that it is first recorded on, and that is the one of the stream that it
-    # is given.
+    # An event belongs to the device of the stream on which it is first recorded.
     timer = DeviceTimer(
         state,
         lambda: cuda.Event(enable_timing=True),
@@ -298,14 +298,13 @@ def begin(state):
         waits,
         lambda: (state.loop.validations, state.loop.saved_at),
     )
-    # Never freed: in a process that was forked, or after the driver has shut down, the end of an event would
-    # be an error.
+    # Never freed: destroying an event fails in a forked process, and after the driver has shut down.
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(timer))
     return timer
 
 
 def _captured_on(cuda, device):
-    """To ask for another device's current stream may make a context there, which takes its memory."""
+    """Querying another device's current stream may create a context there, which takes its memory."""
     captured = getattr(cuda, "is_current_stream_capturing", None)
     if captured is None:
         return lambda: False
@@ -317,7 +316,7 @@ def _captured_on(cuda, device):
                 return captured()
             with switched(device):
                 return captured()
-        except RuntimeError as failure:  # the device is lost: nothing may be asked of it
+        except RuntimeError as failure:  # the device is lost: it must not be queried
             pass_on(failure)
             return True
 
@@ -362,13 +361,13 @@ def notes(state, settings):
 
 
 def _slice_shown():
-    """In MIG mode a process has one slice: the first that it is shown."""
+    """The MIG slice. In MIG mode a process uses one slice, the first that is visible to it."""
     first = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()
     return first if first.startswith("MIG-") else None
 
 
 def _uuid(properties):
-    """As NVML says it. Older torch does not tell."""
+    """In NVML's form. Older torch does not have it."""
     found = getattr(properties, "uuid", None)
     return None if found is None else "GPU-" + str(found)
 

@@ -1,7 +1,7 @@
-"""Collects the settings that are in effect in the running program, and writes them as notes.
+"""Collects the settings in effect in the running program, and writes them as notes.
 
-The training thread only leaves references and counts here; what takes time is worked out by the background
-thread or once, at the first forward pass.
+The training thread only leaves references and counts here; expensive work is done by the background thread,
+or once at the first forward pass.
 """
 
 import json
@@ -24,18 +24,18 @@ class Facts:
     def __init__(self, state, inherited=None):
         self.state = state
         self.lock = threading.Lock()
-        self.sent = {}  # key -> what was last written
+        self.sent = {}  # key -> value last written
         self.model_note = None
         self.model_ref = None
         self.asking = []  # handles of hooks on layers of the model, for one forward pass
         self.parallel = None
-        self.exchange = None  # of gradients with other ranks
+        self.exchange = None  # gradient exchange with other ranks
         self.forwards = 0
         self.amp = None  # "off", "bf16", "fp16" inside the forward pass
-        self.scaler = None  # last scale seen, None: no scaler
+        self.scaler = None  # last scale seen; None: no scaler
         self.optimizers = []  # weak references
-        self.inherited = inherited or []  # the same, of the processes that this one was forked from
-        self.optimizer_note = None  # of the newest, as it was last seen: the object is often gone at the end
+        self.inherited = inherited or []  # the same for the processes that this one was forked from
+        self.optimizer_note = None  # of the newest one, as last seen: the object is often gone at the end
         self.optimizer_places = set()  # file:line of the program, as below
         self.zero_grad_where = None
         self.zero_to_none = None
@@ -76,20 +76,20 @@ class Facts:
         known = self.model_ref() if self.model_ref is not None else None
         # The first passes may be dry runs on the CPU, before the model is moved.
         note = live_settings.model_note(torch, module)
-        # The largest model is the one that is meant: a GAN has two, a loss may be a module.
+        # The largest model is reported: a GAN has two, a loss may be a module.
         if self.model_note is None or known is module or note["parameters"] >= self.model_note["parameters"]:
             self.model_note, self.model_ref = note, weakref.ref(module)
             note["input_channels_last"] = live_settings.channels_last(torch, first)
             note["training_where"] = live_settings.caller()
             if known is not module:
                 self.asking += live_settings.look_for_time_major(self.state.loop, module, first)
-            self.parallel = ranks.parallel_note(torch, note)  # the group is gone again at the end
+            self.parallel = ranks.parallel_note(torch, note)  # the process group no longer exists at the end
             if self.parallel["kind"] == "ddp" and self.exchange is None:
                 self.exchange = ranks.Exchange()
 
     def device_now(self):
-        """Of the model that trains: it may have been moved since it was looked at. None where no model is
-        known."""
+        """The device of the model that trains, which may have moved since it was inspected. None without a
+        known model."""
         model = self.model_ref() if self.model_ref is not None else None
         if model is None or self.model_note is None:
             return None
@@ -103,14 +103,14 @@ class Facts:
             live_settings.add_padding(self, self.state.torch, batch)
 
     def optimizer_made(self, optimizer, where):
-        if len(self.optimizers) >= _MANY_OPTIMIZERS:  # some programs make one in every step
+        if len(self.optimizers) >= _MANY_OPTIMIZERS:  # some programs make an optimiser in every step
             self.optimizers = [reference for reference in self.optimizers if reference() is not None]
         self.optimizers.append(weakref.ref(optimizer))
         self.optimizer_places.add(where)
         self.optimizer_note = value_or_none(live_settings.optimizer_note, optimizer)
 
     def all_optimizers(self):
-        """Also those that this process was forked with: it may train with one."""
+        """Includes those that this process inherited by fork: it may train with one."""
         references = self.inherited + self.optimizers
         return [optimizer for optimizer in (reference() for reference in references) if optimizer is not None]
 
@@ -132,13 +132,13 @@ class Facts:
             self.zero_to_none = live_settings.default_of(original, "set_to_none")
 
     def forward_over(self):
-        """Takes back the questions to layers that the pass did not come to."""
+        """Removes the hooks of layers that the pass did not reach."""
         for handle in self.asking:
             handle.remove()
         self.asking = []
 
     def failed(self, error, of_batch=False):
-        """A call of the program that we followed raised `error`. `of_batch`: so the batch is not trained."""
+        """A followed call of the program raised `error`. `of_batch`: the batch is not trained because of it."""
         try:
             if self.asking:
                 self.forward_over()
@@ -149,7 +149,7 @@ class Facts:
             caught(failure)
 
     def step_written(self, loop):
-        """Of the first steps: until nothing is left to be done with them."""
+        """Called for the first steps, until nothing is left to do for them."""
         if loop.steps == 1 and self.state.has_device and self.state.device is None:
             from _unidle_shim.facts import device_time
 

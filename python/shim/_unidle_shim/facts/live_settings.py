@@ -28,26 +28,26 @@ def default_of(function, name):
 
 
 def device_of(module):
-    """Where its parameters are; None if it has none."""
+    """The device of its parameters; None without parameters."""
     first = next(module.parameters(), None)
     return first.device if first is not None else None
 
 
 def kind_of(torch, module, tensor):
-    """The kind of device that a model computes on: that of its parameters, because it may move its batch
-    itself."""
+    """The kind of device on which a model computes: that of its parameters, because a model may move its
+    batch."""
     with untold(torch):
         device = device_of(module) or getattr(tensor, "device", None)
         return getattr(device, "type", "cpu")
 
 
 def amp_of(torch, kind):
-    """ "off", "bf16" or "fp16": what autocast does now on that kind of device."""
+    """ "off", "bf16" or "fp16": the current state of autocast on that kind of device."""
     if hasattr(torch, "get_autocast_dtype"):
         known = torch.amp.is_autocast_available(kind)
         on = known and torch.is_autocast_enabled(kind)
         kept = torch.get_autocast_dtype(kind) if on else None
-    elif kind == "cpu":  # what follows is deprecated where the other is there, and warns
+    elif kind == "cpu":  # the functions below are deprecated, and warn, where the newer one exists
         on, kept = torch.is_autocast_cpu_enabled(), torch.get_autocast_cpu_dtype()
     else:
         on, kept = torch.is_autocast_enabled(), torch.get_autocast_gpu_dtype()
@@ -55,23 +55,22 @@ def amp_of(torch, kind):
 
 
 def tf32_of(torch):
-    """Whether matrices of float32 are multiplied in TF32. The older name of the setting warns, and raises
-    in a program that used the newer one."""
+    """Whether float32 matrices are multiplied in TF32. The older name of the setting warns, and raises in a
+    program that used the newer one."""
     matmul = torch.backends.cuda.matmul
     precision = getattr(matmul, "fp32_precision", None)
     return bool(matmul.allow_tf32) if precision is None else precision == "tf32"
 
 
 def _convolutions_tf32(torch):
-    """None where only the older name is known, which may raise."""
+    """Returns None if only the older name exists, which may raise."""
     precision = getattr(getattr(torch.backends.cudnn, "conv", None), "fp32_precision", None)
     return None if precision is None else precision == "tf32"
 
 
 def _ask(layer, question):
-    """Calls `question(args)` before the layer is, once. Returns the handle of the hook: it is to be removed
-    after the forward pass, which need not come to the layer; a model that keeps our hook could not be
-    pickled."""
+    """Calls `question(args)` once, before the layer runs. Returns the handle of the hook. Remove it after the
+    forward pass, which may not reach the layer: a model that keeps our hook could not be pickled."""
 
     def hook(_, args):
         try:
@@ -89,8 +88,8 @@ def _compiled(module):
 
 
 def look_inside(facts, torch, module):
-    """Frameworks switch autocast on within the outermost call: one leaf is asked once. Returns the handles of
-    hooks."""
+    """Inspects one leaf module, once, because frameworks switch autocast on within the outermost call.
+    Returns the handles of hooks."""
 
     def question(args, layer):
         found = amp_of(torch, kind_of(torch, layer, args[0] if args else None))
@@ -111,9 +110,8 @@ def look_inside(facts, torch, module):
 
 
 def look_for_time_major(loop, module, first):
-    """Recurrent and attention layers of torch take (time, batch, ...) unless they are told otherwise. Where
-    such a layer gets what the model was given in that order, the second dimension counts the samples. Returns
-    the handles of hooks."""
+    """Torch's recurrent and attention layers take (time, batch, ...) by default. If such a layer receives the
+    model's input in that order, the second dimension counts the samples. Returns the handles of hooks."""
     given = shape_of(first) or ()
 
     def question(args):
@@ -160,7 +158,7 @@ def _model_note(torch, module):
 
 
 def channels_last(torch, tensor):
-    """None where the order cannot be told: of one channel, or of one pixel, both orders are the same."""
+    """Returns None if the order is ambiguous: with one channel, or one pixel, both orders are the same."""
     if not isinstance(tensor, torch.Tensor):
         return None
     with untold(torch):
@@ -256,8 +254,7 @@ def training_notes(state, facts):
 
 
 def _gpus_hidden():
-    """Variables that hide every GPU, whoever set them: a wrapper of the command, a scheduler, or the program
-    itself."""
+    """Variables that hide every GPU, whether set by a wrapper of the command, a scheduler, or the program."""
     for name in ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES"):
         value = os.environ.get(name)
         if value is not None and not _names_a_gpu(value.split(",")[0].strip()):
@@ -266,12 +263,12 @@ def _gpus_hidden():
 
 
 def _names_a_gpu(word):
-    """What comes after a word that does not is not read: -1, or Slurm's NoDevFiles."""
+    """Words after an invalid one (-1, or Slurm's NoDevFiles) are ignored."""
     return word[:1].isdigit() or word.startswith(("GPU-", "MIG-"))
 
 
 def measured_settings(state, facts, settings):
-    """Settings that no object holds, but that show in what the loop does."""
+    """Settings that no object holds, but that the loop's behaviour shows."""
     loop = state.loop
     micro = dict(loop.micro)
     if micro and loop.steps >= 3:
@@ -340,7 +337,7 @@ def compile_note(state, facts):
             seconds=sum(one.entire_frame_compile_time_s or 0 for one in metrics),
             reason=next((str(r)[:300] for r in reversed(reasons) if r), None),
         )
-    except Exception as failure:  # other versions keep other books
+    except Exception as failure:  # other versions have other attributes
         pass_on(failure)
     return note
 

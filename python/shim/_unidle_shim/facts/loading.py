@@ -73,7 +73,7 @@ def length_of(value):
 
 
 def loader_facts(torch, loader):
-    """What does not change while it runs; read once, when it is first iterated over. None when it is gone."""
+    """Properties that do not change; read once, when the loader is first iterated over. None when it is gone."""
     real = loader.real()
     if real is None:
         return None
@@ -110,19 +110,19 @@ def loader_facts(torch, loader):
 
 
 def source_of(facts, loader, real):
-    """Once a loader: which source of unidle.data could take the place of its data set."""
+    """Finds, once per loader, the source of unidle.data that could replace its data set."""
     if facts["made_with"] != "torch" or facts["iterable"]:
         return None
     try:
         return replaceable.note_of(real, loader.where)
-    except Exception as failure:  # values that only look like what they are taken for
+    except Exception as failure:  # values that only resemble the expected ones
         pass_on(failure)
         return None
 
 
 def look_at_samples(facts, real):
-    """Once a loader: whether rows of a table in memory could be fetched together, and which functions'
-    results could be kept. Nothing of the program's is called but in a trial."""
+    """Finds, once per loader, whether rows of a table in memory could be fetched together, and which
+    functions' results could be kept. Calls the program's code only in a trial."""
     facts["keepable"], facts["keepable_where"] = [], []
     if facts["made_with"] != "torch":
         return
@@ -131,19 +131,19 @@ def look_at_samples(facts, real):
             found = keepable(real.dataset)
             facts["keepable"] = [getattr(one.__code__, "co_qualname", one.__code__.co_name) for one in found]
             facts["keepable_where"] = [where_to_cache(one) for one in found]
-    except Exception as failure:  # code that cannot be read
+    except Exception as failure:  # code that cannot be parsed
         pass_on(failure)
     if not facts["in_memory"] or facts["iterable"]:
         return
     try:
         facts["gathers"], facts["gathers_not"] = whole_batches.known(real, facts["dataset_len"])
-    except Exception as error:  # rows of which not even two can be put together
+    except Exception as error:  # rows that cannot be combined
         pass_on(error)
         facts["gathers"], facts["gathers_not"] = False, type(error).__name__
 
 
 def keepable(dataset):
-    """The program's functions within a sample whose results look as if they could be kept, see
+    """The program's functions that make a sample and whose results seem suitable for keeping, see
     knobs/kept_calls.py."""
     found, ahead = [], [(getattr(type(dataset), "__getitem__", None), 1)]
     while ahead:
@@ -161,8 +161,8 @@ def keepable(dataset):
 
 
 def where_to_cache(function):
-    """Where a person can write @unidle.cached above it; None for a method, whose object has no value to go
-    by, and for what only a call makes."""
+    """Where a user can write @unidle.cached above it. None for a method, whose object has no value usable as
+    key, and for functions that only exist during a call."""
     of_module = function.__qualname__ == function.__name__ == function.__code__.co_name
     return places.of_function(function) if of_module else None
 
@@ -225,8 +225,7 @@ def innermost(dataset):
 
 
 def rows_in_memory(torch, dataset, length):
-    """Whether the dataset keeps about as many rows in memory as it has samples, and how many bytes those
-    are."""
+    """Whether the dataset holds about as many rows in memory as it has samples, and the bytes of those rows."""
     size, rows = 0, False
     for value in members(innermost(dataset)):
         count, width = rows_of(torch, value)

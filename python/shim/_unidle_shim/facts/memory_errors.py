@@ -1,4 +1,4 @@
-"""Errors that say that memory ran out. A program may catch them, and go on with smaller batches."""
+"""Out-of-memory errors. A program may catch them, and continue with smaller batches."""
 
 import threading
 
@@ -9,7 +9,7 @@ _WORDS = (
     "out of memory",
     "can't allocate memory",
     "_STATUS_ALLOC_FAILED",
-)  # of devices, hosts, and libraries; in logs failure_line.cpp knows these and more
+)  # of devices, hosts, and libraries; failure_line.cpp knows these and more in logs
 _PLAIN = (str, int, float, bytes)
 
 
@@ -17,12 +17,12 @@ class MemoryErrors:
     def __init__(self, state):
         self.state = state
         self.count, self.message = 0, None
-        self.samples = 0  # of the largest batch that did not fit
+        self.samples = 0  # in the largest batch that did not fit
         self.steps = 0  # before the newest error
         self.newest = None  # arguments of the newest error, kept so that no other error gets the same object
 
     def look_at(self, error):
-        """Counts the error if it says that memory ran out, and returns whether it does."""
+        """Counts the error if it is an out-of-memory error, and returns whether it is."""
         if error is None:
             return False
         words = value_or_none(str, error) or ""
@@ -32,7 +32,7 @@ class MemoryErrors:
         return says_so
 
     def count_one(self, words, arguments):
-        """Counts an error once, although it may be seen where it is made, passes by, and is caught."""
+        """Counts an error once, even if it is seen when it is made, when it passes by, and when it is caught."""
         if arguments is self.newest and arguments:
             return
         self.newest = arguments if all(type(one) in _PLAIN for one in arguments) else None

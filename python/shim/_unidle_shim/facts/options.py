@@ -1,7 +1,7 @@
-"""Reads from argparse which numeric options the program has, and the value of each argument.
+"""Reads from argparse the program's numeric options, and the value of each argument.
 
-A search can then pass these options in the command. The values tell what is configured: a default that the
-command overrides is not.
+A search can then pass these options in the command. The values show the configuration: a default that the
+command overrides is not in effect.
 """
 
 import json
@@ -34,7 +34,7 @@ def argparse_imported(argparse):
 
 
 def _takes_more(parser):
-    """An option behind the last word is one of this parser."""
+    """Whether an option after the last word still belongs to this parser."""
     plain = all(action.option_strings or action.nargs is None for action in parser._actions)
     return plain and parser._subparsers is None and "-" in parser.prefix_chars
 

@@ -1,5 +1,4 @@
-"""Batches that another thread makes: the training thread waits for them at a queue or another object that
-threads share."""
+"""Batches made by another thread: the training thread waits for them at a queue or another shared object."""
 
 import linecache
 import os
@@ -19,15 +18,15 @@ _WAIT = re.compile(r"\.(join|wait|acquire)\(")
 
 
 class Waits:
-    """Tells whether the training thread waits for batches of another thread."""
+    """Detects whether the training thread waits for batches of another thread."""
 
     def __init__(self, state):
         self.state = state
-        self.lines = {}  # (file, line) -> (takes, waits): the calls that the line makes
+        self.lines = {}  # (file, line) -> (takes, waits): the calls in the line
 
     def is_waiting(self, frame):
-        """`frame`: the innermost frame of the training thread. True if it takes what another thread or
-        process has made, or waits for another thread while one fetches from a loader."""
+        """`frame`: the innermost frame of the training thread. Returns True if it takes an object made by
+        another thread or process, or waits for another thread while one fetches from a loader."""
         takes = waits = False
         while frame is not None and _is_standard(frame.f_code.co_filename):
             if os.path.basename(frame.f_code.co_filename) in _SHARED:

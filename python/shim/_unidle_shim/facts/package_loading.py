@@ -1,4 +1,4 @@
-"""Reads the settings of a Loader of the package unidle, and what its samples have cost."""
+"""Reads the settings of a Loader of the package unidle, and the cost of its samples."""
 
 import weakref
 
@@ -8,7 +8,7 @@ from _unidle_shim.host import places
 def loader_facts(loader, real):
     """The fields of loading.loader_facts."""
     source = real.source
-    dataset = getattr(source, "dataset", None)  # of the program's own, see unidle.data.wrap
+    dataset = getattr(source, "dataset", None)  # the program's own data set, see unidle.data.wrap
     workers = real.workers
     return {
         "made_with": "unidle" if dataset is None else "unidle.wrap",
@@ -35,23 +35,24 @@ def loader_facts(loader, real):
 
 
 class Costs:
-    """Stands where sample_cost.Samples stands for a DataLoader. The package counts by itself; it is asked
-    by the thread that takes the batches."""
+    """Replaces sample_cost.Samples for a Loader of the package, which counts by itself. The thread that takes
+    the batches reads the counts."""
 
-    OFTEN_NS = 50_000_000  # between two questions
-    count, cheap, files = 0, True, None  # no batch has to be looked into
+    OFTEN_NS = 50_000_000  # between two queries
+    count, cheap, files = 0, True, None  # batches need not be inspected
 
     def __init__(self, loader):
         self.loader = loader  # patches.loaders.Loader
         self.stream = (
-            None  # weak reference to that of the newest batches: it has threads, and is the program's
+            None  # weak reference to the stream of the newest batches: the program's, and it has threads
         )
-        self.before = self.now = (0, 0, 0, 0)  # of the streams before it, and of this one
+        self.before = self.now = (0, 0, 0, 0)  # totals of the earlier streams, and of this one
         self.stages_before = self.stages_now = (0, 0, 0, 0)
         self.asked_ns = 0
 
     def look(self, stream, t):
-        """A batch has come of it. The costs add up by themselves: to ask now and then is enough."""
+        """The stream has returned a batch. The costs accumulate by themselves, so an occasional query is
+        enough."""
         if t - self.asked_ns > self.OFTEN_NS or self.stream is None or self.stream() is not stream:
             self.asked_ns = t
             self.ask(stream)
@@ -62,7 +63,7 @@ class Costs:
             self.stages_before, self.stages_now = self.stages(), (0, 0, 0, 0)
             self.stream = weakref.ref(stream)
         self.now = max(self.now, stream.work())
-        if hasattr(stream, "stages"):  # of a package that is as new as we are
+        if hasattr(stream, "stages"):  # missing in older versions of the package
             self.stages_now = max(self.stages_now, stream.stages(), key=sum)
 
     def ask_again(self):
@@ -77,14 +78,14 @@ class Costs:
         return samples + more, busy + took, max(slowest, slow), cpu + spent
 
     def stages(self):
-        """ns of all threads by what they did, in the order of the package."""
+        """ns of all threads by activity, in the package's order."""
         return tuple(map(sum, zip(self.stages_before, self.stages_now)))
 
     def note(self):
         samples, busy_ns, slowest_ns, cpu_ns = self.all()
         if not samples:
             return None
-        cpu_ns = min(cpu_ns, busy_ns)  # with what is made ahead
+        cpu_ns = min(cpu_ns, busy_ns)  # includes batches made ahead
         stages = self.stages()
         return {
             "id": self.loader.id,
@@ -98,7 +99,7 @@ class Costs:
         }
 
     def tell(self):
-        """Nothing is left to be told."""
+        """Does nothing: there is nothing left to write."""
 
     def pass_by(self, *batches):
-        """Counted by the package."""
+        """Does nothing: the package counts."""

@@ -1,8 +1,7 @@
 """Runs the torch profiler for a few steps (`unidle run --trace N`) and writes its trace beside the record.
 
-Begins once start-up is over, skips a warm-up step of the profiler's own, and gives way for good when the
-program profiles itself. Any trouble ends the window, says so in one `trace` note, and touches nothing
-else.
+Begins once start-up is over, and skips the profiler's warm-up step. Stops permanently when the program
+profiles itself. A failure ends the window and writes one `trace` note; nothing else is affected.
 """
 
 import inspect
@@ -17,9 +16,9 @@ from _unidle_shim.host.notes import write_line
 from _unidle_shim.host.patching import around
 from _unidle_shim.loop.loop import now
 
-_FIRST_STEP = 10  # the steps before allocate, tune and compile
-_RATED_S = 1  # on a CUDA device rates are of the steps before the window: CUPTI stays attached to the process
-_LONGEST_S = 60  # slow steps end the window early, so that the trace stays of a size that can be read
+_FIRST_STEP = 10  # earlier steps allocate, tune and compile
+_RATED_S = 1  # on CUDA, rates come from the steps before the window: CUPTI stays attached to the process
+_LONGEST_S = 60  # slow steps end the window early, so that the trace stays readable in size
 _WAITING, _WARMING, _OPEN, _OVER = range(4)
 
 
@@ -33,22 +32,22 @@ class Tracing:
         self.state, self.steps = state, steps
         self.stage = _WAITING
         self.profiler = self.step_mark = None
-        self.told = None  # who was told of steps before
-        self.making = False  # a profiler that is made now is ours
+        self.told = None  # the callback that received steps before
+        self.making = False  # a profiler made now is ours
         self.first = _FIRST_STEP
         self.taken = 0  # steps in the window so far
         self.begin_ns = self.cost_ns = 0
-        self.started_ns = self.attached_ns = 0  # when the loop began; when CUPTI came in
-        self.latest = None  # step after which it has to begin, to end within the run
+        self.started_ns = self.attached_ns = 0  # when the loop began; when CUPTI was attached
+        self.latest = None  # the last step after which it can begin and still end within the run
         self._watch_for_others()
         reason = self._unfit()
         if reason:
             self._off(reason)
 
-    # -- what the loop tells --
+    # -- calls from the loop --
 
     def follow(self, loop):
-        """The loop begins: from now on every step that is over is told of."""
+        """The loop begins: from now on every finished step is reported here."""
         self.started_ns = now()
         if loop.max_steps:
             self.latest = max(1, loop.max_steps - self.steps - 2)
@@ -60,13 +59,13 @@ class Tracing:
         if self.told is not None:
             loop.on_step = self.told
             self.told(loop)
-            self.told = loop.on_step  # it takes itself off once it has nothing left to do
+            self.told = loop.on_step  # the callback removes itself once it has nothing left to do
         if self.stage != _OVER:
             self._step_over(loop)
         loop.on_step = self.told if self.stage == _OVER else self._on_step
 
     def finish(self):
-        """The process ends in order."""
+        """The process exits normally."""
         try:
             if self.stage == _OPEN and self.taken:
                 self._close()
@@ -97,7 +96,7 @@ class Tracing:
                 self._next_step()
         except Exception as failure:
             self._fail(failure)
-        # Our own time is none of the step's: neither of its length nor of the call that it was found in.
+        # Our own time belongs neither to the step nor to the call in which it was spent.
         cost = now() - begin
         self.cost_ns += cost
         loop.total += cost
@@ -107,7 +106,7 @@ class Tracing:
 
     def _on_cuda(self):
         cuda = self.state.torch.cuda
-        return cuda.is_initialized() and cuda.is_available()  # the second alone would forbid forks
+        return cuda.is_initialized() and cuda.is_available()  # the latter alone would make later forks fail
 
     def _too_early(self, t):
         return t - self.started_ns < _RATED_S * 1_000_000_000 and self._on_cuda()
@@ -130,7 +129,7 @@ class Tracing:
         quiet = "KINETO_LOG_LEVEL" not in os.environ
         try:
             if quiet:
-                os.environ["KINETO_LOG_LEVEL"] = "99"  # it would talk on the program's stderr
+                os.environ["KINETO_LOG_LEVEL"] = "99"  # the profiler would write to the program's stderr
             self.profiler = profile(**options)
             self.profiler._prepare_trace()
         finally:
@@ -164,7 +163,7 @@ class Tracing:
             mark.__exit__(None, None, None)
 
     def _mark_clock(self):
-        """Ties the profiler's clock to ours."""
+        """Links the profiler's clock to ours."""
         for _ in range(3):
             with self.state.torch.autograd.profiler.record_function("unidle.clock.%d" % time.monotonic_ns()):
                 pass
@@ -191,7 +190,7 @@ class Tracing:
         )
 
     def _abandon(self):
-        """Ends the profiler, if it runs, and forgets what it saw."""
+        """Ends the profiler if it runs, and discards its data."""
         opened, profiler = self.stage == _OPEN, self.profiler
         self.stage, self.profiler = _OVER, None
         if profiler is None:
@@ -199,10 +198,10 @@ class Tracing:
         if opened:
             self._end_mark()
         else:
-            profiler._start_trace()  # one that was only prepared cannot be ended otherwise
+            profiler._start_trace()  # a profiler that was only prepared cannot be ended otherwise
         profiler.__exit__(None, None, None)
 
-    # -- giving way --
+    # -- giving way to the program's profiler --
 
     def _unfit(self):
         if resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY:
@@ -213,7 +212,7 @@ class Tracing:
         return None
 
     def _watch_for_others(self):
-        """The program's own profiler goes before ours: there can be only one."""
+        """Stops our profiler before the program's starts: only one can run."""
         torch = self.state.torch
         tracing = self
 

@@ -11,7 +11,7 @@ _KINDS = {
     "FullyShardedDataParallel": "fsdp",
 }
 _KEPT = 32
-_START_UP = 2  # iterations in which ranks also wait for what the others import, compile or open
+_START_UP = 2  # iterations in which ranks also wait for the others' imports, compilation and opening of files
 
 
 def parallel_note(torch, model):
@@ -35,9 +35,9 @@ def parallel_note(torch, model):
 
 
 class Exchange:
-    """The waits of one rank, by the times that DistributedDataParallel takes itself, of its first ten
-    iterations and then of each hundredth. They are taken one by one, for their median: its own mean holds the
-    first iterations for long, in which one rank waits for what another still imports."""
+    """The waits of one rank, from the times that DistributedDataParallel takes in its first ten iterations
+    and then in every hundredth. Each is read separately, to use their median: the first
+    iterations, in which one rank waits for another's imports, distort torch's own mean for long."""
 
     SAMPLED_FIRST = 12  # forward passes until the first ten iterations have been seen
 
@@ -46,17 +46,16 @@ class Exchange:
         self.waits_s = deque(maxlen=_KEPT)
 
     def look(self, model):
-        """At a forward pass of `model`, of the iterations before it."""
+        """Called at a forward pass of `model`; reads the times of earlier iterations."""
         try:
             seen = model._get_ddp_logging_data()
             iteration, exchange = seen["iteration"], seen["backward_comm_time"]
             if iteration > self.iteration and exchange > 0:
                 self.iteration = iteration
                 self.waits_s.append(max(0, exchange - seen["backward_compute_comm_overlap_time"]) * 1e-9)
-        except Exception as failure:  # a version that keeps other books
+        except Exception as failure:  # a version with other attributes
             pass_on(failure)
 
     def wait_s(self):
-        """Of a step: the exchange less what of it runs beside the backward pass. None where nothing is
-        known."""
+        """Seconds per step: the exchange minus the part that overlaps the backward pass. None if unknown."""
         return statistics.median(self.waits_s) if self.waits_s else None

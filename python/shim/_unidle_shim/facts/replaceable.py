@@ -1,4 +1,4 @@
-"""Which source of unidle.data could take the place of a loader's data set, as unidle.data.like knows it."""
+"""Which source of unidle.data could replace a loader's data set, according to unidle.data.like."""
 
 import importlib
 import importlib.util
@@ -12,12 +12,12 @@ from _unidle_shim.samples import whole_batches
 
 PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 _NAME = "_unidle_shim_likeness"
-_MOST_BYTES = 1 << 20  # of a file of the program
+_MOST_BYTES = 1 << 20  # of a source file of the program
 
 
 def _likeness(name="__init__"):
-    """A module of unidle.data.likeness, by another name and from beside the shim: a program that is only
-    observed does not import the package. None where it is not there."""
+    """Imports a module of unidle.data.likeness under another name, from beside the shim: a program that is
+    only observed must not import the package. None if it is missing."""
     known = sys.modules.get(_NAME)
     if known is None:
         folder = os.path.join(PACKAGES, "unidle", "data", "likeness")
@@ -31,7 +31,7 @@ def _likeness(name="__init__"):
 
 
 def why_not(real):
-    """Why the loader itself cannot be replaced; None where it can."""
+    """Why the loader itself cannot be replaced; None if it can."""
     if not real._auto_collation:
         return "the loader fetches whole batches"
     if not whole_batches.collates_as_torch(real.collate_fn):
@@ -48,11 +48,11 @@ def why_not(real):
 
 
 def order_of(real):
-    """Arguments of unidle.data.Loader that give an order of the same kind; None where there are none."""
+    """Arguments of unidle.data.Loader for an order of the same kind; None if there are none."""
     sampler, kind = real.sampler, type(real.sampler).__name__
     if (
         real.batch_size is None
-    ):  # the program's own batch_sampler; the sampler is torch's then, and says nothing
+    ):  # with the program's own batch_sampler, the sampler is torch's and says nothing
         return None
     if type(real.batch_sampler).__name__ != "BatchSampler" or not (
         type(sampler).__module__.startswith("torch.utils.data.")
@@ -68,7 +68,7 @@ def order_of(real):
 
 
 def note_of(real, where):
-    """The fields of the note "source"; None where nothing is known of the data set."""
+    """The fields of the note "source"; None if nothing is known about the data set."""
     likeness = _likeness()
     if likeness is None:
         return None
@@ -89,7 +89,7 @@ def note_of(real, where):
 
 
 def _patch(real, where):
-    """Of the file that makes the loader, as it is on the disk."""
+    """A patch of the file that makes the loader, as it is on disk."""
     try:
         name, line = where.rsplit(":", 1)
         path = places.full(name)
@@ -103,6 +103,6 @@ def _patch(real, where):
         order = order_of(real)
         form = live.Live(real.batch_size, order["shuffle"], order["drop_last"])
         return live.patch(text, name, int(line), form) or None
-    except Exception as failure:  # a program that came by another way than a file
+    except Exception as failure:  # a program that was not loaded from a file
         pass_on(failure)
         return None

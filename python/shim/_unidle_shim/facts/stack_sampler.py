@@ -1,4 +1,4 @@
-"""The background thread: samples the stack of the thread that trains, and writes notes now and then."""
+"""The background thread: samples the stack of the training thread, and writes notes now and then."""
 
 import _signal
 import _thread
@@ -15,10 +15,10 @@ from _unidle_shim.loop.loop import AFTER_STEP, INPUT_PHASE, TRAIN_PHASE, VALIDAT
 
 _RATE_HZ = 20
 _SLOW_RATE_HZ = 5
-_WORKERS_RATE_HZ = 80  # of all workers of a loader together: they come by the hundred
+_WORKERS_RATE_HZ = 80  # for all workers of a loader together: there may be hundreds
 _FIRST_NOTES_S = 1.0
 _NOTES_S, _MAX_NOTES_S, _NOTES_GROWTH = 2.0, 60.0, 1.3
-_MAX_BUSY = 0.002  # share of the wall time that this thread may take before it looks less often
+_MAX_BUSY = 0.002  # share of wall time that this thread may use before it samples less often
 _MAX_PLACES = 2000
 _TOP = 10
 _READS = re.compile(
@@ -28,7 +28,7 @@ _READS = re.compile(
 _GAP_HITS = 5
 
 
-# A fault of a thread's own is never to be blocked.
+# Signals that report a fault of the thread itself must never be blocked.
 _NEVER_BLOCKED = {
     getattr(signal, name)
     for name in ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGSYS")
@@ -37,13 +37,14 @@ _NEVER_BLOCKED = {
 
 
 def start_thread(function):
-    """In a thread that no signal of the program's is delivered to: one that the program holds back in its own
-    threads would find it, and do what it does at once. Not a threading.Thread: the program would find it in
-    threading.enumerate().
+    """Runs `function` in a thread to which none of the program's signals are delivered: a signal that the
+    program blocks in its own threads would be delivered there at once. Not a threading.Thread: the program
+    would find it in threading.enumerate().
 
-    A thread begins with the mask of the one that starts it, and that one has its own again at once. Signals
-    that come meanwhile wait, and go to it then. All of this in C: a handler in Python runs between two calls,
-    when the mask is in order."""
+    A thread inherits the signal mask of its creator, which restores its own mask at once. Signals that arrive
+    in between are delivered to the creator afterwards. All of this happens in C: a Python handler runs
+    between two calls, when the mask is restored.
+    """
     mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
     blocked = signal.valid_signals() - _NEVER_BLOCKED
     try:
@@ -55,21 +56,21 @@ def start_thread(function):
 
 class Background:
     def __init__(self, state, workers=1):
-        """`workers`: processes that do as this one does."""
+        """`workers`: number of processes that sample like this one."""
         self.state = state
-        self.affinity = None  # of the thread that is followed
+        self.affinity = None  # of the followed thread
         self.rate_hz = min(_RATE_HZ, _WORKERS_RATE_HZ / max(1, workers))
         self.stopped = False
         self.busy_s = 0.0
         self.thinned = False
         self.hits = {}  # (phase, code, line) -> stack samples
         self.totals = {}  # phase -> stack samples
-        self.gap_hits, self.gap_reads = [0, 0, 0], [0, 0, 0]  # by what the gap follows
+        self.gap_hits, self.gap_reads = [0, 0, 0], [0, 0, 0]  # indexed by the kind of call before the gap
         self.reads = {}  # (file, line) -> whether the line looks like fetching data
         self.waited_for = other_threads.Waits(state)
 
     def start(self):
-        """By the thread that is followed."""
+        """Called by the followed thread."""
         self.affinity = affinity.Affinity(_thread.get_native_id())
         start_thread(self._run)
 
@@ -122,7 +123,7 @@ class Background:
             self._judge_gap(loop, own.f_code.co_filename, line, waits)
 
     def _judge_gap(self, loop, name, line, waits):
-        """Without a loader only the lines that run between two calls can tell whether that time is input:
+        """Without a loader, only the lines that run between two calls can show whether that time is input:
         decides by them."""
         parts = loop.parts
         if (
@@ -159,7 +160,7 @@ class Background:
             entries.sort(key=lambda entry: -entry[0])
             for hits, code, line in entries[:_TOP]:
                 if hits < 2 and role == "worker":
-                    continue  # workers may come by the hundred
+                    continue  # there may be hundreds of workers
                 where = "%s:%d" % (
                     places.short(code.co_filename)
                     if places.is_own(code)

@@ -1,4 +1,4 @@
-"""Tells exceptions of the program from exceptions of our own code."""
+"""Distinguishes the program's exceptions from those of our own code."""
 
 import sys
 
@@ -8,8 +8,8 @@ _OURS_WITHOUT_WORDS = (StopIteration, MemoryError, RecursionError, AssertionErro
 
 
 def pass_on(failure):
-    """To be called from an `except` clause of ours, where a failure of ours means less than the end of the
-    observation (for that there is guard.caught): raises what is the program's."""
+    """Re-raises the program's exceptions. For our `except` clauses in which a failure of ours must not end
+    the observation (guard.caught is for failures that do)."""
     if is_programs(failure):
         session = sys.modules.get("_unidle_shim.session")
         if session is not None:
@@ -18,8 +18,8 @@ def pass_on(failure):
 
 
 def is_programs(failure):
-    """It did not come of what our code does. Raised by a signal handler that ran meanwhile, or set by another
-    thread, which then has no words (PyThreadState_SetAsyncExc)."""
+    """Whether our code did not cause it: a signal handler raised it meanwhile, or another thread set it
+    (PyThreadState_SetAsyncExc), which leaves it without a message."""
     if isinstance(failure, KeyboardInterrupt):
         return True
     trace, before, foreign = failure.__traceback__, None, False
@@ -31,14 +31,14 @@ def is_programs(failure):
                 return True
         before, trace = frame, trace.tb_next
     if foreign:
-        return False  # raised by what we called
+        return False  # raised by a function that we called
     return not isinstance(failure, Exception) or not (
         failure.args or isinstance(failure, _OURS_WITHOUT_WORDS)
     )
 
 
 def _handles_signal(frame, interrupted):
-    """A signal handler is given the frame that it interrupts."""
+    """A signal handler receives the frame that it interrupts."""
     for value in frame.f_locals.values():
         if value is interrupted or (type(value) is tuple and any(one is interrupted for one in value)):
             return True

@@ -1,4 +1,4 @@
-"""Records exceptions: those that end the program, and those that it prints and survives."""
+"""Records exceptions that end the program, and those that it prints and survives."""
 
 import os
 import sys
@@ -6,14 +6,14 @@ import sys
 from _unidle_shim.host import guard, hidden_frames
 from _unidle_shim.host.notes import write_notes
 
-_seen = {}  # id of an exception -> (what tells it from a later one at that address, whether it was caught)
+_seen = {}  # id of an exception -> (a token to detect reuse of the id, whether it was caught)
 _MAX_SEEN = 1000
-_MAX_NOTES = 50  # that are written at once; of later ones the newest is, now and then
+_MAX_NOTES = 50  # notes written at once; after them only the newest, now and then
 _MAX_TRACEBACK = 8000
 _GENERATOR = 0x20  # inspect.CO_GENERATOR
 _PLAIN = (str, int, float, bytes, bool, type(None))
 _written = 0
-_waiting = None  # the newest one beyond _MAX_NOTES
+_waiting = None  # the newest exception beyond _MAX_NOTES
 
 
 def install_excepthook():
@@ -57,7 +57,7 @@ def traceback_imported(traceback):
 
 
 def _hide_from(traceback):
-    """All that prints, formats or extracts a traceback or the stack comes to one of these three."""
+    """Everything that prints, formats or extracts a traceback or the stack uses one of these three."""
     walk_tb, extract_tb, walk_stack = traceback.walk_tb, traceback.extract_tb, traceback.walk_stack
 
     @hidden_frames.wraps(walk_tb)
@@ -72,12 +72,12 @@ def _hide_from(traceback):
     def stack(f):
         frames = walk_stack(f)
         if f is None:
-            next(frames, None)  # it counts the frames to its caller's now, and ours is one more
+            next(frames, None)  # it skips to its caller's frame, and ours is one more
         yield from _not_ours(frames)
 
     @hidden_frames.wraps(walk_stack)
     def stack_at_once(f):
-        """Since Python 3.14 that of the call, not that of the first `next`."""
+        """Since Python 3.14 it takes the stack of the call, not of the first `next`."""
         return _not_ours(walk_stack(sys._getframe(1) if f is None else f))
 
     if not walk_stack.__code__.co_flags & _GENERATOR:
@@ -100,7 +100,7 @@ def _stripped(trace):
 
 
 def _asked_by_program(frame, places):
-    """The printing was asked for by the program's own code, by way of traceback and logging at most."""
+    """Whether the program's own code requested the printing, with only traceback and logging in between."""
     while frame is not None:
         name = os.path.basename(frame.f_code.co_filename)
         if places.is_own(frame.f_code):
@@ -130,7 +130,8 @@ def note(kind, value, trace, caught):
 
 
 def flush():
-    """Writes what waits. How the run went on after its last error is what counts, however many there were."""
+    """Writes the waiting note. What counts is how the run continued after its last error, however many there
+    were."""
     global _waiting
     line, _waiting = _waiting, None
     if line is not None:
@@ -142,8 +143,8 @@ def _write(line):
 
 
 def _is_known(kind, value, caught):
-    """It was told before: several handlers may print one exception, some at the end of the run. Addresses are
-    used again."""
+    """Whether it was noted before: several handlers may print one exception, some at the end of the run. Ids
+    are reused."""
     token, (known, was_caught) = _token(kind, value), _seen.get(id(value), (None, True))
     if known is token or (type(token) is str and known == token):
         if caught or not was_caught:
@@ -155,8 +156,7 @@ def _is_known(kind, value, caught):
 
 
 def _token(kind, value):
-    """As long as we hold its arguments no other exception has the same ones. Objects of the program are not
-    held."""
+    """While we hold its arguments, no other exception has the same ones. Objects of the program are not held."""
     args = getattr(value, "args", ())
     if args and all(type(each) in _PLAIN for each in args):
         return args

@@ -1,14 +1,14 @@
 """How a patch calls our code, so that our failures never reach the program and its exceptions always do.
 
-A patch wraps a function of torch, of Python or of the program. It calls that function once, outside of any
-`try` of ours. All that it does besides, and that may fail, lies within
+A patch wraps a function of torch, of Python or of the program. It calls that function once, outside any `try`
+of ours. Everything else that it does and that may fail is inside
 
     try:
         ...
     except BaseException as failure:
         caught(failure)
 
-which is called an entry; a test finds all of them by that form, makes each fail in turn, and compares with
+which is called an entry. A test finds all entries by that form, makes each fail in turn, and compares with
 the bare program.
 """
 
@@ -19,12 +19,12 @@ from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.host.notes import write_line
 
 on = False  # this process is observed
-failed = False  # something of ours went wrong: nothing is changed for the program any more either
+failed = False  # our code has failed: nothing is changed for the program any more either
 
 
 def off(reason):
-    """Our own failure: no more observation in this process. Safe to call from anywhere, as often as one
-    likes."""
+    """Ends the observation of this process after a failure of ours. Safe to call from anywhere, any number of
+    times."""
     global on, failed
     on = False
     if failed:
@@ -42,7 +42,7 @@ def off(reason):
 
 
 def _in_words(reason):
-    """A text as it is; of an exception what it says, and the place that raised it."""
+    """A text unchanged; for an exception, its message and the place that raised it."""
     if isinstance(reason, str):
         return reason
     import traceback
@@ -53,7 +53,7 @@ def _in_words(reason):
         last = last.tb_next
     if last is None:
         return text
-    # By hand: what the module traceback tells the program has no frames of ours.
+    # Formatted by hand: the patched traceback module hides our frames.
     return "%s (%s:%d)" % (
         text,
         os.path.basename(last.tb_frame.f_code.co_filename).rstrip(">"),
@@ -62,8 +62,8 @@ def _in_words(reason):
 
 
 def value_or_none(question, *asked):
-    """What question(*asked) returns; None when it raises. The program's objects may refuse a question, and a
-    program may turn torch's warnings into errors. Only the answer is missing then: observation goes on."""
+    """Returns question(*asked), or None if it raises. The program's objects may reject a query, and a program
+    may turn torch's warnings into errors. Then only the answer is missing and observation goes on."""
     try:
         return question(*asked)
     except Exception as failure:
@@ -72,8 +72,8 @@ def value_or_none(question, *asked):
 
 
 def caught(failure):
-    """To be called from an `except` clause of ours. A failure of ours, or of what we asked the program's
-    objects, ends the observation. What arrived in our code by chance, an exception of a signal handler for
-    one, is raised on. Returns None."""
+    """For our `except` clauses. Ends the observation after a failure of ours, or of our queries to the
+    program's objects. Re-raises an exception that only happened to arrive in our code, such as one from a
+    signal handler. Returns None."""
     pass_on(failure)
     off(failure)

@@ -1,10 +1,10 @@
-"""Hides our stack frames: from warnings, log records and tracebacks, and from torch's compiler.
+"""Hides our stack frames from warnings, log records, tracebacks and torch's compiler.
 
-All code of ours says that it is of a file whose name begins with MARK. Python's warnings count no frames
-whose file name has "importlib" and "_bootstrap" in it when they look for the caller (stacklevel), so that a
-warning from a wrapped function names the same line as without us; logging looks for its caller in the same
-way. And torch's compiler passes over frames of files whose name begins with "<frozen importlib": else it
-would compile our patches wherever they are called between two of its graphs.
+All our code objects have a file name that begins with MARK. When Python's warnings look for the caller
+(stacklevel), they skip frames whose file name contains "importlib" and "_bootstrap", so that a warning from a
+wrapped function names the same line as without us; logging finds its caller the same way. Torch's compiler
+skips frames of files whose name begins with "<frozen importlib"; otherwise it would compile our patches when
+they are called between two of its graphs.
 """
 
 import functools
@@ -19,7 +19,7 @@ _MACHINERY = "<frozen importlib"
 
 
 def renamed(code, name):
-    """The code object, and all code objects within it, with `name` as their file name."""
+    """Returns a copy of the code object, and of all code objects within it, with `name` as their file name."""
     within = tuple(renamed(one, name) if isinstance(one, types.CodeType) else one for one in code.co_consts)
     return code.replace(co_filename=name, co_consts=within)
 
@@ -29,8 +29,8 @@ def _name(path):
 
 
 class _Loader(importlib.machinery.SourceFileLoader):
-    """Of one module of ours, or of a folder of them. Its cached byte code is as ever: the names are changed
-    each time."""
+    """Loads one of our modules or packages. The cached byte code stays unchanged: names are replaced on each
+    load."""
 
     def get_code(self, fullname):
         return renamed(super().get_code(fullname), _name(self.path))
@@ -42,19 +42,19 @@ class _Loader(importlib.machinery.SourceFileLoader):
 
 
 def hide_modules(folder):
-    """Modules of that folder that are imported from now on."""
+    """Hides the modules of that folder that are imported from now on."""
     sys.path_importer_cache[folder] = importlib.machinery.FileFinder(folder, (_Loader, [".py"]))
 
 
 def hide_functions(namespace):
-    """Functions of a module that is imported already."""
+    """Hides the functions of a module that is already imported."""
     for value in namespace.values():
         if isinstance(value, types.FunctionType) and value.__globals__ is namespace:
             value.__code__ = renamed(value.__code__, _name(value.__code__.co_filename))
 
 
 def wraps(original):
-    """Like functools.wraps, also for what has no attributes of its own."""
+    """Like functools.wraps, but accepts objects without attributes."""
 
     def decorate(wrapper):
         try:
@@ -67,8 +67,8 @@ def wraps(original):
 
 
 def strip(trace):
-    """The traceback without our frames, and without those of Python's import machinery that lead to them:
-    Python leaves these out by itself where they lead straight to the module."""
+    """Returns the traceback without our frames, and without those of Python's import machinery that lead to
+    them: Python removes these itself only if they lead straight to the module."""
     kept, hidden = [], False
     while trace is not None:
         name = trace.tb_frame.f_code.co_filename

@@ -8,8 +8,8 @@ _watched = {}
 
 
 class _Finder:
-    """First on sys.meta_path, and only for watched names: finds the module as it would be found without us
-    and lets a callback see it once it is executed."""
+    """First on sys.meta_path, for watched names only: finds the module as without us, and calls a callback
+    after its execution."""
 
     def find_spec(self, name, path=None, target=None):
         callback = _watched.get(name)
@@ -35,7 +35,7 @@ def _find_without_us(name, path, target):
 
 
 class _Loader:
-    """Takes the place of the real loader while the module is executed, then gives it back."""
+    """Replaces the real loader while the module is executed, then restores it."""
 
     def __init__(self, real, callback):
         self._real, self._callback = real, callback
@@ -61,7 +61,7 @@ class _Loader:
 
 
 def watch(name, callback):
-    """Calls `callback(module)` once `name` is imported; at once when it is there already."""
+    """Calls `callback(module)` once `name` is imported, or at once if it already is."""
     if name in sys.modules:
         callback(sys.modules[name])
         return
@@ -71,7 +71,7 @@ def watch(name, callback):
 
 
 def watch_failures():
-    """Uncaught exceptions, and those that the program prints: both are what a failed run is known by."""
+    """Watches uncaught exceptions and those that the program prints: both identify a failed run."""
     from _unidle_shim.host import exceptions
 
     exceptions.install_excepthook()

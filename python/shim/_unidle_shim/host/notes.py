@@ -1,4 +1,4 @@
-"""Notes of this process, one line of JSON each, without a ring: docs/probe-format.md."""
+"""Notes of this process, one JSON object per line, in a file beside the ring: docs/probe-format.md."""
 
 import os
 import time
@@ -9,14 +9,13 @@ _started = (0, 0)  # process number, see process_start
 
 
 def write_line(fields):
-    """Appends one note. The file is opened anew each time: the program may close every descriptor it
-    finds."""
+    """Appends one note. Reopens the file each time: the program may close every descriptor that it finds."""
     write_notes('{"t_ns":%d,%s}\n' % (time.monotonic_ns(), fields))
 
 
 def process_start():
-    """When this process was started, in clock ticks since the machine was: with its number, who it is. 0
-    where /proc is not there."""
+    """Clock ticks from the machine's start to this process's start: with the process id, they identify a
+    process. 0 without /proc."""
     global _started
     if _started[0] != os.getpid():
         try:
@@ -37,5 +36,5 @@ def write_notes(lines):
             os.write(handle, lines.encode("utf-8", "replace"))
         finally:
             os.close(handle)
-    except (OSError, KeyError) as failure:  # a full disk, a folder that is gone: the run goes on unobserved
+    except (OSError, KeyError) as failure:  # a full disk, a deleted folder: the run continues unobserved
         pass_on(failure)

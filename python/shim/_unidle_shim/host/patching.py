@@ -1,4 +1,4 @@
-"""Puts patches in the place of the functions that they wrap, and lists them."""
+"""Replaces functions by patches that wrap them, and lists the patches."""
 
 import sys
 import types
@@ -11,7 +11,7 @@ _BUILTINS = (types.BuiltinFunctionType, types.MethodDescriptorType, types.Wrappe
 
 
 def put(owner, name, ours):
-    """Replaces owner.name by `ours`, which gets its name, docstring and signature."""
+    """Replaces owner.name by `ours`, which takes over its name, docstring and signature."""
     original = getattr(owner, name)
     hidden_frames.wraps(original)(ours)
     ours._torchdynamo_inline = original  # torch's compiler reads this one instead
@@ -19,7 +19,7 @@ def put(owner, name, ours):
     in_place.append((owner, name))
     home = sys.modules.get(getattr(original, "__module__", None))
     if getattr(home, name, None) is original:
-        setattr(home, name, ours)  # it is pickled by its name in that module
+        setattr(home, name, ours)  # pickle finds it by its name in that module
 
 
 def around(owner, name, before, after):
@@ -29,8 +29,7 @@ def around(owner, name, before, after):
     the call. Anything else is passed to after(it, args, kwargs, result) when the call is over; the result is
     None if the call raised. `before` and `after` are entries, see guard.py.
 
-    A function that is written in C gets a wrapper in C (python/native/stand_in.cpp), and none without that
-    library.
+    A function written in C gets a wrapper in C (python/native/stand_in.cpp), and none without that library.
     """
     original = getattr(owner, name, None)
     if original is None:
@@ -38,7 +37,7 @@ def around(owner, name, before, after):
     if not isinstance(original, _BUILTINS):
         return put(owner, name, _around(original, before, after))
     library = native.library()
-    # The class itself, even if a base class defines it: it is copied and pickled by its name in this one.
+    # The class itself, even if a base class defines the method: copy and pickle use its name in this class.
     of_class = owner if isinstance(owner, type) else None
     stand_in = library.stand_in(original, before, after, of_class) if library is not None else None
     if stand_in is not None:

@@ -1,4 +1,4 @@
-"""Stack frames: whose code one runs (the program's, a library's, ours), and the file and line of it."""
+"""Stack frames: their file and line, and whether their code is the program's, a library's or ours."""
 
 import os
 import sys
@@ -24,19 +24,19 @@ _FETCH = os.path.join("torch", "utils", "data", "_utils", "fetch.py")
 _MAKE = (
     os.path.join("unidle", "data", "threads.py"),
     "make",
-)  # the same for a data set in the package's Loader
+)  # makes samples of a data set in the package's Loader
 _own = {}  # code object -> whether it is the program's own; bounded by the code of the program
 
 
 def count_as_library(folder):
-    """A package that may lie outside of where packages lie."""
+    """Counts a package as a library even if it is outside the folders for packages."""
     global _FOREIGN
     _FOREIGN += (os.path.join(folder, ""),)
     _own.clear()
 
 
 def is_own(code):
-    """True for the program's own code: no standard library, no installed package, nothing of ours."""
+    """True for the program's own code: neither the standard library, nor an installed package, nor ours."""
     known = _own.get(code)
     if known is None:
         known = is_own_file(code.co_filename)
@@ -56,14 +56,14 @@ def is_own_file(name):
 
 
 def short(name):
-    """Relative to the folder that the program was started in, where it lies below that."""
+    """The path relative to the program's start folder, if it is below that folder."""
     if name.startswith(_START):
         return name[len(_START) :]
     return name
 
 
 def full(name):
-    """The file of a short() name."""
+    """The path of a short() name."""
     return os.path.join(_START, name)
 
 
@@ -79,8 +79,8 @@ def own_frame(frame):
 
 
 def sample_frame(frame):
-    """Of a stack that made a sample: where. The innermost frame of the program's own, and without any that of
-    a library in which the sample began; never what asked for the batch. None where no sample is being
+    """Where a sample is made, for a stack: the innermost frame of the program's own, or else that of the
+    library in which the sample began; never the frame that requested the batch. None if no sample is being
     made."""
     own = library = None
     while frame is not None:
@@ -98,7 +98,7 @@ def sample_frame(frame):
 
 
 def of_library(name):
-    """The file of a library below the folder that packages lie in."""
+    """The path of a library's file below the folder that contains packages."""
     for folder in ("site-packages", "dist-packages"):
         if folder + os.sep in name:
             return name.rsplit(folder + os.sep, 1)[1]
@@ -109,22 +109,22 @@ def of_library(name):
 
 
 def outside(frame):
-    """The innermost frame that is none of ours."""
+    """The innermost frame that is not ours."""
     while frame is not None and frame.f_code.co_filename.startswith(MARK):
         frame = frame.f_back
     return frame
 
 
 def call_of(frame):
-    """Which call of the program this is, by the frame that makes it and the one around that: a helper may
-    make it for several lines."""
+    """Identifies a call of the program by the calling frame and the one around it: a helper may make the call
+    for several lines."""
     frame = outside(frame)
     around = None if frame is None else outside(frame.f_back)
     return tuple((id(one.f_code), one.f_lasti) for one in (frame, around) if one is not None)
 
 
 def line_of(frame):
-    """Where it is; between two lines Python does not tell, and it counts as the function's first."""
+    """The frame's line; between two lines Python reports none, and the function's first line is returned."""
     return frame.f_lineno or frame.f_code.co_firstlineno
 
 

@@ -1,8 +1,7 @@
 """Writes events into the memory-mapped ring (docs/probe-format.md), for one thread.
 
-Written in Python straight into the mapping: a ctypes call into libunidle_probe costs twice as much. Plain
-stores are enough only where the processor keeps their order, so other machines than x86-64 go through the
-library.
+Python writes directly into the mapping: a ctypes call into libunidle_probe costs twice as much. Plain stores
+suffice only where the processor keeps their order, so machines other than x86-64 use the library.
 """
 
 import ctypes
@@ -15,7 +14,7 @@ from _unidle_shim.host.event_kinds import STEP
 from _unidle_shim.host.notes import process_start
 
 _HEADER_BYTES = 4096
-_KIND_AT = 48  # in an event; little-endian
+_KIND_AT = 48  # offset in an event; little-endian
 _EVENT = struct.Struct("=QQQQQdIIQ")
 _pack = _EVENT.pack_into
 _SLOT_BYTES = 128
@@ -24,11 +23,11 @@ _VERSION = 2
 _TRAIN_CAPACITY = 16384
 _FILE_LOCK = 2  # in the header: flock(2)
 _LOCK_EX, _LOCK_NB = 2, 4
-_WORKER_CAPACITY = 512  # at most 50 events a second: workers come by the hundred, and each file takes room
+_WORKER_CAPACITY = 512  # at most 50 events/s: there may be hundreds of workers, and each file needs space
 
 
 def open_ring(role):
-    """A ring of this process; None where there is no room or no right to make one."""
+    """Opens a ring for this process; None without space or permission."""
     try:
         if os.uname().machine == "x86_64":
             return Ring(role)
@@ -38,7 +37,7 @@ def open_ring(role):
 
 
 class Writer:
-    """What writes events: into `view`, at room(), and then publish()."""
+    """Writes events into `view`, at room(), followed by publish()."""
 
     def emit(self, kind, t_ns, duration_ns, step=0, a=0, b=0, value=0.0, reserved=0):
         place = self.room()
@@ -58,9 +57,9 @@ class Ring(Writer):
         size = _HEADER_BYTES + self.capacity * _SLOT_BYTES
         handle = create("ring", size)
         try:
-            # No descriptor is kept: a program that closes all it finds would close it, or we one of the
-            # program's. The mapping keeps the file open, and with it the lock, which tells the reader that
-            # somebody may still write.
+            # No descriptor is kept: a program that closes all it finds would close it, or we might close one
+            # of the program's. The mapping keeps the file open, and with it the lock, which shows the reader
+            # that the ring may still be written.
             locked = _FILE_LOCK if _libc().flock(handle, _LOCK_EX | _LOCK_NB) == 0 else 0
             memory = map_file(handle, size)
         finally:
@@ -87,10 +86,10 @@ class Ring(Writer):
             1,
         )
         view[200:208].cast("Q")[0] = process_start()
-        view[0:8].cast("Q")[0] = _MAGIC  # last: whoever sees it sees a whole header
+        view[0:8].cast("Q")[0] = _MAGIC  # last: a reader that sees it sees a complete header
 
     def room(self):
-        """Where the next event goes. None where the ring is full; then the event is counted as dropped."""
+        """The offset of the next event. None if the ring is full; the event then counts as dropped."""
         head = self._head
         if head - self._tail > self._mask:
             self._tail = self._tail_word[0]
@@ -100,7 +99,7 @@ class Ring(Writer):
         return _HEADER_BYTES + ((head & self._mask) << 7)
 
     def publish(self):
-        """The event is whole: the reader may have it."""
+        """Makes the complete event visible to the reader."""
         self._head += 1
         self._head_word[0] = self._head
 
@@ -109,7 +108,7 @@ class Ring(Writer):
 
 
 def without_negative(value):
-    """For times that are negative because a clock went back."""
+    """Replaces times that are negative because a clock went back."""
     return max(0, value) if isinstance(value, int) else value
 
 
@@ -142,7 +141,7 @@ class LibraryRing(Writer):
 
 
 def create(kind, size):
-    """A file of this process in the probe folder, with room for all of it; its descriptor."""
+    """Creates a file of this process in the probe folder, with its space allocated; returns its descriptor."""
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     if limit != resource.RLIM_INFINITY and limit < size:
         raise OSError("files may not grow that far")
@@ -155,7 +154,7 @@ def create(kind, size):
         except FileExistsError:
             continue
         try:
-            # Reserved now: on a full disk a later write into the mapping would be a SIGBUS in the program.
+            # Allocated now: on a full disk, a later write into the mapping would be a SIGBUS in the program.
             os.posix_fallocate(handle, 0, size)
         except OSError:
             os.close(handle)
@@ -170,7 +169,7 @@ def _libc():
 
 
 def map_file(handle, size):
-    """The address at which the file is in memory until the process ends."""
+    """The address at which the file stays mapped until the process ends."""
     libc = _libc()
     libc.mmap.restype = ctypes.c_void_p
     libc.mmap.argtypes = [

@@ -1,5 +1,5 @@
-"""Reads tensors without running any code of the program: subclasses of Tensor, and modes that see each
-function (TorchFunctionMode) or operation (TorchDispatchMode)."""
+"""Reads tensors without running any code of the program: neither subclasses of Tensor, nor modes that see
+each function (TorchFunctionMode) or operation (TorchDispatchMode)."""
 
 import contextlib
 import functools
@@ -9,9 +9,9 @@ from _unidle_shim.host.exception_origin import pass_on
 
 
 def shape_of(value):
-    """None where its class has no shape: an object that makes up attributes on request is not asked. A
-    subclass of Tensor is asked without __torch_function__, which would show the question to the program. None
-    too for a nested tensor, which has no shape, and for a shape with symbols: comparing these would add a
+    """The shape, or None if its class has none: objects that create attributes on demand are not queried. A
+    subclass of Tensor is queried without __torch_function__, which would show the query to the program. None
+    as well for nested tensors, which have no shape, and for shapes with symbols: comparing these would add a
     condition to the graph that torch traces."""
     kind, torch = type(value), sys.modules["torch"]
     try:
@@ -30,7 +30,7 @@ def shape_of(value):
 
 
 def length_of_nested(value):
-    """How many tensors are in a nested tensor; None for anything else."""
+    """The number of tensors in a nested tensor; None for anything else."""
     torch = sys.modules["torch"]
     if not isinstance(value, torch.Tensor):
         return None
@@ -39,25 +39,25 @@ def length_of_nested(value):
 
 
 def sees_functions(torch):
-    """A mode of the program's does. To ask is much cheaper than `untold`."""
+    """Whether the program has such a mode active. Much cheaper than `untold`."""
     asked = getattr(torch._C, "_is_torch_function_mode_enabled", None)
     return asked is None or asked()
 
 
 def untold(torch):
-    """What is asked of a tensor within is told to no subclass and to no mode that sees functions."""
+    """Queries of tensors in this context are hidden from subclasses and from modes that see functions."""
     return contextlib.nullcontext() if torch is None else torch._C.DisableTorchFunction()
 
 
 def undispatched(torch):
-    """What is computed within is told to no mode that sees operations. Nothing before torch 2.0."""
+    """Computations in this context are hidden from modes that see operations. Does nothing before torch 2.0."""
     guard = getattr(torch._C, "_DisableTorchDispatch", None)
     return guard() if hasattr(guard, "__enter__") else contextlib.nullcontext()
 
 
 def unseen(function):
-    """Wraps what computes with tensors for us alone: it is neither told nor dispatched to anybody. A default
-    device is such a mode, too, and our tensors would lie there."""
+    """Wraps our own computations with tensors: they are hidden from subclasses and modes. A default device is
+    such a mode too, and would determine where our tensors are."""
 
     @functools.wraps(function)
     def wrapper(*args, **kwargs):

@@ -1,5 +1,4 @@
-"""Changes settings of the running program (`unidle run --apply KNOB=VALUE`) and reports what became of
-each."""
+"""Changes settings of the running program (`unidle run --apply KNOB=VALUE`) and reports the outcome of each."""
 
 import contextlib
 import functools
@@ -29,7 +28,7 @@ _LOADER = {
     "loader.prefetch_factor": "prefetch_factor",
 }
 
-# What a running program can be given; the catalogue of knobs says the same (at_run_time).
+# Settings of a running program; the catalogue of knobs has the same ones (at_run_time).
 KNOWN = set(_LOADER) | {
     "transfer.non_blocking",
     "precision.tf32",
@@ -69,10 +68,10 @@ class Actuators:
         self.said = set()
         self.zero_to_none = False
         self.non_blocking = None  # non_blocking.Sources
-        self.adapted = {}  # id of a model -> what is done around its forward pass
+        self.adapted = {}  # id of a model -> what wraps its forward pass
         self.amp = self.channels_last = self.compile_mode = None
         self.scaling = None  # fp16.LossScaling
-        self.adapts = False  # something is done around forward passes
+        self.adapts = False  # some forward pass is wrapped
         self.fetching = None  # fetching.Fetching
         self.validating = validation_interval.Validating(state, self)
         state.actor_notes.append(self.notes)
@@ -82,7 +81,8 @@ class Actuators:
             self.say("*", asked, "refused", "UNIDLE_APPLY is not a JSON object")
 
     def package_options(self, Loader):
-        """For loaders.patch_loader: what was asked of a Loader of unidle.data, which is not patched yet."""
+        """For loaders.patch_loader: the requested options of a Loader of unidle.data, which is not patched
+        yet."""
         return functools.partial(package_options.asked_of, self, package_options.by_position(Loader))
 
     def say(self, knob, asked, status, why=None, value=None):
@@ -118,7 +118,7 @@ class Actuators:
             self.say("precision.amp", asked, "refused", "off, bf16 and fp16 are known")
 
     def install(self):
-        """Called when torch has been imported and the program has not begun to use it."""
+        """Called when torch has been imported and before the program uses it."""
         for knob in self.asked:
             if knob not in KNOWN:
                 self.say(
@@ -137,7 +137,7 @@ class Actuators:
         self.state.read_back = self.read_back
         self.zero_to_none = self.on("optimizer.zero_to_none")
         if self.on("transfer.non_blocking"):
-            from _unidle_shim.knobs import non_blocking  # it imports a part of torch
+            from _unidle_shim.knobs import non_blocking  # imports a part of torch
 
             self.non_blocking = non_blocking.Sources(torch, self.say)
             self.state.on_training_forward.append(self.non_blocking.forward_begins)
@@ -162,8 +162,8 @@ class Actuators:
             self.fetching = fetching.install(self)
 
     def _follow_tf32(self, torch):
-        """The setting has two names. What is given to the older one holds for both. A program that has used
-        the newer one since then would be refused the older one, for they would differ."""
+        """The setting has two names. A value for the older one sets both. If the program has since used the
+        newer one, reading the older one would raise, because they differ."""
         wanted = self.on("precision.tf32")
         for newer, older in (
             (torch.backends.cuda.matmul, torch.backends.cuda.matmul),
@@ -176,7 +176,7 @@ class Actuators:
     # -- loaders --
 
     def loader_options(self, real, args, kwargs):
-        """Keyword arguments of a DataLoader with the asked ones in place. Positional ones stay the
+        """Keyword arguments of a DataLoader with the requested ones added. Positional ones stay the
         program's."""
         changes = {name: self.asked[knob] for knob, name in _LOADER.items() if knob in self.asked}
         if not changes or type(real).__init__ is None:
@@ -219,7 +219,7 @@ class Actuators:
     # -- model --
 
     def forward_begins(self, module, args, kwargs, kind):
-        """None, or what runs the outermost forward pass instead of the plain call."""
+        """Returns None, or a function that runs the outermost forward pass in place of the plain call."""
         known = self.adapted.get(id(module))
         if known is None or known() is not module:
             if not kind:
@@ -238,7 +238,7 @@ class Actuators:
         if why:
             self._no_fp16("refused", why)
         if self.channels_last and _exchanges_gradients(torch):
-            # DistributedDataParallel of torch 2.11 permutes gradients of parameters that changed their layout
+            # DistributedDataParallel of torch 2.11 permutes gradients of parameters whose layout changed
             # after it made its buckets, and only warns.
             self.channels_last = False
             self.adapts = bool(self.amp is not None or self.compile_mode)
@@ -251,12 +251,12 @@ class Actuators:
             )
         if self.channels_last:
             module.to(memory_format=torch.channels_last)
-            self.state.facts.model_ref = None  # what was read before it is no longer so
+            self.state.facts.model_ref = None  # values read before are no longer valid
         if self.compile_mode is not None:
             self._compile(torch, module)
 
     def _no_fp16(self, status, why):
-        """For the rest of the run."""
+        """Ends fp16 for the rest of the run."""
         if self.scaling is not None:
             self.scaling.used = False
         self.amp = self.scaling = None
@@ -273,7 +273,8 @@ class Actuators:
         try:
             mode = None if asked == "default" else asked
             if type(module).forward.__module__.startswith("torch.nn."):
-                # torch compiles no frame of its own classes: as in torch.compile(module), one is around it.
+                # torch compiles no frame of its own classes, so wrap it in another frame, as
+                # torch.compile(module) does.
                 from torch._dynamo.external_utils import wrap_inline
 
                 module._compiled_call_impl = torch.compile(wrap_inline(module._call_impl), mode=mode)
@@ -285,7 +286,7 @@ class Actuators:
             self.say("compile.mode", asked, "refused", str(error)[:300])
 
     def _run(self, call, module, args, kwargs):
-        """The outermost forward pass, as it was asked for; the program's own where that fails."""
+        """Runs the outermost forward pass as requested, or as the program's own if that fails."""
         inside = contextlib.ExitStack()
         given = args, kwargs
         try:
@@ -322,7 +323,7 @@ class Actuators:
         kind = live_settings.kind_of(torch, module, first)
         inside.enter_context(torch.autocast(kind, dtype=self.amp))
         if self.state.read_back is not None:
-            # Is read back before anybody looks into the model.
+            # Read now, before anything inspects the model.
             self.state.facts.amp = live_settings.amp_of(torch, kind)
 
     @staticmethod
@@ -337,15 +338,15 @@ class Actuators:
         original = torch.set_num_threads
 
         def before(args, kwargs):
-            # A worker of a loader sets one thread for itself; only the program's own choice is to be changed.
+            # A loader's worker sets one thread for itself; only the program's own choice may be changed.
             return None if self.state.role == "worker" else [None]
 
         original(wanted)
         around(torch, "set_num_threads", before, None)
 
     def notes(self, settings):
-        """What is told of the program beside its own settings; those that are in force because of us go into
-        `settings`."""
+        """Notes about the program beside its own settings. Adds the settings that are in effect because of us
+        to `settings`."""
         if self.fetching is not None:
             settings.update((knob, self.fetching.value(knob)) for knob in fetching.KNOBS)
         yield ("validation",), self.validating.note()
@@ -353,7 +354,7 @@ class Actuators:
             settings[validation_interval.KNOB] = self.validating.in_force()
 
     def read_back(self):
-        """After the first steps: what the live program has now."""
+        """Reads back the live program's values, after the first steps."""
         if self.state.loop.steps < 2:
             return
         self.state.read_back = None

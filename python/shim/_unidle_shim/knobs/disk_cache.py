@@ -1,4 +1,4 @@
-"""The feature cache (unidle_cache.h), for what `cache.features=disk` keeps: bytes by key, for all processes
+"""The feature cache (unidle_cache.h), as the store of `cache.features=disk`: bytes by key, for all processes
 and later runs."""
 
 import ctypes
@@ -26,12 +26,12 @@ class _Array(ctypes.Structure):
     ]
 
 
-_KEY = 0  # an entry is named by its key
+_KEY = 0  # an entry's name is its key
 
 
 class DiskCache:
-    """What belongs to one dataset, as `identity` says which that is. Raises OSError where there is no cache.
-    Both sides of a fork may go on."""
+    """The entries of one dataset, identified by `identity`. Raises OSError without a cache. Both sides of a
+    fork may use it."""
 
     def __init__(self, identity):
         self._identity = identity
@@ -59,7 +59,7 @@ class DiskCache:
         self.free_bytes = files.f_bavail * files.f_frsize
 
     def get(self, what):
-        """The bytes that were put by that name, or None."""
+        """Returns the bytes stored under that name, or None."""
         found, key = _Found(), self._key(what)
         if self._library.unidle_cache_get(self._cache, _KEY, key, len(key), ctypes.byref(found)) != 1:
             return None
@@ -68,7 +68,7 @@ class DiskCache:
         return data
 
     def put(self, what, data):
-        """Unless another process is about to; one that cannot be stored is made again some time."""
+        """Stores the bytes, unless another process is about to. A failed store is retried at a later miss."""
         claim, key = ctypes.c_void_p(), self._key(what)
         if self._library.unidle_cache_claim(self._cache, key, ctypes.byref(claim)) != 1:
             return
@@ -78,7 +78,7 @@ class DiskCache:
         self._library.unidle_claim_release(claim)
 
     def poison(self):
-        """What is kept of this dataset was found wrong: no run is to use it."""
+        """An entry of this dataset was wrong: no run may use any of them."""
         self.put("poisoned", b"1")
 
     def is_poisoned(self):
@@ -91,7 +91,7 @@ class DiskCache:
 
 
 class DiskCalls:
-    """Results of one function, where KeptFunction has a dict otherwise."""
+    """Results of one function, in place of the dict in KeptFunction."""
 
     def __init__(self, disk, name):
         self._disk, self._name = disk, name

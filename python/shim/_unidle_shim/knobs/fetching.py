@@ -10,7 +10,7 @@ PLACES = ("memory", "disk")  # of cache.features
 
 
 class Fetching:
-    """`outcome`: knob -> what became of it in this process, for reading back."""
+    """`outcome`: knob -> its outcome in this process, for reading back."""
 
     def __init__(self, actuators):
         self.actuators = actuators
@@ -25,8 +25,8 @@ class Fetching:
         )
 
     def sayer(self, knob):
-        """Tells of one dataset. Several may be there (training, validation), so that one refusal is not the
-        last word, but a sample that was kept and found wrong is."""
+        """Reports the outcome for one dataset. There may be several (training, validation), so one refusal is
+        not final; but a kept sample that was found wrong is."""
 
         def say(status, why=None):
             if self.outcome.get(knob) != "taken" or status == "broken":
@@ -44,7 +44,7 @@ class Fetching:
         return say
 
     def starts(self, loader):
-        """Workers of `loader` are started next, or it begins an epoch without any."""
+        """Called before workers of `loader` are started, or before it begins an epoch without workers."""
         self.loaders += 1
         if self.caches is not None:
             self.caches.prepare(loader)
@@ -59,12 +59,12 @@ class Fetching:
             gathered_rows.adapt(fetcher, self.sayer("loader.gather"))
 
     def will_say(self, knob):
-        """The process that fetches the batches tells of it when it knows."""
+        """The process that fetches the batches reports the outcome once it is known."""
         return knob in KNOBS and self.loaders > 0
 
     def value(self, knob):
-        """In effect in this process or in the workers it shares memory with; None where only they can
-        tell."""
+        """The value in effect in this process or in workers that share its memory; None if only the workers
+        know."""
         if knob == "cache.features" and self.caches is not None:
             kept = self.caches.kept()
             return None if kept is None else self.where if kept else "off"

@@ -1,11 +1,11 @@
-"""Results of a forward pass under autocast, in the number format that the program expects."""
+"""Converts results of a forward pass under autocast to the number format that the program expects."""
 
 import collections.abc
 import functools
 
 
 def to_float(torch, value):
-    """`value` with fp32 in place of 16 bits: the program's loss is computed outside of autocast."""
+    """Returns `value` with fp32 in place of 16-bit floats: the program computes its loss outside autocast."""
     if isinstance(value, torch.Tensor):
         return (
             value.float()
@@ -23,13 +23,13 @@ def to_float(torch, value):
         _put_float(torch, list(value.items()), value.__setitem__)
     elif hasattr(type(value), "__dataclass_fields__"):
         names = [name for name in type(value).__dataclass_fields__ if hasattr(value, name)]
-        put = functools.partial(object.__setattr__, value)  # also of a frozen one
+        put = functools.partial(object.__setattr__, value)  # works for frozen ones too
         _put_float(torch, [(name, getattr(value, name)) for name in names], put)
     return value
 
 
 def _put_float(torch, entries, put):
-    """In place, so that what the model returns keeps its class and whatever else is in it."""
+    """Replaces values in place, so that the model's result keeps its class and all other entries."""
     for name, old in entries:
         new = to_float(torch, old)
         if new is not old:

@@ -1,10 +1,11 @@
 """Loss scaling for fp16 in a program that has no gradient scaler.
 
 Small gradients vanish in fp16. So the loss is scaled up before the backward pass, and the gradients are
-scaled down again before the program sees them: it may clip, log and accumulate them as always. A step whose
+scaled down again before the program sees them: it may clip, log and accumulate them as usual. A step whose
 gradients are not finite is skipped by removing them, because optimisers skip parameters without a gradient.
-Factors are powers of two, which change no digit of a gradient. Start, growth and backoff are those of
-torch.amp.GradScaler."""
+Factors are powers of two, which do not round gradients. Start, growth and backoff are those of
+torch.amp.GradScaler.
+"""
 
 import sys
 
@@ -13,13 +14,13 @@ from _unidle_shim.host.guard import caught
 from _unidle_shim.host.patching import put
 
 _FIRST = 2.0**16
-_GROWS_AFTER = 2000  # steps in a row whose gradients were finite
+_GROWS_AFTER = 2000  # steps in a row with finite gradients
 
 
 class LossScaling:
-    """`optimizers()` gives the optimisers that there are. `used`: a forward pass ran in fp16; until then
-    nothing is changed. `ended(why)` is told when scaling turns out to be impossible in this program; forward
-    passes are to be the program's own again then."""
+    """`optimizers()` returns the existing optimisers. `used`: a forward pass ran in fp16; until then nothing
+    is changed. `ended(why)` is called when scaling turns out to be impossible in this program; then forward
+    passes must be the program's own again."""
 
     def __init__(self, torch, optimizers, ended=lambda why: None):
         self.torch, self.optimizers, self.ended = torch, optimizers, ended
@@ -35,8 +36,8 @@ class LossScaling:
         ]
 
     def multiply(self, factor):
-        """Scales all gradients that there are. Those of earlier backward passes have to be scaled like the
-        ones that will be added to them."""
+        """Scales all existing gradients. Those of earlier backward passes need the same scale as the ones
+        that will be added to them."""
         seen = {}
         for optimizer in self.optimizers():
             seen.update((id(gradient), gradient) for gradient in _gradients(optimizer))
@@ -45,8 +46,8 @@ class LossScaling:
                 self.torch._foreach_mul_(gradients, factor)
 
     def before_step(self, optimizer, args, kwargs):
-        """A hook of every optimiser. With a closure the gradients are not there yet, so that nobody could
-        leave out a step."""
+        """A hook of every optimiser. With a closure there are no gradients yet, so the step cannot be
+        skipped."""
         if not self.used:
             return
         if any(one is not None for one in args[1:]) or kwargs.get("closure") is not None:
@@ -58,7 +59,7 @@ class LossScaling:
             self.good += 1
             if self.good >= _GROWS_AFTER:
                 self.scale, self.good = self.scale * 2, 0
-        elif self.scale > 1:  # else they are so without any scaling
+        elif self.scale > 1:  # otherwise they are so without any scaling
             self.leave_out(optimizer)
 
     def end(self, why):
@@ -80,9 +81,9 @@ class LossScaling:
 
 
 def install(torch, optimizers, ended=lambda why: None):
-    """None if this torch has no hook for all optimisers (before 2.0). Call it before torch.autograd.backward
-    is patched to be observed, so that the recorded loss is the program's."""
-    # torch.optim itself has no such attribute.
+    """Returns None if this torch has no hook for all optimisers (before 2.0). Call it before
+    torch.autograd.backward is patched for observation, so that the recorded loss is the program's."""
+    # torch.optim itself lacks this attribute.
     hook = getattr(sys.modules["torch.optim.optimizer"], "register_optimizer_step_pre_hook", None)
     if hook is None:
         return None
@@ -94,10 +95,10 @@ def install(torch, optimizers, ended=lambda why: None):
         except BaseException as failure:
             caught(failure)
             if scaling.used:
-                scaling.leave_out(optimizer)  # nobody knows whether its gradients are finite
+                scaling.leave_out(optimizer)  # it is unknown whether its gradients are finite
 
     def backward(tensors, *args, **kwargs):
-        if not scaling.used or guard.failed:  # then forward passes are the program's own again
+        if not scaling.used or guard.failed:  # forward passes are the program's own again
             return original(tensors, *args, **kwargs)
         scale = scaling.scale
         try:
@@ -119,7 +120,7 @@ def install(torch, optimizers, ended=lambda why: None):
         except BaseException as failure:
             caught(failure)
             for optimizer in scaling.optimizers():
-                scaling.leave_out(optimizer)  # nobody knows which of its gradients are still scaled
+                scaling.leave_out(optimizer)  # it is unknown which of its gradients are still scaled
 
     hook(before_step)
     put(torch.autograd, "backward", backward)
@@ -145,7 +146,7 @@ def _by_device(gradients):
 
 
 def why_not_scaled(module, optimizers):
-    """Why gradients of this model must not be scaled, as fp16 does it; None where they may."""
+    """Why fp16 must not scale gradients of this model; None if it may."""
     if any(kind.__name__ == "LBFGS" for one in optimizers for kind in type(one).__mro__):
         return "LBFGS looks at gradients many times in a step"
     kinds = {kind.__name__ for part in module.modules() for kind in type(part).__mro__}

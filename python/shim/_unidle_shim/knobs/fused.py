@@ -1,4 +1,4 @@
-"""optimizer.fused at run time: the choice is made when an optimiser is built, from its defaults."""
+"""optimizer.fused at run time: the choice is made when an optimiser is constructed, from its defaults."""
 
 from _unidle_shim.host import guard
 from _unidle_shim.host.guard import caught
@@ -8,7 +8,7 @@ KNOB = "optimizer.fused"
 
 
 def install(torch, wanted, say):
-    """`say(status, why)` tells of each optimiser that is left as it is."""
+    """`say(status, why)` is called for each optimiser that stays unchanged."""
     Optimizer = torch.optim.Optimizer
     original = Optimizer.__init__
 
@@ -34,7 +34,7 @@ def install(torch, wanted, say):
 
 
 def _keep_out_of_checkpoints(optimizer, was):
-    """What is saved has the program's own choice, for a run without us."""
+    """Saves the program's own choice in checkpoints, for a run without us."""
     hook = getattr(optimizer, "register_state_dict_post_hook", None)  # since torch 2.1
     if hook is None:
         return
@@ -51,7 +51,7 @@ def _keep_out_of_checkpoints(optimizer, was):
 
 
 def _unless_sparse(optimizer, was, say):
-    """Sparse gradients are known at the first step only, and fused updates take none."""
+    """Sparse gradients show only in the first step, and fused updates do not support them."""
     hook = getattr(optimizer, "register_step_pre_hook", None)  # since torch 2.0
     if hook is None:
         return
@@ -70,7 +70,8 @@ def _unless_sparse(optimizer, was, say):
 
 
 def _lists_of(params):
-    """Generators can be read only once. Torch would read them now, too: what they raise is the program's."""
+    """Generators can be read only once. Torch would read them now, too: exceptions from them are the
+    program's."""
     if hasattr(params, "__next__"):
         params = list(params)
     for one in params if isinstance(params, (list, tuple)) else ():
@@ -80,7 +81,7 @@ def _lists_of(params):
 
 
 def _chosen(torch, wanted, say, optimizer, params, defaults):
-    """The defaults with what was asked for, where that can be."""
+    """The defaults with the requested choice, if it is possible."""
     if not wanted:
         return dict(defaults, fused=False) if "fused" in defaults else defaults
     if "fused" not in defaults or defaults.get("foreach") or defaults.get("differentiable"):
@@ -93,7 +94,7 @@ def _chosen(torch, wanted, say, optimizer, params, defaults):
 
 
 def _can_fuse(torch, params):
-    """Asked beforehand: where the class does not check it, it would fail in the program's first step."""
+    """Checked beforehand: where the class does not check it, the program's first step would fail."""
     try:
         from torch.utils._foreach_utils import _get_fused_kernels_supported_devices
 
@@ -104,7 +105,7 @@ def _can_fuse(torch, params):
     for one in params:
         inner = one["params"] if isinstance(one, dict) else [one]
         tensors += [inner] if isinstance(inner, torch.Tensor) else inner
-    tensors = [one[1] if isinstance(one, tuple) else one for one in tensors]  # with names
+    tensors = [one[1] if isinstance(one, tuple) else one for one in tensors]  # named parameters
     return all(
         isinstance(p, torch.Tensor) and p.device.type in kinds and p.is_floating_point() for p in tensors
     )

@@ -1,8 +1,8 @@
-"""loader.gather: takes a batch of rows that are in memory by one indexing operation, dataset[indices].
+"""loader.gather: takes a batch of rows in memory with one indexing operation, dataset[indices].
 
-Nothing is assumed of the dataset. The first batches are made both ways: by one operation, and row by row.
-Both have to be the same to the byte. Of each later batch two rows are made singly and compared. A dataset
-that cannot be indexed in this way, draws random numbers or gives anything else is left as it is.
+Nothing is assumed about the dataset. The first batches are made both ways, with one operation and row by row,
+and must be equal to the byte. In each later batch two rows are fetched singly and compared. A dataset that
+cannot be indexed this way, draws random numbers or returns anything else is left unchanged.
 """
 
 import random
@@ -19,7 +19,7 @@ _ROWS_PER_PROOF = 2  # of each later batch
 
 
 class Gathered:
-    """What the dataset hands to the collate function: a batch that needs none."""
+    """A complete batch, passed by the dataset to the collate function."""
 
     __slots__ = ("batch",)
 
@@ -28,14 +28,14 @@ class Gathered:
 
 
 class GatheredRows:
-    """Takes the place of the dataset within one fetcher."""
+    """Replaces the dataset within one fetcher."""
 
     def __init__(self, dataset, collate, say):
         self.dataset, self._collate, self._say = dataset, collate, say
         self._batches = 0
-        self._pick = random.Random(0)  # of its own: the program's generators are left alone
+        self._pick = random.Random(0)  # its own, to leave the program's generators alone
         self._off = False
-        self._held = None  # by the dataset, after the last batch that was made by it alone
+        self._held = None  # numbers held by the dataset after the last batch made only by the program's way
 
     def __len__(self):
         return len(self.dataset)
@@ -63,8 +63,8 @@ class GatheredRows:
         return singly
 
     def _is_unchanged(self):
-        """Whether the program's own batch left the dataset as it was after the one before, so that none of
-        ours changes it either. The first one may open files."""
+        """Whether the program's own batch left the dataset unchanged since the one before, so that ours does
+        not change it either. The first one may open files."""
         before, self._held = self._held, fingerprint.of(side_effects.members(self.dataset))
         if before is None:
             return False
@@ -74,8 +74,8 @@ class GatheredRows:
         return not self._off
 
     def _gathered(self, indices, singly=None):
-        """The batch by one operation, compared with all of its rows, or with two that are fetched singly.
-        None if it is not the same; then there are no others."""
+        """The batch from one operation, compared with all of its rows, or with two that are fetched singly.
+        None if it differs; then no more batches are gathered."""
         drawn = random_states()
         try:
             batch, why = gather(self.dataset, indices)

@@ -1,7 +1,8 @@
-"""cache.features for samples that differ from epoch to epoch: keeps the results of pure functions in them.
+"""cache.features for samples that differ between epochs: keeps the results of pure functions in them.
 
-A picture that is cropped at random is decoded anew each time, but decoding itself is pure. The functions that
-make a sample are tried from the outermost inwards. The results of a function are kept if all of this holds:
+A picture that is cropped at random is decoded in each epoch, although decoding itself is pure. The functions
+that make a sample are tried from the outermost inwards. The results of a function are kept if all of this
+holds:
 
 - it is called with numbers and strings (and the dataset) only;
 - the first results of every process are the same to the byte when they are made twice;
@@ -26,26 +27,26 @@ from _unidle_shim.source.stand_in import Stub
 _PROVED_TWICE = 3
 _HITS_PER_PROOF = 64
 _CHEAP_NS = 300_000
-_TIMES_A_COPY = 4  # a call that is cheaper than so many copies of its result is not worth keeping
-SHARE_OF_MEMORY = 0.25  # of what is free, for all processes together
+_TIMES_A_COPY = 4  # a call cheaper than this many copies of its result is not worth keeping
+SHARE_OF_MEMORY = 0.25  # of free memory, for all processes together
 _DEEPEST = 3
 _PLAIN = (int, float, str, bytes, bool, type(None))
 
 
 class KeptCalls:
-    """Of one dataset in one process."""
+    """Kept results of one dataset in one process."""
 
     def __init__(self, dataset, store, processes, say):
         """`store`: kept_samples.Store or DiskStore."""
         self.dataset, self.store, self.say = dataset, store, say
         self.room = store.calls_room // processes
-        self.changes = set()  # names of what the dataset changes
+        self.changes = set()  # names of attributes that the dataset changes
         self.numbers = numbers_of(dataset)
         self.taken = False
         self._descend(type(dataset).__getitem__, 1)
 
     def _descend(self, function, depth):
-        """Tries the functions that this one calls instead."""
+        """Tries the functions that this one calls, in its place."""
         for called in side_effects.calls_of(function, type(self.dataset)) if depth <= _DEEPEST else ():
             KeptFunction(self, called, depth)
 
@@ -106,7 +107,7 @@ class KeptFunction:
         return result
 
     def _key(self, args, kwargs):
-        """What the result may depend on; None if an argument is neither a number nor a string."""
+        """The inputs that the result may depend on; None if an argument is neither a number nor a string."""
         if args and type(args[0]) is type(self.calls.dataset) and args[0] is not self.calls.dataset:
             # Another dataset of that class, for validation: its calls are left alone.
             return None
@@ -125,7 +126,7 @@ class KeptFunction:
         return None
 
     def _state(self):
-        """Numbers and texts of the dataset and of the module that the function has a name for."""
+        """Numbers and texts of the dataset, and of the module to which the function's names refer."""
         numbers = tuple(
             (name, value)
             for name, value in numbers_of(self.calls.dataset).items()
@@ -135,7 +136,7 @@ class KeptFunction:
         return numbers, tuple(names[name] for name in self.globals if type(names.get(name)) in _PLAIN)
 
     def _look(self):
-        """What the dataset holds and the random numbers before the call, and when it begins."""
+        """The dataset's contents and the random states before the call, and its start time."""
         return side_effects.contents(side_effects.members(self.calls.dataset)), random_states(), now()
 
     def _made(self, key, took_ns, seen, result, args, kwargs):
@@ -159,7 +160,7 @@ class KeptFunction:
             self._give_up(why)
 
     def _why_not(self, key, took_ns, result, drawn, args, kwargs):
-        """Keeps the result where there is no reason not to."""
+        """Returns why the result cannot be kept; keeps it if there is no reason."""
         self.calls.look_at_the_dataset()
         shared = self.uses & self.calls.changes
         if shared:
@@ -168,7 +169,7 @@ class KeptFunction:
         if why is not None:
             return why
         if self.misses <= _PROVED_TWICE:
-            begin = time.thread_time_ns()  # once only: on a busy machine another program may come between
+            begin = time.thread_time_ns()  # once: on a busy machine another program may run in between
             packing.unpacked(data)
             copy_ns = time.thread_time_ns() - begin
             if took_ns < max(_CHEAP_NS, _TIMES_A_COPY * copy_ns):
@@ -191,7 +192,7 @@ class KeptFunction:
         self.waiting = []
 
     def _another(self, data, drawn, args, kwargs):
-        """Why a result that is made again cannot take the place of the first one, if so."""
+        """Returns why a repeated result differs from the first one, if it does."""
         try:
             again = _packed(self.original(*args, **kwargs))[0]
         except Exception as error:  # of the program's function

@@ -7,9 +7,9 @@ Samples are kept only if they are shown to depend on their index alone:
 - the numbers and strings that the dataset holds do not change;
 - now and then a kept sample is made once more and compared.
 
-If any of these fails, the cache is turned off for all processes, and the reason is reported. Samples lie in
-memory that the training process shares with the workers it forks. It has an index, and one area for each
-process to write to, so that nothing has to be locked. The program gets copies.
+If any of these fails, the cache is turned off for all processes, and the reason is reported. Samples are
+stored in memory that the training process shares with the workers it forks. It has an index, and one area
+for each process to write to, so that no locks are needed. The program gets copies.
 """
 
 import mmap
@@ -29,19 +29,19 @@ from _unidle_shim.source import fingerprint, identity, side_effects
 from _unidle_shim.source.purity import drew, numbers_of, random_states, restore
 
 _PROVED_TWICE = 3  # samples that each process makes twice before it keeps any
-_MISSES_PER_PROOF = 64  # and one in so many later
-_GONE_AFTER_AN_EPOCH = 2  # datasets like this one: it is not there to be looked at first, but made anew
-_HITS_PER_PROOF = 64  # one in so many kept samples is made again and compared
-_CHEAP_NS = 100_000  # a sample cheaper than this is as fast made as looked up
-_SHARE_OF_MEMORY = 0.5  # of what is free when the cache is made
-_NO_RESERVE = 0x4000  # MAP_NORESERVE: areas take memory as they fill
+_MISSES_PER_PROOF = 64  # later, one in this many
+_GONE_AFTER_AN_EPOCH = 2  # datasets like this one that lasted one epoch each: programs make such ones again
+_HITS_PER_PROOF = 64  # one in this many kept samples is made again and compared
+_CHEAP_NS = 100_000  # a cheaper sample is made as fast as it is looked up
+_SHARE_OF_MEMORY = 0.5  # of the memory that is free when the cache is made
+_NO_RESERVE = 0x4000  # MAP_NORESERVE: areas use memory only as they fill
 _UNDECIDED, _KEPT, _OFF, _IMPURE = 0, 1, 2, 3  # the last: off, but functions within it may be kept
 _HEADER = 4096  # state, then one word of bytes used for each area
 
 
 class Store:
-    """Samples of one dataset by index. A slot is two words: area and offset, length; the first is written
-    last."""
+    """Samples of one dataset by index. A slot is two words: area and offset, then length; the first is
+    written last."""
 
     def __init__(self, count, areas):
         self.count = count
@@ -83,7 +83,7 @@ class Store:
         self._words[slot] = (area + 1) << 48 | begin
 
     def poison(self):
-        """Nothing of it is used by anybody else."""
+        """Marks the whole store as invalid for all processes."""
 
     def calls(self, name):
         return {}
@@ -94,8 +94,8 @@ class Store:
 
 
 class DiskStore:
-    """The same in the feature cache: for all processes, and for the runs to come. Raises OSError, and
-    Unkeyable where it cannot be told which dataset it is."""
+    """The same in the feature cache: for all processes and later runs. Raises OSError, and Unkeyable if the
+    dataset cannot be identified."""
 
     def __init__(self, dataset):
         self.count = len(dataset)
@@ -121,12 +121,12 @@ class DiskStore:
         self._disk.poison()
 
     def calls(self, name):
-        """Of a function within samples, for KeptFunction."""
+        """Stores results of a function within samples, for KeptFunction."""
         return disk_cache.DiskCalls(self._disk, name)
 
 
 class KeptSamples:
-    """Takes the place of the dataset within one fetcher."""
+    """Replaces the dataset within one fetcher."""
 
     def __init__(self, dataset, store, area, say, keep_calls):
         self.dataset, self._store, self._area, self._say, self._keep_calls = (
@@ -166,8 +166,8 @@ class KeptSamples:
         return sample
 
     def _asked_for(self, index):
-        """(the kept sample or None, what was seen before it is made or None). What is not kept is made, and
-        now and then what is."""
+        """Returns (the kept sample or None, the state before the call or None). Samples that are not kept are
+        made, and now and then those that are."""
         store = self._store
         if guard.failed or store.state >= _OFF or type(index) is not int or not 0 <= index < store.count:
             return None, None
@@ -195,8 +195,8 @@ class KeptSamples:
             )
             if changed and self._misses == 1:
                 return None  # it may open files at first
-            # One that counts or remembers may give something else the next time, and is not to count a call
-            # that is ours.
+            # A dataset that counts or remembers may return something else the next time, and must not count
+            # our own call.
             why = (
                 "the dataset changes: %s" % changed[0] if changed else self._another(index, data, seen.drawn)
             )
@@ -217,10 +217,10 @@ class KeptSamples:
         )
 
     def _another(self, index, data, drawn):
-        """Why a sample that is made again cannot take the place of the first one, if so."""
+        """Returns why a repeated sample differs from the first one, if it does."""
         try:
             again = packing.packed(self.dataset[index])
-        except Exception as error:  # of the dataset's own
+        except Exception as error:  # the dataset's own
             pass_on(error)
             return "the same index cannot be asked for twice (%s)" % type(error).__name__
         finally:
@@ -257,7 +257,8 @@ class KeptSamples:
 
 
 class _Before:
-    """Before the program makes a sample. `holds`: what the dataset holds, where it is looked at."""
+    """The state before the program makes a sample. `holds`: the dataset's numbers and texts, if they are
+    inspected."""
 
     __slots__ = ("begin", "drawn", "holds")
 
@@ -284,11 +285,11 @@ class Caches:
         self._say, self._on_disk = say, on_disk
         self._stores = {}  # id of a dataset -> (weak reference, store, its numbers)
         self._calls = {}  # id of a dataset -> (weak reference, KeptCalls of this process)
-        self._served, self._gone = {}, []  # those of one epoch so far, by id; those that never had another
+        self._served, self._gone = {}, []  # datasets of one epoch so far, by id; those that had only one
         self._in_workers = False
 
     def prepare(self, loader):
-        """Before the workers of a loader are started. Says why there is no cache for it."""
+        """Called before the workers of a loader are started. Reports why there is no cache for it."""
         dataset = loader.dataset
         self._in_workers = self._in_workers or loader.num_workers > 0
         why = self._why_not(loader, dataset)
@@ -307,7 +308,7 @@ class Caches:
                 known[0]() is not None and key not in self._served for key, known in self._stores.items()
             )
             self._say(
-                "refused" if lasting else "broken",  # of the other datasets too: none has served again
+                "refused" if lasting else "broken",  # of the other datasets too: none has been used again
                 "the program makes its data set anew, and what memory keeps goes with it; cache.features=disk"
                 " keeps it",
             )
@@ -329,7 +330,7 @@ class Caches:
         self._served[id(dataset)] = weakref.ref(dataset), _likeness(dataset)
 
     def _is_made_anew(self, dataset):
-        """Some like it were there for one epoch each, and are gone."""
+        """Whether similar datasets existed for one epoch each."""
         for key in [key for key, (there, _) in self._served.items() if there() is None]:
             self._gone.append(self._served.pop(key)[1])
         return self._gone.count(_likeness(dataset)) >= _GONE_AFTER_AN_EPOCH
@@ -383,8 +384,8 @@ class Caches:
             keep_calls(fetcher.dataset)
 
     def kept(self):
-        """Whether the samples of some dataset are kept, or results within them; None before that is known, or
-        where only workers know."""
+        """Whether samples of some dataset, or results within them, are kept; None before that is known, or if
+        only workers know."""
         states = [store.state for _, store, _ in self._stores.values()]
         if _KEPT in states or any(calls.taken for _, calls in self._calls.values()):
             return True

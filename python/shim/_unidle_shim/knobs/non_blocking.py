@@ -1,13 +1,13 @@
-"""transfer.non_blocking: which copies to the device may go on while the program does.
+"""transfer.non_blocking: which copies to the device may overlap with the program.
 
-A copy that blocks is over when the call returns, for the host and for every stream. One that goes on is
-right where
+A blocking copy is over when the call returns, for the host and for every stream. A non-blocking one is
+correct if
 
-- nobody writes into its source before it is over. Pageable memory the driver takes over before the call
-  returns, except on machines whose GPUs read such memory in place. Pinned memory is kept here until the copy
-  is over: not all of it is torch's, which would keep it. A buffer that the program fills again and again is
-  no such source: its program is right only because the copy blocks;
-- the stream that it runs on is the one that uses it. The model's forward passes tell.
+- nobody writes into its source before it is over. The driver copies pageable memory before the call returns,
+  except on machines whose GPUs read such memory in place. Pinned memory is kept alive here until the copy is
+  over: torch would do so only for its own. A buffer that the program refills is not a valid source: such a
+  program is correct only because the copy blocks;
+- the stream that it runs on is the one that uses it, as the model's forward passes show.
 """
 
 import ctypes
@@ -20,33 +20,33 @@ from _unidle_shim.host import places
 from _unidle_shim.host.shapes import untold
 
 KNOB = "transfer.non_blocking"
-_WATCHED = 8  # copies of a line that block as before, while it shows whether their sources come again
+_WATCHED = 8  # copies of a line that still block, until it is clear whether their sources are reused
 _MOST_SOURCES = 4096
-_MOST_KEPT = 16  # sources of copies under way; the next copy blocks
-# NVIDIA's machines of other kinds (Grace, POWER9) have page tables that CPU and GPU share.
+_MOST_KEPT = 16  # sources of copies in progress; the next copy blocks
+# NVIDIA's machines of other kinds (Grace, POWER9) have page tables shared by CPU and GPU.
 _TAKES_PAGEABLE_OVER = platform.machine() in ("x86_64", "AMD64")
 
 
 class Sources:
-    """The pinned memory that lines of the program copy from. One that is copied from again while it was kept
-    in between is a buffer, and its line is left alone from then on: what is written into it through NumPy, a
-    pointer or another library tells torch nothing."""
+    """The pinned memory from which lines of the program copy. If a source that was still kept is used again,
+    it is a buffer, and its line is left alone from then on: torch does not see writes through NumPy, a
+    pointer or another library."""
 
     def __init__(self, torch, say):
         self.torch = torch
         self.say = say
-        self.seen = {}  # address -> its storage, weakly
+        self.seen = {}  # address -> weak reference to its storage
         self.lines = {}  # (code, line) -> copies so far; None: left alone
-        self.stream = None  # of the newest copy
+        self.stream = None  # stream of the newest copy
         self.model_stream = None
-        self.of_model = False  # the model has used what was copied, on the same stream
+        self.of_model = False  # the model has used copied data on the same stream
         self.off = False
-        self.kept = deque()  # (event, source) of copies under way
-        # Never freed: a forked process could not give such memory back to torch.
+        self.kept = deque()  # (event, source) of copies in progress
+        # Never freed: a forked process could not return such memory to torch.
         ctypes.pythonapi.Py_IncRef(ctypes.py_object(self.kept))
 
     def will_say(self):
-        """Copies are looked at: what becomes of the knob is said later."""
+        """Copies are being watched: the outcome of the knob is reported later."""
         return bool(self.lines)
 
     def may_go_on(self, tensor, frame):
@@ -60,7 +60,7 @@ class Sources:
             return False
         with untold(self.torch):
             if tensor.is_inference() or tensor._version != 0:
-                return False  # written into since it was made, as torch itself knows
+                return False  # written since it was made, according to torch
             if not tensor.is_pinned():
                 return _TAKES_PAGEABLE_OVER
             came_again = self._came_again(tensor)
@@ -76,7 +76,7 @@ class Sources:
         return count >= _WATCHED and self._has_room()
 
     def copied(self, tensor, result, went_on):
-        """A copy of the program's to a CUDA device was begun, or made."""
+        """The program's copy to a CUDA device was started, or completed."""
         with untold(self.torch):
             index, pinned = result.device.index, went_on and tensor.is_pinned()
         self.stream = self.torch.cuda.current_stream(index)
@@ -86,7 +86,7 @@ class Sources:
             self.kept.append((done, tensor))
 
     def forward_begins(self, frame):
-        """One of the first forward passes of training, or one now and then."""
+        """One of the first forward passes of training, or an occasional later one."""
         if self.off or self.stream is None:
             return
         self.model_stream = self.torch.cuda.current_stream(self.stream.device.index)
@@ -104,7 +104,7 @@ class Sources:
         return len(self.kept) < _MOST_KEPT
 
     def _captured(self):
-        """Whether a graph is captured: then nothing is asked of the device."""
+        """Whether a graph is being captured: then the device must not be queried."""
         captured = getattr(self.torch.cuda, "is_current_stream_capturing", None)
         return captured is not None and captured()
 

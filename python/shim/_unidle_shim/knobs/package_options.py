@@ -10,13 +10,12 @@ _REFUSED = {
 
 
 def by_position(Loader):
-    """The names of its arguments, as many as can be given by position and some more. To be called before it
-    is patched."""
+    """The names of its arguments that can be given by position, and some more. Call it before it is patched."""
     return tuple(inspect.signature(Loader).parameters)
 
 
 def asked_of(actuators, names, real, args, kwargs):
-    """The keyword arguments with the asked ones in place. What was given by position stays the program's;
+    """Returns the keyword arguments with the requested ones added. Positional ones stay the program's;
     `names` are those of by_position."""
     for knob, why in _REFUSED.items():
         if knob in actuators.asked:

@@ -1,9 +1,9 @@
 """validation.every at run time: makes only every Nth call of the function in which the program validates.
 
-Only of a function that training does not depend on, as far as can be seen: it returns nothing or its result
-is dropped where it is called, it steps no optimiser and changes none (as schedulers do), saves nothing,
-cannot end the training, changes none of its arguments and nothing that the training loop reads. It draws no
-random numbers, or such as can be drawn in its place.
+Only for a function on which training does not depend, as far as can be seen: it returns nothing or its result
+is unused, it steps no optimiser and changes none (as schedulers do), saves nothing, cannot end the training,
+and changes none of its arguments and nothing that the training loop reads. It draws no random numbers, or
+only such as can be drawn in its place.
 """
 
 import sys
@@ -16,7 +16,7 @@ from _unidle_shim.source import fingerprint, purity, side_effects
 from _unidle_shim.source.stand_in import Stub
 
 KNOB = "validation.every"
-_MOST_LOOKS = 256  # at calls of eval()
+_MOST_LOOKS = 256  # calls of eval() that are inspected
 _LOOP = (
     "the training loop validates itself, or a library does: there is no function of the program to leave out"
 )
@@ -25,10 +25,10 @@ _LOOP = (
 class Validating:
     def __init__(self, state, actuators):
         self.state, self.actuators = state, actuators
-        self.interval = None  # as asked
-        self.training = set()  # code that leads to a forward pass of training
+        self.interval = None  # the requested one
+        self.training = set()  # code on the way to a forward pass of training
         self.known = {}  # code -> why its calls cannot be left out; None: they can
-        self.said = False  # that it is taken
+        self.said = False  # it was reported as applied
         self.looks = 0
         self.place = None
         state.on_training_forward.append(self.trains)
@@ -40,13 +40,13 @@ class Validating:
             self._say(value, "refused", "a whole number is expected")
 
     def trains(self, frame):
-        """A forward pass of training, of the first ones."""
+        """One of the first forward passes of training."""
         while frame is not None:
             self.training.add(frame.f_code)
             frame = frame.f_back
 
     def reads(self, name):
-        """The program's own code on the way to a step has that name in it."""
+        """Whether the program's own code on the way to a step contains that name."""
         return any(name in code.co_names for code in self.training if places.is_own(code))
 
     def evaluates(self, frame):
@@ -57,7 +57,7 @@ class Validating:
         code = caller = None
         while frame is not None:
             if places.is_own(frame.f_code) and frame.f_code not in self.training:
-                code, caller = frame.f_code, frame.f_back  # in the end the outermost
+                code, caller = frame.f_code, frame.f_back  # the outermost one in the end
             frame = frame.f_back
         if code in self.known:
             return
@@ -87,8 +87,8 @@ class Validating:
         return self.interval if self.said else 1
 
     def note(self):
-        """Of several functions, one that cannot be left out speaks for all: which of them takes the time is
-        not known here."""
+        """If one of several functions cannot be left out, its reason is reported: which of them takes the
+        time is unknown here."""
         if not self.known:
             return None
         why = next((why for why in list(self.known.values()) if why is not None), None)
@@ -115,14 +115,14 @@ class Validating:
 
 
 class Rarer:
-    """Decides of each call of the function whether it is made. The first ones are, and are looked at."""
+    """Decides for each call of the function whether it is made. The first calls are made and inspected."""
 
     def __init__(self, validating, function):
         self.validating, self.stub = validating, Stub(function, self._called)
         self.original, self.code = self.stub.original, self.stub.code
         self.calls, self.draws, self.proved = 1, 0, False
         self.returns_nothing, self.places = side_effects.returns_nothing(self.code), {}
-        self.used = None  # names that it has to do with
+        self.used = None  # names that the function uses
 
     def _called(self, args, kwargs):
         seen, left_out = None, False
@@ -147,13 +147,13 @@ class Rarer:
         return result
 
     def _may_be_left_out(self, frame):
-        """This call, which is made there."""
+        """Whether this call, made there, may be left out."""
         return self.validating.state.thread == get_ident() and (
             self.returns_nothing or self._is_dropped(frame)
         )
 
     def _draw(self):
-        """All of the random numbers that the function draws, or none."""
+        """Draws all random numbers that the function would draw, or none."""
         if not self.draws:
             return
         before = purity.random_states()
@@ -164,7 +164,7 @@ class Rarer:
             raise
 
     def _is_dropped(self, frame):
-        """The result of the call that is made there."""
+        """Whether the result of the call made there is unused."""
         frame = side_effects.caller(frame)
         place = frame.f_code, frame.f_lasti
         if place not in self.places:
@@ -172,8 +172,8 @@ class Rarer:
         return self.places[place]
 
     def _holds(self, args, kwargs):
-        """What the function can leave something behind in: (what optimisers hold beside the parameters, the
-        arguments, by name its module and the object that it belongs to)."""
+        """The state that the function may change: (what optimisers hold beside the parameters; the arguments;
+        its module and its object, by name)."""
         if self.used is None:
             self.used = side_effects.used(self.original, args)
         names = dict(self.original.__globals__, **side_effects.members(args[0]) if args else {})
@@ -183,7 +183,7 @@ class Rarer:
         return self._optimizers(), fingerprint.of(given), named
 
     def _method(self, args):
-        """The arguments without the object, if it is a method."""
+        """The arguments without the object, for a method."""
         own = args and self.code in map(side_effects.code_of, vars(type(args[0])).values())
         return args[1:] if own else args
 
@@ -197,7 +197,7 @@ class Rarer:
         ]
 
     def _judge(self, seen, args, kwargs):
-        """Of the call that was made."""
+        """Judges the call that was made."""
         why = self._why_not(seen, args, kwargs)
         if why is not None:
             self.stub.give_back()

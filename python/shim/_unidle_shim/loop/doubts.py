@@ -1,18 +1,18 @@
-"""Validation that is written like training: batches go through a model with gradients on, and no backward
-pass follows. A base class of Loop.
+"""Validation that is written like training: batches go through a model with gradients enabled, and no
+backward pass follows. A base class of Loop.
 
-A backward pass or an optimiser's step proves that a loader is for training, and all others that have given
-batches since the last one. Until then what a loader gives is in doubt. It is validation if it ends, or if
-another loader goes on, and nothing has been trained meanwhile.
+A backward pass or an optimiser step proves that a loader is for training, and with it all others that have
+given batches since the last one. Until then the purpose of a loader is in doubt. It is validation if it ends,
+or if another loader continues, without training in between.
 """
 
 from _unidle_shim.loop.validation import VALIDATE_PHASE
 
-_FEWEST = 2  # batches in a row that make a loop of their own
+_FEWEST = 2  # batches in a row that form a separate loop
 
 
 class Doubt:
-    """Of one loader: what the step was before its first batch, and what it has given since."""
+    """Of one loader: the step before its first batch, and the batches it has given since."""
 
     def __init__(self, loader, t, parts):
         self.loader, self.begin = loader, t
@@ -20,7 +20,7 @@ class Doubt:
         self.batches = self.samples = 0
 
     def is_unused(self, parts):
-        """Its batches have gone through a model, and nothing was trained."""
+        """Whether its batches have gone through a model without training."""
         before = self.before
         return (
             parts is not None
@@ -34,11 +34,11 @@ class Doubt:
 class Doubts:
     def __init__(self):
         self.doubts = []
-        self.validated = 0, 0  # when the newest batch for validation was asked for, and its samples
+        self.validated = 0, 0  # when the newest batch for validation was requested, and its samples
         self.taken_back = None  # (Doubt, the step with its batches) of the newest loader taken back
 
     def doubt(self, loader, t):
-        """A batch of the loader is asked for, which nothing has proved to be for training."""
+        """A batch is requested from the loader, which is not yet proved to be for training."""
         if all(one.loader is not loader for one in self.doubts):
             self.doubts.append(Doubt(loader, t, self.current(t)))
 
@@ -55,7 +55,7 @@ class Doubts:
         self.doubts = []
 
     def another_goes_on(self, loader):
-        """A batch of `loader` is asked for, after those of the ones in doubt."""
+        """A batch of `loader` is requested, after those of the loaders in doubt."""
         for one in self.doubts:
             alone = loader.proven or one.batches >= _FEWEST
             if one.loader is not loader and alone and one.is_unused(self.parts):
@@ -69,7 +69,7 @@ class Doubts:
                 return
 
     def take_back(self, one):
-        """What was counted as training since the doubt began was validation."""
+        """Batches counted as training since the doubt began were validation."""
         one.loader.use, one.loader.with_gradients = "validate", True
         self.taken_back = one, self.parts
         end, self.parts = self.parts.last, one.before
@@ -84,7 +84,7 @@ class Doubts:
         return last is not None and last.use == "validate" and last.with_gradients
 
     def gradients_are_taken(self):
-        """A backward pass begins. Directly after batches that were taken back, it is theirs."""
+        """A backward pass begins. Directly after batches that were taken back, it belongs to them."""
         last = self.last_loader
         if self.taken_back is not None:
             one, self.parts = self.taken_back
@@ -97,7 +97,8 @@ class Doubts:
         self.prove()
 
     def newest_was_trained(self, loader):
-        """A loader that counted as validation is trained from its newest batch on; earlier ones stay."""
+        """A loader that counted as validation is training from its newest batch on; earlier batches stay
+        validation."""
         loader.use, loader.with_gradients, loader.proven = "train", False, True
         (begin, samples), validation = self.validated, self.validation
         if validation is not None:

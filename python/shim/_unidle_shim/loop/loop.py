@@ -1,13 +1,13 @@
 """The training loop: which step each observed call belongs to, and how the time of a step divides into parts.
 
-A step begins with the first call for it: the fetch of its batch, or its forward pass. It ends where the next
-one begins, so that steps follow each other without gaps. Where a step ended is only known afterwards, because
-an optimiser step may be followed by the next iteration or by a second optimiser of the same one (a GAN). So
-the step is held back. If a batch is fetched where its first one was, or the same optimiser steps again, the
-held step was over. If another optimiser steps, it was not.
+A step begins with its first call: the fetch of its batch, or its forward pass. It ends where the next one
+begins, so that steps follow each other without gaps. The end of a step is only known afterwards, because an
+optimiser step may be followed by the next iteration or by a second optimiser of the same one (a GAN). So the
+step is held back. If a batch is fetched at the place of the step's first one, or the same optimiser steps
+again, the held step was over. If another optimiser steps, it was not.
 
-All times are exclusive: a wait inside a forward pass counts as a wait, not as forward pass. Only the thread
-that trains is followed; calls of other threads are passed through.
+All times are exclusive: a wait inside a forward pass counts as wait, not as forward pass. Only the training
+thread is followed; calls of other threads are passed through.
 """
 
 import time
@@ -20,9 +20,10 @@ from _unidle_shim.loop.validation import INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHAS
 now = time.monotonic_ns
 STARTUP_PHASE = "startup"
 AFTER_STEP, AFTER_FORWARD, AFTER_BACKWARD = 0, 1, 2
-# Batches that are fetched before the step that uses them. A program that fetches more trains elsewhere.
+# Batches fetched before the step that uses them. A program that fetches more trains in a place that we do not
+# see.
 _MOST_AHEAD = 4096
-HAND = (-1,)  # stands for the optimiser of a program that has none
+HAND = (-1,)  # stands for the optimiser of a program without one
 
 
 class Loop(Steps, Validations, Doubts):
@@ -30,40 +31,40 @@ class Loop(Steps, Validations, Doubts):
         Steps.__init__(self, ring, process_start_ns, max_steps)
         Doubts.__init__(self)
         self.thread = thread
-        # ns of all calls that were counted, to subtract what a call spends in other such calls
+        # ns of all calls that were counted, to subtract from a call the time of other such calls inside it
         self.total = 0
         self.inside = False  # in a forward pass: calls of submodules do not count
         self.in_optimizer = 0
         self.phase = STARTUP_PHASE
         self.validations = 0
         self.validation = None  # [begin, end, samples]
-        # validation.Preview, if this validation may only be samples that are made to be looked at
+        # validation.Preview, if this validation may only be samples made for inspection
         self.preview = None
-        self.previewed_at = None  # step of the newest such
-        # [loader, begin, input ns so far]: fetched from a loader that may be for training or for validation.
+        self.previewed_at = None  # step of the newest preview
+        # [loader, begin, input ns so far]: a batch from a loader that may be for training or for validation.
         self.pending = None
-        self.last_loader = None  # of the newest batch
+        self.last_loader = None  # the loader of the newest batch
         self.eval_called = 0
         self.saved_at = 0  # end of the last checkpoint
-        # id of a module in evaluation mode with gradients on: a backward pass will tell
+        # id of a module in evaluation mode with gradients enabled: a backward pass will decide
         self.perhaps_trains = 0
         self.lone_eval = None
         self.after = AFTER_STEP  # the kind of the last observed call
-        # By kind of the last observed call: share of the time after it that gets data, if there is no loader.
-        # None as long as too few lines were seen there.
+        # By kind of the last observed call: share of the time after it that fetches data, if there is no
+        # loader. None until enough lines were sampled there.
         self.gap_is_input = [None, None, None]
         self.assembled = False  # arrays became tensors since the last observed call
-        self.by_hand = True  # no optimiser was called yet: the program may change its parameters itself
+        self.by_hand = True  # no optimiser was called yet: the program may update its parameters itself
         self.batch_axis = 0  # of the model's input
         self.optimizer_steps = 0
-        self.unseen = False  # no model was seen since a batch for validation was fetched
-        self.iterator = 0  # id of the iterator that gave the newest batch
-        self.fetch_place = None  # where the program asked for it
-        self.fetched_ns = 0  # when it came
+        self.unseen = False  # no model was called since a batch for validation was fetched
+        self.iterator = 0  # id of the iterator of the newest batch
+        self.fetch_place = None  # where the program requested it
+        self.fetched_ns = 0  # when it was received
         self.telling = False
 
     def works_on_batch(self):
-        """A step is under way on a batch that was fetched for it."""
+        """Whether a step is in progress on a batch that was fetched for it."""
         parts = self.parts
         return parts is not None and parts.fetches > 0 and not parts.optimizers and self.marking is None
 
@@ -75,12 +76,12 @@ class Loop(Steps, Validations, Doubts):
     # -- input --
 
     def fetch_begins(self, loader, t, place=None):
-        """`place`: the program's call that asks for the batch; None where another loader may begin."""
+        """`place`: the program's call that requests the batch; None if another loader may begin there."""
         self.phase, self.fetch_place = INPUT_PHASE, place
         if self.doubts:
             self.another_goes_on(loader)
         self.taken_back = None
-        # The short way for most steps; the rest would do the same.
+        # The short path for most steps; the code below would do the same.
         if loader.use == "train" and self.validation is None and self.held is None:
             parts = self.parts
             if parts is not None and parts.optimizers:
@@ -113,12 +114,12 @@ class Loop(Steps, Validations, Doubts):
 
     @staticmethod
     def begins_anew(parts, place):
-        """Whether a batch that is fetched there is certainly of another step. One that is fetched elsewhere
+        """Whether a batch fetched at `place` certainly belongs to another step. A batch fetched elsewhere
         than the first one of the step may be for its second optimiser."""
         return parts is None or place is None or parts.place is None or parts.place == place
 
     def fetch_ends(self, loader, t0, t1, own_ns, samples, got):
-        """`samples`: in the batch; `got`: there was one, it was not the end of the epoch."""
+        """`samples`: in the batch; `got`: false at the end of the epoch."""
         self.phase = TRAIN_PHASE
         again = got and self.last_loader is loader
         if not loader.proven and got:
@@ -157,14 +158,14 @@ class Loop(Steps, Validations, Doubts):
             self.fetched_ns = t1
 
     def take_ahead(self, parts):
-        """A forward pass begins on a batch that was fetched together with the one before it."""
+        """A forward pass begins on a batch that was fetched together with the previous one."""
         parts.take(self.ahead.pop(0)[1])
 
     # -- forward --
 
     def forward_goes_on(self, module):
-        """The short way for most steps. True: a forward pass of training on the batch that was fetched for
-        it. False: `forward_begins` has to decide. Gradients are on."""
+        """The short path for most steps. True: a forward pass of training on the batch that was fetched for
+        it. False: `forward_begins` has to decide. Requires gradients to be enabled."""
         parts, loader = self.parts, self.last_loader
         if (
             parts is None
@@ -188,7 +189,7 @@ class Loop(Steps, Validations, Doubts):
         return True
 
     def forward_begins(self, module, t, grad, samples):
-        """True when this is a forward pass of training, False of validation, None of neither (left to its
+        """Returns True for a forward pass of training, False for validation, None for neither (left to its
         step)."""
         key = id(module)
         self.unseen = False
@@ -277,9 +278,9 @@ class Loop(Steps, Validations, Doubts):
 
     def gap(self, parts, t, batches):
         """Counts the time since the last observed call as input, if there is no loader and the lines that run
-        there look as if they get data. Too short to be looked at, it counts where arrays became tensors, and
-        `batches`: where these are a batch. From one forward pass to the next they may be an environment's
-        answer to the first one."""
+        there look like fetching data. If the time is too short to be sampled, it counts if arrays became
+        tensors in it; and only with `batches`, which says that these are a batch. Between two forward passes
+        they may be an environment's response to the first one."""
         share = self.gap_is_input[self.after]
         if share is None:
             share = 1.0 if self.assembled and batches else 0.0
@@ -311,7 +312,7 @@ class Loop(Steps, Validations, Doubts):
         if self.validation is not None:
             self.close_validation(t0)
         parts.backward += own_ns
-        # An optimiser may call its closure more than once.
+        # An optimiser may call its closure several times.
         parts.backwards = max(1, parts.backwards) if self.in_optimizer else parts.backwards + 1
         parts.fresh = True
         parts.last = t1
@@ -321,8 +322,8 @@ class Loop(Steps, Validations, Doubts):
             parts.losses += 1
 
     def updates_by_hand(self, t):
-        """Without an optimiser, the program changes its parameters itself after a backward pass: that is its
-        optimiser step."""
+        """A program without an optimiser updates its parameters itself after a backward pass: that counts as
+        its optimiser step."""
         if self.by_hand and not self.in_optimizer:
             self.optimizer_ends(HAND, t, t, 0)
             self.by_hand = True
@@ -330,7 +331,7 @@ class Loop(Steps, Validations, Doubts):
     def optimizer_begins(self, optimizer):
         parts = self.parts
         if parts is not None and id(optimizer) in parts.optimizers:
-            self.split(self.stepped_at, True)  # all of the step is in its closure
+            self.split(self.stepped_at, True)  # the whole step is in its closure
 
     def optimizer_ends(self, optimizer, t0, t1, own_ns):
         parts = self.parts or self.current(t0)
@@ -353,7 +354,7 @@ class Loop(Steps, Validations, Doubts):
         self.optimizer_steps += 1
 
     def drop_batch(self):
-        """A call of the program has failed, so that the current batch is not trained. Returns its samples."""
+        """A call of the program has failed, so the current batch is not trained. Returns its samples."""
         parts = self.parts
         if parts is None or parts.optimizers or self.validation is not None or self.marking is not None:
             return 0
@@ -364,6 +365,6 @@ class Loop(Steps, Validations, Doubts):
         return samples
 
     def pause_ends(self, t1):
-        """A checkpoint is over. It has an event of its own."""
+        """A checkpoint is over. It has its own event."""
         if self.parts is not None:
             self.parts.last = t1

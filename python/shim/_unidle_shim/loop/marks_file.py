@@ -1,7 +1,7 @@
 """A memory-mapped file for the marks of steps (short_steps.py), so that they survive a killed process.
 
-docs/probe-format.md has its layout, under stretches. A mark is one store into that memory, without a counter
-beside it: a mark that is 0 was never made. So marking costs no more than in memory of our own.
+For its layout see stretches in docs/probe-format.md. A mark is one store into that memory, without a counter:
+a mark that is 0 was never made. So marking costs no more than in private memory.
 """
 
 import ctypes
@@ -20,8 +20,8 @@ _ZEROS = memoryview(bytes(8 * _PAGE)).cast("Q")
 
 
 class Stretch:
-    """The file of one process. `times` (when each batch was asked for, and when it came), `sizes` and
-    `stepped` hold 64-bit numbers."""
+    """The file of one process. `times` (when each batch was requested and received), `sizes` and `stepped`
+    hold 64-bit numbers."""
 
     def __init__(self):
         handle = probe.create("stretch", 8 * _WORDS)
@@ -41,9 +41,9 @@ class Stretch:
         words[0] = _MAGIC
 
     def begin(self, step, parts, each, size, usual_samples, usual_batches, stepped):
-        """A stretch begins at step `step`. `each`: batches per step, or 0 if `stepped` tells. `size`: samples
-        per batch, or 0 if `sizes` tells. The argument `stepped`: when the optimiser of the current step had
-        stepped, 0 if it has not."""
+        """A stretch begins at step `step`. `each`: batches per step, or 0 to use the marks in `stepped`.
+        `size`: samples per batch, or 0 to use the marks in `sizes`. The argument `stepped`: when the
+        optimiser of the current step has stepped, 0 if it has not."""
         self.end()
         words = self._words
         for number, value in enumerate(
@@ -64,14 +64,14 @@ class Stretch:
         words[_OPEN] = 1
 
     def mark(self, number, asked, got, size=0):
-        """Marks batch `number`. `asked` is stored last: as long as it is 0 there is no mark."""
+        """Marks batch `number`. `asked` is stored last: while it is 0, there is no mark."""
         if number < MOST:
             self.sizes[number] = size
             self.times[2 * number + 1] = got
             self.times[2 * number] = asked
 
     def end(self):
-        """The events of all marks are written: clears them. Pages without a mark are not touched."""
+        """Clears all marks, whose events are now written. Pages without a mark are not touched."""
         self._words[_OPEN] = 0
         for marks in (self.times, self.stepped):
             for begin in range(0, len(marks), _PAGE):

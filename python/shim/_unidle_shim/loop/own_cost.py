@@ -1,29 +1,29 @@
-"""The overhead of observation: measures it and samples the steps of the training loop so that it stays small.
+"""The overhead of observation: measures it, and samples the steps of the training loop to keep it small.
 
-Now and then one step is timed: its patched calls add up the time of their own part. Where this overhead is
-more than a step may cost, not every step is observed in full. A few steps in a row are; the steps of the long
+Now and then one step is timed: its patched calls add up the time of their own part. If this overhead is more
+than a step may cost, not every step is observed in full. A few steps in a row are; the steps of the long
 stretch that follows are only marked (short_steps.py). The length of a stretch follows from the overhead.
-Every step of a short run is observed in full, and so is every step of a program that does something else than
-training every few steps.
+Every step of a short run is observed in full, and so is every step of a program that does something other
+than training every few steps.
 """
 
-_FIRST_STEP = 4  # the first to be timed: those before fill caches and read settings
+_FIRST_STEP = 4  # the first to be timed: earlier ones fill caches and read settings
 _OFTEN, _SELDOM = 32, 256  # steps between two that are timed, for the first eight and later
 _KEPT = 15  # measurements, of which the median is taken
-# A patched call also displaces what is in the processor's caches, so that it costs more than the part that it
-# times. Measured: 1.8 times as much.
+# A patched call also evicts data from the processor's caches, so it costs more than the part that it times:
+# 1.8 times as much, as measured.
 _DISPLACED = 2.0
-_MAX_SHARE = 0.001  # of the time of all steps that observing some of them in full may take
+_MAX_SHARE = 0.001  # the largest share of all time for observing some steps in full
 _SHORT_NS = 2_000_000_000  # until then all steps are observed in full
 _IN_FULL = 10  # steps in a row; the search for model classes (module_classes.py) needs eight
 _SETTLING = 2  # of these, before the one that is timed
-_FARTHEST = 2048  # steps of a stretch: their events have to fit into the ring at once
-_TOO_SOON = 16  # steps: a stretch that something else ends earlier was in vain
+_FARTHEST = 2048  # steps of a stretch: their events must fit into the ring at once
+_TOO_SOON = 16  # steps: a stretch ended earlier by something else was in vain
 _TOO_OFTEN = 8  # stretches in vain, after which there are no more
 
 
 class OwnCost:
-    """Of the thread that trains. Not thread-safe: only that thread uses it."""
+    """Overhead in the training thread. Not thread-safe: only that thread uses it."""
 
     def __init__(self):
         self.on = False  # this step is timed
@@ -34,26 +34,26 @@ class OwnCost:
         self.count = 0
         self.since = self.began = None  # (step, ns) of the newest measurement, ns of the first
         self.thinned = False  # not all steps are observed in full
-        self.in_vain = 0  # stretches in a row that something else ended at once
+        self.in_vain = 0  # stretches in a row that something else ended early
         self._then = self._begin
 
     def turn(self, step, t_ns):
-        """Is called at the end of step `step`, if that is `next_step` or later. Sets `marked_until` if the
-        next steps need only be marked. Whoever does so calls `resume` afterwards."""
+        """Called at the end of step `step`, if that is `next_step` or later. Sets `marked_until` if the next
+        steps need only be marked. The caller then calls `resume` afterwards."""
         self._then(step, t_ns)
 
     def resume(self, step, t_ns, steps):
-        """Step `step` is observed in full again, after a stretch of `steps` that were only marked. 0: they
+        """Step `step` is observed in full again, after a stretch of `steps` that were only marked; 0 if they
         could not be."""
         until, self.marked_until = self.marked_until, 0
         self.next_step, self._then = step + (_SETTLING if steps else _OFTEN), self._begin
-        if steps and t_ns < until:  # something else than training ended it: it goes on one step later
+        if steps and t_ns < until:  # something other than training ended it: it continues one step later
             self.in_vain = self.in_vain + 1 if steps < _TOO_SOON else 0
             self.next_step, self._then = step + 1, lambda *now: self._go_on(until, *now)
 
     def cost_ns(self):
-        """Own time of the thread that trains in a step that is observed in full: the median of the newest
-        measurements, 0 before the first."""
+        """The training thread's own time in a step observed in full: the median of the newest measurements, 0
+        before the first."""
         return _median(self.costs)
 
     def _begin(self, step, t_ns):
@@ -62,8 +62,8 @@ class OwnCost:
         self.began = self.began or t_ns
 
     def _end(self, step, t_ns):
-        """The step is over, but not the call that found it out. Its rest counts as well, so the sum is taken
-        later, by `_judge`."""
+        """The step is over, but not the call that detected it. The rest of that call counts as well, so
+        `_judge` takes the sum later."""
         self.on, self._then = False, self._judge
         if self.thinned:
             self.next_step = step + _IN_FULL - _SETTLING
@@ -82,8 +82,8 @@ class OwnCost:
             self._begin(step, t_ns)
 
     def _apart(self, step):
-        """Steps of a stretch. The number varies, so that stretches do not keep pace with what the program
-        does every so many steps."""
+        """The number of steps in a stretch. It varies, so that stretches do not coincide with work that the
+        program does every N steps."""
         apart = _IN_FULL * _DISPLACED * self.cost_ns() / (_MAX_SHARE * max(1, _median(self.lengths)))
         return int(min(_FARTHEST, apart) * (0.8 + 0.4 * (step * 0.6180339887 % 1)))
 

@@ -1,12 +1,12 @@
-"""Counts optimiser steps and samples afterwards, without a mark of each, when all steps are alike.
+"""Counts optimiser steps and samples afterwards, without marking each, when all steps are alike.
 
-The samples of a batch follow from the loader's batch size. The number of optimiser steps follows from the
-version of a parameter: torch counts how often a tensor was changed in place.
+The samples of a batch follow from the loader's batch size. The number of optimiser steps follows from a
+parameter's version: torch counts the in-place changes of a tensor.
 """
 
 import weakref
 
-_LOOKED_AT = 4  # of the first parameters, and of the last
+_LOOKED_AT = 4  # number of the first parameters, and of the last
 
 
 class Versions:
@@ -21,7 +21,8 @@ class Versions:
         ]
 
     def rhythm(self, steps):
-        """A Rhythm by a parameter that each step since then changed equally often; None if there is none."""
+        """Returns a Rhythm with a parameter that each step since then changed equally often; None if there is
+        none."""
         since = steps - self.steps
         for reference, version in self.versions:
             parameter = reference()
@@ -45,20 +46,20 @@ class Rhythm:
 
 
 def marks(asked, before, each, steps, end):
-    """When the optimiser had stepped, to the precision that matters: just before the next batch was asked
-    for. `before`: batches of the first step that were fetched already. `each`: batches per step."""
+    """When the optimiser had stepped, to the required precision: just before the next batch was requested.
+    `before`: batches of the first step that were already fetched. `each`: batches per step."""
     places = (number * each - before for number in range(1, steps + 1))
     return [asked[place] if place < len(asked) else end for place in places]
 
 
 def fits(batches, each, steps):
-    """Whether so many batches make so many steps, and at most one more that has not stepped yet."""
+    """Whether that many batches make that many steps, and at most one more that has not stepped yet."""
     return steps * each <= batches <= (steps + 1) * each
 
 
 def batch_size(loader, torch):
-    """Samples of each batch, except for the last one of an epoch. 0 if that is not known, or if a batch of
-    another size was seen."""
+    """Samples of each batch, except for the last one of an epoch. 0 if unknown, or if a batch of another size
+    was seen."""
     real = loader.real() if loader is not None and loader.real is not None else None
     sampler = getattr(real, "batch_sampler", None)
     if (

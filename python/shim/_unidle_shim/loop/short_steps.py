@@ -1,15 +1,14 @@
-"""Training steps that are only marked, not observed in full: the way to observe short steps at low overhead.
+"""Training steps that are only marked, not observed in full, to observe short steps at low overhead.
 
-A stretch is a number of such steps in a row. In a stretch only the fetch of a batch is patched, and it leaves
-a mark: when the batch was asked for and when it came. The forward pass, the backward pass and mostly the
-optimiser are not patched. A stretch ends when it is time to observe steps in full again, or when something
-comes that is not part of such a step: another loader, the end of an epoch, eval(). Then the marks are turned
-into the events of the steps, with length, samples and input wait. Copies, waits and logging are rare and
-expensive in themselves. They are timed as always, and their time is distributed over the steps of the
-stretch.
+A stretch is a sequence of such steps. In a stretch only the fetch of a batch is patched. It leaves a mark:
+when the batch was requested and when it was received. The forward pass, the backward pass and usually the
+optimiser are not patched. A stretch ends when it is time to observe steps in full again, or at anything that
+is not part of such a step: another loader, the end of an epoch, eval(). Then the marks are converted into the
+events of the steps, with length, samples and input wait. Copies, waits and logging are rare and expensive in
+themselves. They are always timed, and their time is distributed over the steps of the stretch.
 
-The number of samples in a batch and the number of optimiser steps are worked out afterwards
-(regular_steps.py). Where that is not possible, both are marked as well. The patch that remains is one in C
+The number of samples in a batch and the number of optimiser steps are computed afterwards (regular_steps.py).
+If that is impossible, both are marked as well. The remaining patch is written in C++
 (python/native/light.cpp) where that library can be loaded.
 """
 
@@ -23,33 +22,33 @@ from _unidle_shim.loop.marks_file import MOST, Stretch
 from _unidle_shim.loop.step_events import write_marked
 from _unidle_shim.loop.step_parts import Parts
 
-_ALIKE = 2  # steps before a stretch that were made up of the same calls
+_ALIKE = 2  # steps before a stretch that consist of the same calls
 _FEWEST = 8  # steps that are worth a stretch
 _MOST_STEPS = MOST
 _NEVER = 1 << 63  # ns
-# Changes of a class by us: from Python 3.13 the attributes of one that was changed a thousand times are never
-# cached again.
+# Our changes of a class: from Python 3.13, the attributes of a class that was changed a thousand times are
+# never cached again.
 _MOST_CHANGES = 400
 
 
 class Marks:
-    """The marks of one stretch. Of each batch: when it was asked for, when it came (ns), and its samples. Of
+    """The marks of one stretch. For each batch: when it was requested and received (ns), and its samples. For
     the optimiser: when its steps were over (ns)."""
 
     def __init__(self):
         self.asked, self.got, self.sizes, self.stepped = [], [], [], []
-        self.alive = True  # the stretch is going on
+        self.alive = True  # the stretch continues
 
 
 class Patch:
-    """A patch of ours that gives way to a shorter function while steps are only marked. `shorter` makes that
-    function out of MarkedSteps."""
+    """A patch that is replaced by a shorter function while steps are only marked. `shorter` makes that
+    function from MarkedSteps."""
 
     def __init__(self, owner, name, ours, shorter):
         self.owner, self.name, self.ours, self.shorter, self.there = owner, name, ours, shorter, None
 
     def step_aside(self, marking):
-        if self.owner.__dict__.get(self.name) is self.ours:  # else the program has patched it: that stays
+        if self.owner.__dict__.get(self.name) is self.ours:  # otherwise the program's patch stays
             self.there = self.shorter(marking)
             setattr(self.owner, self.name, self.there)
 
@@ -60,36 +59,37 @@ class Patch:
 
 
 class MarkedSteps:
-    """Begins, follows and ends stretches. Only the thread that trains uses it."""
+    """Begins, follows and ends stretches. Only the training thread uses it."""
 
     def __init__(self, state):
         self.state = state
         self.native = native.library()
         self.iterator = 0  # id of the loader's iterator; 0 without a loader
-        self.optimizer = 0  # id of the one whose step is the last of a training step
+        self.optimizer = 0  # id of the optimiser whose step is the last one of a training step
         self.others = ()  # ids of the optimisers that step before it
         self.scaled = False  # a GradScaler calls its step, and may skip it
         self.marks = Marks()
         self.plain = None  # short_fetches.Plain, or Fetching in C: batches leave times only
         self.versions = None  # regular_steps.Versions at the end of the last stretch
         self.rhythm = None  # regular_steps.Rhythm, if steps and samples are counted afterwards
-        self.size = 0  # samples of a batch, then
+        self.size = 0  # samples per batch in that case
         self.each = 0  # batches per step
-        self.may_count = True  # afterwards; False once the count did not fit the batches
+        self.may_count = True  # False once the count did not match the batches
         self.followed = None  # weak reference to the iterator
         self.fetch = None  # the shorter function that the iterator's patch calls
-        self.shorter = []  # patches that gave way
+        self.shorter = []  # patches that are currently replaced
         self.may_change = True
         self.until_ns = self.most = 0
         self.samples = (
             None  # sample costs of the loader, if this process makes the samples and they are not cheap
         )
         self.changes = 0
-        self.stretch = None  # marks_file.Stretch; False where there is no room for its file
-        self.shared = None  # the same, as soon as it takes the marks of this stretch
+        self.stretch = None  # marks_file.Stretch; False without space for its file
+        self.shared = None  # the same, once it receives the marks of this stretch
 
     def begin(self, loop, until_ns):
-        """Starts a stretch. False if it cannot: steps are not alike, or something has to see each of them."""
+        """Starts a stretch. Returns False if it cannot: steps are not alike, or something has to see each of
+        them."""
         state, module_classes = self.state, self.state.module_classes
         left = loop.max_steps - loop.steps - 2 if loop.max_steps else _MOST_STEPS
         optimizers, fetches = loop.alike
@@ -126,8 +126,8 @@ class MarkedSteps:
         return True
 
     def _rhythm(self, loop, loader):
-        """A regular_steps.Rhythm if samples and steps can be counted afterwards: batches have one size, and
-        each step changes some parameter equally often. Else None."""
+        """Returns a regular_steps.Rhythm if samples and steps can be counted afterwards: batches have one
+        size, and each step changes some parameter equally often. Otherwise None."""
         versions, self.size = self.versions, regular_steps.batch_size(loader, self.state.torch)
         if (
             not self.may_count
@@ -141,7 +141,7 @@ class MarkedSteps:
         return versions.rhythm(loop.steps)
 
     def asks(self):
-        """A batch is being fetched."""
+        """Whether a batch is being fetched."""
         return self.plain is not None and self.plain.asking
 
     def _step_aside(self):
@@ -151,7 +151,7 @@ class MarkedSteps:
         state.backward.step_aside(self.optimizer == id(HAND))
 
     def first_fetch(self, iterator):
-        """The first batch of the stretch is asked for. The one being fetched when it began is observed in
+        """The first batch of the stretch is requested. The batch being fetched when it began is observed in
         full."""
         fetches = next(patch for patch in self.state.fetches if isinstance(iterator, patch.owner))
         if self.fetch is None:
@@ -163,8 +163,7 @@ class MarkedSteps:
                 self.shorten(patch)
 
     def _share(self, loop):
-        """From here on the marks go into a file as well, so that the steps are not lost if the process is
-        killed."""
+        """From here on, also writes the marks to a file, so that the steps survive a killed process."""
         if self.stretch is None:
             try:
                 self.stretch = Stretch()
@@ -201,8 +200,7 @@ class MarkedSteps:
         self.state.backward.step_back()
 
     def give_up(self):
-        """Observation ends: shorter functions that the program has kept only call the original from now
-        on."""
+        """Observation ends: shorter functions that the program has kept only call the original from now on."""
         self.step_back()
         self._forget()
 
@@ -224,7 +222,7 @@ class MarkedSteps:
             self.state.loop.look_up()
 
     def end(self, loop):
-        """Ends the stretch: its events are written, and the next steps are observed in full."""
+        """Ends the stretch: writes its events, and observes the next steps in full."""
         self.state.marking = loop.marking = None
         self.step_back()
         self._forget()
@@ -236,7 +234,7 @@ class MarkedSteps:
         loop.own_cost.resume(loop.steps, now(), max(1, loop.steps - before))
 
     def _take_versions(self, loop):
-        """Until the next stretch, steps show how often each of them changes a parameter."""
+        """Until the next stretch, the steps show how often each changes a parameter."""
         optimizer = next(
             (one for one in self.state.facts.living_optimizers() if id(one) == self.optimizer), None
         )
@@ -246,7 +244,7 @@ class MarkedSteps:
         )
 
     def _marked(self, loop, parts):
-        """(asked, got, sizes, stepped) of the stretch."""
+        """(requested, received, sizes, stepped) of the stretch."""
         marks, plain = self.marks, self.plain
         asked, got, sizes = marks.asked, marks.got, marks.sizes
         if plain is not None:
@@ -271,7 +269,7 @@ class MarkedSteps:
         return asked, got, sizes, stepped
 
     def _tell(self, loop):
-        """Of the steps of the stretch. The last one stays open: it goes on."""
+        """Writes the steps of the stretch. The last one stays open, because it continues."""
         parts = loop.parts or Parts(now())
         marked = asked, got, sizes, _ = self._marked(loop, parts)
         ended = self._cut(
@@ -298,9 +296,9 @@ class MarkedSteps:
 
     @staticmethod
     def _cut(parts, marked, stepped):
-        """The steps that are over, each (begin, length, input wait, samples, batches), and the same of the
-        one that is not, with the end of its optimiser, if it has stepped. A step is over when the next batch
-        is asked for, or the optimiser steps again."""
+        """Returns the finished steps, each (begin, length, input wait, samples, batches), and the same for
+        the unfinished one, with the end of its optimiser step, if any. A step is over when the next batch is
+        requested, or the optimiser steps again."""
         steps, begin, waited, samples, fetches = [], parts.begin, parts.input, parts.samples, parts.fetches
         all_asked, all_got, all_sizes, all_stepped = marked
         marks = iter(all_stepped)
@@ -344,9 +342,9 @@ class MarkedSteps:
 
 
 def _shared(parts, steps):
-    """What was timed in the stretch, divided among its steps: copies in proportion to their length, waits
-    among the longest ones; logging and flushing to the first. Of each step [ns of copies, of waits, waits, ns
-    of logging, of flushing]."""
+    """Distributes the times of the stretch over its steps: copies in proportion to their length, waits over
+    the longest ones; logging and flushing go to the first. Per step: [ns of copies, ns of waits, number of
+    waits, ns of logging, ns of flushing]."""
     whole = sum(step[1] for step in steps) or 1
     shares = [[parts.transfer * step[1] // whole, 0, 0, 0, 0] for step in steps]
     longest = sorted(range(len(steps)), key=lambda index: -steps[index][1])[: parts.syncs]

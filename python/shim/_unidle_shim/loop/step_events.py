@@ -1,4 +1,4 @@
-"""What is written of a step: one event, whole. docs/probe-format.md has its layout."""
+"""Writes a step as one event. docs/probe-format.md has its layout."""
 
 import struct
 
@@ -13,14 +13,14 @@ from _unidle_shim.host.event_kinds import (
     STEP,
 )
 
-# Packing is given one argument after the other: to unpack a tuple costs as much again.
+# Arguments are packed one by one: unpacking a tuple would double the cost.
 _pack = struct.Struct("=QQQQQdIIIIQQQQQQQQ").pack_into
-_pack_marked = struct.Struct("=QQQQ16xIIIIQ56x").pack_into  # without what only steps in full have
+_pack_marked = struct.Struct("=QQQQ16xIIIIQ56x").pack_into  # without the fields of steps observed in full
 _USUAL = SEEN_INPUT | SEEN_FORWARD | SEEN_BACKWARD | SEEN_OPTIMIZER
 
 
 def write(ring, parts, step, samples_before, samples, micro):
-    """A step that was observed in full."""
+    """Writes a step that was observed in full."""
     if parts.input and parts.forward and parts.backward and parts.optimizer and not parts.rare:
         seen = _USUAL | SEEN_LOSS if parts.losses else _USUAL
     else:
@@ -67,8 +67,8 @@ def write(ring, parts, step, samples_before, samples, micro):
 
 
 def write_marked(ring, begin, length, step, samples, micro, waited, shared=None):
-    """A step that was only marked. `waited`: None if it fetched no batch. `shared`: its part of what was
-    timed in the stretch, in ns: copies, waits and their number, logging, flushing."""
+    """Writes a step that was only marked. `waited`: None if it fetched no batch. `shared`: its share of the
+    stretch's times, in ns: copies, waits and their number, logging, flushing."""
     place = ring.room()
     if place is None:
         return

@@ -1,6 +1,6 @@
 """The times and counts of one step of the training loop."""
 
-# What later parts of the same step add to.
+# Fields to which later parts of the same step add.
 _SUMS = (
     "input",
     "transfer",
@@ -19,7 +19,7 @@ _SUMS = (
 
 
 class Parts:
-    """Of one step, as far as it is known. Times in ns."""
+    """One step, as far as it is known. Times in ns."""
 
     __slots__ = (
         *_SUMS,
@@ -46,11 +46,11 @@ class Parts:
         self.fetches = self.backwards = self.samples = self.forward_samples = self.forwards = 0
         self.loss, self.losses = 0.0, 0
         self.optimizers = ()
-        self.rare = False  # something of transfer, sync, log and flush is there
+        self.rare = False  # some of transfer, sync, log and flush is not 0
         self.fresh = True  # the next batch begins a micro-batch
-        self.incomplete = False  # a part of it was only marked: its forward and backward passes are not known
-        self.place = None  # where its first batch was asked for
-        self.most_micro = 0  # micro-batches for one of its optimisers, where each has batches of its own
+        self.incomplete = False  # some of it was only marked: its forward and backward passes are unknown
+        self.place = None  # where its first batch was requested
+        self.most_micro = 0  # micro-batches for one of its optimisers, if each has its own batches
         self.newest = 0  # samples of its newest batch
 
     def copy(self):
@@ -60,19 +60,19 @@ class Parts:
         return twin
 
     def take(self, samples):
-        """Its next batch."""
+        """Adds the step's next batch."""
         self.fetches += 1
         self.samples += samples
         self.newest = samples
 
     def take_instead(self, samples):
-        """A batch in place of the newest, which was not used."""
+        """Adds a batch in place of the newest, which was not used."""
         self.samples += samples - self.newest
         self.newest = samples
 
     def drop(self):
-        """A pass over its newest batch has failed. If the program tries again with parts of that batch, their
-        forward passes tell the samples."""
+        """A pass over its newest batch has failed. If the program retries with parts of that batch, their
+        forward passes count the samples."""
         if self.fetches > self.backwards or (self.incomplete and self.fetches):
             self.fetches -= 1
             self.backwards = min(self.backwards, self.fetches)
@@ -81,13 +81,13 @@ class Parts:
         self.fresh = True
 
     def leave_out_negatives(self):
-        """Times that are negative because a clock went back."""
+        """Sets times to 0 that are negative because a clock went back."""
         self.begin, self.end = max(0, self.begin), max(0, self.begin, self.end)
         for name in _SUMS:
             setattr(self, name, max(0, getattr(self, name)))
 
     def absorb(self, later):
-        """`later` turned out to be of the same step."""
+        """Merges `later`, which turned out to belong to the same step."""
         self.most_micro = max(self.micro_batches(), later.micro_batches())
         for name in _SUMS:
             setattr(self, name, getattr(self, name) + getattr(later, name))
@@ -100,7 +100,7 @@ class Parts:
         )
 
     def micro_batches(self):
-        """For one of the optimisers."""
+        """Micro-batches for one of the optimisers."""
         if self.most_micro:
             return self.most_micro
         if self.fetches:

@@ -1,6 +1,6 @@
-"""Where steps end, and what is written of them. A base class of Loop.
+"""Where steps end, and their events. A base class of Loop.
 
-A step is held back until it is certain that it was over; then its event is written.
+A step is held back until it is certain that it is over; then its event is written.
 """
 
 from _unidle_shim.host import event_kinds
@@ -20,25 +20,26 @@ class Steps:
     def __init__(self, ring, process_start_ns, max_steps):
         self.ring = ring
         self.process_start_ns = process_start_ns
-        self.max_steps = max_steps  # the program is ended after as many; 0: it is not
+        self.max_steps = max_steps  # the program is ended after this many; 0: never
         self.ended = False
-        self.parts = None  # of the step that is going on
+        self.parts = None  # of the current step
         self.held = None  # a step that may be over
         self.stepped_at = 0  # end of the last optimiser step
         self.steps = 0  # written
         self.samples = 0
         self.in_full = 0  # steps that were observed in full
         self.usual_samples = 0  # samples of the newest of them
-        self.micro = {}  # micro-batches -> steps that had as many
+        self.micro = {}  # micro-batches -> number of steps with that many
         self.alike = (), 0  # optimisers and number of batches of the last step
-        self.alike_steps = 0  # steps before it that had the same
-        self.one_each = self.one_for_several = 0  # steps by whether each batch had a backward pass of its own
-        # (loader, samples) of the batches that no forward pass has used yet, without the first of them.
+        self.alike_steps = 0  # steps before it with the same ones
+        # Steps in which each batch had its own backward pass; others.
+        self.one_each = self.one_for_several = 0
+        # (loader, samples) of the batches that no forward pass has used yet, except the first one.
         self.ahead = []
-        self.models = {}  # id of an outermost module -> True: it was seen training
-        self.eval_models = {}  # the same, of those that train in evaluation mode
-        self.watch_models = _nobody  # called with the step if a model is expected and none was seen
-        self.look_again = 1000  # the step at which models are looked for in any case
+        self.models = {}  # id of an outermost module -> True: it has been training
+        self.eval_models = {}  # the same, for those that train in evaluation mode
+        self.watch_models = _nobody  # called with the step if a model is expected and none was called
+        self.look_again = 1000  # the step at which models are searched in any case
         self.on_step = None  # called after a step is written, while it is not None
         self.device = None  # facts.device_time.DeviceTimer
         self.own_cost = OwnCost()
@@ -51,14 +52,14 @@ class Steps:
         return self.parts
 
     def split(self, t, certain):
-        """The step may end at t, where something else begins. `certain`: it does."""
+        """The step may end at t, where something else begins. `certain`: it certainly does."""
         parts = self.parts
         if parts is None or not parts.optimizers:
             if certain and self.held is not None:
                 self.write(self.held)
                 self.held = None
             return
-        if self.held is not None:  # same optimiser again would have written it: a sequence of different ones
+        if self.held is not None:  # otherwise it would have been written: several optimisers alternate
             self.held.absorb(parts)
             parts = self.held
         parts.end = t
@@ -105,19 +106,19 @@ class Steps:
         self.micro[micro] = self.micro.get(micro, 0) + 1
         self.steps = step + 1
         self.samples += samples
-        if len(self.models) > _MOST_MODELS:  # a program that makes ever new modules
+        if len(self.models) > _MOST_MODELS:  # the program keeps making new modules
             self.models.clear()
             self.eval_models.clear()
         if self.ahead:
-            del self.ahead[:-1]  # one may be of the next step; more were fetched and not used
+            del self.ahead[:-1]  # one may belong to the next step; the others were fetched and not used
         if step >= self.own_cost.next_step:
             self.turn(step, parts.end)
         if self.on_step is not None:
             self.on_step(self)
 
     def loss_was_read(self, step, samples_before, loss, t):
-        """The program has read the loss of a step from the device: the one that is not written yet, or one
-        that is over."""
+        """The program has read the loss of a step from the device: of the step not yet written, or of a
+        finished one."""
         parts = self.held or self.parts
         if step == self.steps and parts is not None:
             parts.loss, parts.losses = loss, 1
@@ -125,8 +126,8 @@ class Steps:
             self.ring.emit(event_kinds.LOSS, t, 0, step, samples_before, 0, loss)
 
     def leave_out_untrained(self, parts):
-        """Where each batch has its own backward pass, a batch without one was not trained, perhaps because
-        its loss was not finite. Other programs add up the losses of several batches."""
+        """If each batch has its own backward pass, a batch without one was not trained, perhaps because its
+        loss was not finite. Other programs add up the losses of several batches."""
         if parts.fetches == parts.backwards:
             self.one_each += 1
         elif parts.fetches > parts.backwards > 0 and len(parts.optimizers) == 1:

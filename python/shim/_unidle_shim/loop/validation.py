@@ -1,6 +1,7 @@
-"""Tells validation from training, batch by batch and forward pass by forward pass. A base class of Loop.
+"""Distinguishes validation from training, batch by batch and forward pass by forward pass. A base class of
+Loop.
 
-What a batch was for is often known only after it was used, so that what was counted is moved afterwards.
+The purpose of a batch is often known only after it was used, so counts are moved afterwards.
 """
 
 import time
@@ -8,13 +9,13 @@ import time
 from _unidle_shim.host import event_kinds
 
 now = time.monotonic_ns
-EACH_STEP = 1  # steps at most from one preview to the next
+EACH_STEP = 1  # at most this many steps between two previews
 INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE = "input", "train", "validate"
 
 
 class Preview:
-    """Forward passes without gradients of a model in training mode, on data that no loader gave. They may be
-    validation, or samples that somebody wants to look at. What the program does with the results tells."""
+    """Forward passes without gradients of a model in training mode, on data that did not come from a loader.
+    They may be validation, or samples made for inspection. What the program does with the results decides."""
 
     def __init__(self):
         self.forward_ns = self.log_ns = 0
@@ -30,8 +31,7 @@ class Preview:
 
 class Validations:
     def settle_pending(self, validates, t):
-        """The first batch of a loader has reached a model: now it is known whether the loader is for
-        validation."""
+        """The first batch of a loader has reached a model, which shows whether the loader is for validation."""
         loader, begin, input_ns = self.pending
         self.pending = self.preview = None
         loader.use = "validate" if validates else "train"
@@ -52,8 +52,8 @@ class Validations:
         self.touch_validation(t)
 
     def trains_after_all(self, loader):
-        """The loader is for training. A frozen model saw its batches first, so it was taken for
-        validation."""
+        """The loader is for training. It was taken for validation because a frozen model used its batches
+        first."""
         loader.use = "train"
         validation, self.validation = self.validation, None
         parts = self.current(validation[0] if validation is not None else now())
@@ -98,10 +98,10 @@ class Validations:
             parts.begin = parts.last = end
 
     def only_looks(self, preview):
-        """The result was drawn, or it is told of in every step: nobody validates as often. Or there was one
-        sample in each forward pass, where training has several: so a text is made, word by word. Or every
-        step has such a pass over as many samples as it trains on: so a target network or a teacher is asked.
-        """
+        """Whether the preview only makes samples for inspection. So it is if the result was drawn, or is
+        logged in every step, which is too often for validation; if each forward pass had one sample where
+        training has several, as when a text is generated word by word; or if every step has such a pass over
+        as many samples as it trains on, as with a target network or a teacher."""
         last, self.previewed_at = self.previewed_at, self.steps
         if preview.drawn or preview.most == 1 < self.usual_samples:
             return True
@@ -109,7 +109,7 @@ class Validations:
         return each_step and (bool(preview.told) or preview.most == self.usual_samples)
 
     def leave_to_step(self, preview, begin, end):
-        """It is part of the step that comes next, and drawing and writing is logging."""
+        """Adds the preview to the next step; drawing and writing count as logging."""
         parts = self.current(begin)
         parts.begin = min(parts.begin, begin)
         parts.forward += preview.forward_ns

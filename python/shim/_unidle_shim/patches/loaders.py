@@ -1,4 +1,4 @@
-"""Patches of torch.utils.data: the wait for a batch, the start of workers, and the making of samples."""
+"""Patches of torch.utils.data: waiting for a batch, starting workers, and making samples."""
 
 import mmap
 import sys
@@ -19,36 +19,36 @@ from _unidle_shim.samples import whole_batches
 
 _get_ident = threading.get_ident
 _MOST_LOADERS = 256
-_LOOK_EVERY = 15  # a mask: the first batch and each sixteenth after it is looked at more closely
+_LOOK_EVERY = 15  # a mask: the first batch and every sixteenth after it are inspected more closely
 
 
 class Loader:
-    """One DataLoader of the program, or one Loader of the package unidle (`of_package`)."""
+    """A DataLoader of the program, or a Loader of the package unidle (`of_package`)."""
 
     def __init__(self, number, where, of_package=False):
         self.id, self.where, self.use = number, where, None
-        self.proven = False  # something was trained on its batches
-        self.with_gradients = False  # it validates, with gradients that nobody takes
+        self.proven = False  # some of its batches were used for training
+        self.with_gradients = False  # it is used for validation with gradients enabled
         self.of_package = of_package
         self.epochs = self.starts = 0
         self.batches = self.wait_ns = 0
-        self.largest = 0  # batch that was seen, in samples
+        self.largest = 0  # the largest batch seen, in samples
         self.fetched_elsewhere = 0  # batches fetched by a thread that does not train
         self.start_ns = self.start_last_ns = self.start_waited_ns = 0
-        self.starting_ns = None  # workers are being started; ns so far
+        self.starting_ns = None  # while workers are being started: ns so far
         self.begun_ns = 0  # when its newest iterator was made
-        self.slot = None  # shared with the first worker: how long its first batch took
-        self.making = None if of_package else sampling.Samples(number)  # made in this process, each timed
+        self.slot = None  # shared with the first worker: the time of its first batch
+        self.making = None if of_package else sampling.Samples(number)  # samples made in this process
         self.samples = self.making or package_loading.Costs(self)
-        self.facts = None  # what inspection has read from it, kept when it is gone
-        self.source = None  # of the package, that could take the place of its data set
-        self.likeness = None  # tells loaders apart that are made at the same line
+        self.facts = None  # properties read by inspection, kept when the loader is gone
+        self.source = None  # a source of the package that could replace its data set
+        self.likeness = None  # distinguishes loaders that are made at the same line
         self.real = None  # weak reference to the DataLoader
-        self.dataset = None  # weak reference to its data set, where it can have one
+        self.dataset = None  # weak reference to its data set, if it supports one
         self.dataset_anew = False  # a successor had another data set
 
     def now_is(self, real):
-        """`real` is made, as the first or in place of one that is gone."""
+        """`real` was made, as the first one or replacing one that is gone."""
         before = self.dataset
         self.real, self.facts = weakref.ref(real), None
         try:
@@ -81,7 +81,8 @@ def install(state):
 
 
 def loader_of(state, real):
-    # No dictionary with weak keys: what a signal handler raises while it drops one is printed and lost.
+    # Not a dictionary with weak keys: exceptions that signal handlers raise while it drops a key are printed
+    # and lost.
     for known in state.all_loaders:
         if known.real() is real:
             return known
@@ -106,9 +107,9 @@ def _starts_workers(real):
 
 
 def _successor(state, where, likeness, of_package):
-    """The earlier Loader that this DataLoader continues, if that one is gone: a program may make its loader
-    anew in each epoch. They are recognised by the line that makes them. A framework makes all loaders at one
-    line, so they have to be alike as well."""
+    """Returns the earlier Loader that this DataLoader continues, if that one is gone: a program may make a
+    new loader in each epoch. It is recognised by the line that makes it. A framework makes all loaders at one
+    line, so their properties must match as well."""
     for loader in state.all_loaders:
         if (
             loader.where == where
@@ -117,7 +118,7 @@ def _successor(state, where, likeness, of_package):
             and loader.real() is None
         ):
             return loader
-    # A program that makes ever new loaders: one that is gone hands on its counts.
+    # The program keeps making new loaders: one that is gone passes on its counts.
     if len(state.all_loaders) >= _MOST_LOADERS:
         gone = [
             loader
@@ -133,7 +134,7 @@ def _successor(state, where, likeness, of_package):
 
 
 def patch_loader(state, DataLoader, options, starts_workers):
-    """options(loader, args, kwargs): its keyword arguments with what was asked for in place.
+    """options(loader, args, kwargs) returns its keyword arguments with the requested ones added.
     `starts_workers`: whether the next iterator of a loader starts processes."""
     original_init, original_iter = DataLoader.__init__, DataLoader.__iter__
 
@@ -194,7 +195,7 @@ def patch_loader(state, DataLoader, options, starts_workers):
             loader.starting_ns = own if starts else None
             loop.fetch_ends(loader, t0, t1, own, 0, False)
             iterator._unidle = loader
-            if loader.facts is None:  # now: a DataLoader that nobody keeps is gone before its first batch
+            if loader.facts is None:  # now: a temporary DataLoader is gone before its first batch
                 loader.facts = value_or_none(_facts_of, state, loop, loader, self)
         except BaseException as failure:
             caught(failure)
@@ -206,7 +207,7 @@ def patch_loader(state, DataLoader, options, starts_workers):
         iterator = original_iter(real)
         try:
             loader = loader_of(state, real)
-            if loader.facts is None:  # now: a DataLoader that nobody keeps is gone before its first batch
+            if loader.facts is None:  # now: a temporary DataLoader is gone before its first batch
                 loader.facts = value_or_none(loading.loader_facts, state.torch, loader)
             iterator._unidle = loader
             if state.trains:
@@ -232,9 +233,9 @@ def take_over(state):
 
 
 def _facts_of(state, loop, loader, real):
-    """What is known of the loader; read once, when it is iterated over for the first time."""
+    """The properties of the loader, read once, when it is first iterated over."""
     facts = loading.loader_facts(state.torch, loader)
-    loop.inside = True  # what is asked of the dataset is ours
+    loop.inside = True  # queries of the dataset are ours
     try:
         loading.look_at_samples(facts, real)
         loader.source = loader.source or loading.source_of(facts, loader, real)
@@ -257,7 +258,7 @@ def _start_method():
 
 
 def patch_iterator(state, Iterator):
-    """The patch of its __next__, which gives way while steps are only marked."""
+    """The patch of its __next__, which is replaced by a shorter one while steps are only marked."""
     original = Iterator.__next__
 
     def following(self):
@@ -280,7 +281,7 @@ def patch_iterator(state, Iterator):
                 loop.fetch_begins(loader, t0, places.call_of(sys._getframe(1)))
                 before, loop.inside = loop.total, True
                 state.samples = loader.making
-                t1 = now()  # what our own part takes, the last step's events among it, is no waiting
+                t1 = now()  # our own part, including the last step's events, is not waiting
         except BaseException as failure:
             loader = caught(failure)
         if loader is None:
@@ -318,7 +319,7 @@ def patch_iterator(state, Iterator):
         return batch
 
     def fetched_elsewhere(iterator):
-        """A batch fetched by a thread that does not train; mostly it passes batches to the one that does."""
+        """A batch fetched by a thread that does not train; usually it passes batches to the training thread."""
         batch = original(iterator)
         try:
             loader = iterator.__dict__.get("_unidle")
@@ -332,7 +333,7 @@ def patch_iterator(state, Iterator):
         return batch
 
     def resumed(marking, iterator):
-        """What fetches the next batch while steps are only marked."""
+        """Returns the function that fetches the next batch while steps are only marked."""
         try:
             marking.first_fetch(iterator)
             return marking.fetch
@@ -357,7 +358,7 @@ def patch_iterator(state, Iterator):
             caught(failure)
 
     def ended(loop, loader, iterator, t0, before):
-        """The epoch is over. The time of this call was spent on shutting workers down."""
+        """The epoch is over. This call's time was spent on shutting down workers."""
         t1 = now()
         try:
             loop.inside, state.samples = False, None
@@ -384,7 +385,7 @@ def patch_iterator(state, Iterator):
 
 
 def _started(loader, own_ns):
-    """The cost of starting workers: from iter() to the first batch, less what that batch takes to make."""
+    """The cost of starting workers: from iter() to the first batch, less the time to make that batch."""
     spent = loader.starting_ns + own_ns
     loader.starting_ns = None
     if loader.slot is not None:
@@ -400,7 +401,7 @@ def _patch_fetcher(state, Fetcher):
     original = Fetcher.fetch
 
     def fetch(self, index):
-        mine = state.samples  # a worker's, or of the loader that is being asked
+        mine = state.samples  # a worker's, or those of the loader in use
         if mine is None or _get_ident() != state.thread:
             return original(self, index)
         return sampling.fetch(original, self, index, mine, state)

@@ -1,4 +1,4 @@
-"""Times the logging of the training thread: print, logging, TensorBoard, progress bars, plots."""
+"""Times logging in the training thread: print, logging, TensorBoard, progress bars, plots."""
 
 import builtins
 import sys

@@ -16,7 +16,7 @@ _get_ident = threading.get_ident
 
 
 def size_of(value, depth=0):
-    """Samples in a batch: the first dimension of its first tensor; 0 if there is none."""
+    """The number of samples in a batch: the first dimension of its first tensor; 0 without a tensor."""
     kind = type(value)
     if kind is list or kind is tuple:
         for item in value:
@@ -32,7 +32,7 @@ def size_of(value, depth=0):
         try:
             if not len(shape):
                 return 1
-            # A symbol if the model is being traced, which must not be asked for its value.
+            # When the model is being traced, it is a symbol, whose value must not be read.
             return shape[0] if type(shape[0]) is int else 0
         except (TypeError, IndexError):
             return 0
@@ -53,7 +53,7 @@ def size_of(value, depth=0):
 
 def _samples_of(module, loop, args, kwargs):
     if not (module._modules or module._parameters):
-        return 0  # a loss, which may be given a flattened batch
+        return 0  # a loss, which may receive a flattened batch
     shape = shape_of(args[0]) if loop.batch_axis and args else None
     if isinstance(shape, tuple) and len(shape) > 1 and type(shape[1]) is int:
         return shape[1]
@@ -75,8 +75,7 @@ def install(state):
         return original(self, *args, **kwargs)
 
     def class_call(self, *args, **kwargs):
-        """The `__call__` of one model class. nn.Module has torch's own again, or what the program put
-        there."""
+        """The `__call__` of one model class. nn.Module has torch's own again, or the program's."""
         if state.marking is not None and not state.actuators.adapts:
             return Module.__call__(self, *args, **kwargs)
         loop = state.loop
@@ -109,7 +108,7 @@ def _outermost(state, torch):
 
     def outermost(original, self, args, kwargs, loop):
         """A forward pass that is not inside another one. A pass of torch.jit.trace belongs to no step, and
-        questions to its tensors would become part of the graph."""
+        queries to its tensors would become part of the graph."""
         if tracing() is not None:
             return original(self, *args, **kwargs)
         try:
@@ -172,7 +171,7 @@ def _patch_train(state, Module):
 
     def train(self, mode=True):
         if state.switching:
-            return original(self, mode)  # of a module within another
+            return original(self, mode)  # of a module inside another
         state.switching = True
         try:
             result = original(self, mode)

@@ -1,19 +1,19 @@
-"""Finds the classes of the program's models, so that only these are patched and not every module.
+"""Finds the classes of the program's models, so that only these are patched instead of every module.
 
-A model is a module that is called by the program, not by another module: the outermost call. A patch of
+A model is a module called by the program, not by another module: the outermost call. A patch of
 nn.Module.__call__ sees the calls of all submodules as well, which costs time. So it stays only for some
-steps, until it has shown which classes the models have. Then each of these classes gets a `__call__` of its
-own, and nn.Module gets torch's back. When there may be a model of another class (see `watch_all`), the
-general patch is put back for a while. That happens a limited number of times: to set an attribute of
-nn.Module empties the interpreter's caches for all modules, and from Python 3.13 a class that was changed a
-thousand times is never cached again.
+steps, until the classes of the models are known. Then each of these classes gets its own `__call__`, and
+nn.Module gets torch's back. When there may be a model of another class (see `watch_all`), the general patch
+is put back for a while. The number of such searches is limited: setting an attribute of nn.Module clears the
+interpreter's caches for all modules, and from Python 3.13 a class that was changed a thousand times is never
+cached again.
 """
 
 import sys
 import types
 
-_PATIENCE = 8  # steps without a new class before the general patch is taken off
-_OFTEN = 8  # times that the general patch was put back, after which the patience doubles each time
+_PATIENCE = 8  # steps without a new class before the general patch is removed
+_OFTEN = 8  # after this many searches the patience doubles each time
 _MOST_TIMES = 100
 _MOST_CLASSES = 16
 
@@ -26,20 +26,18 @@ class ModuleClasses:
         self.Module, self.general = Module, general
         self.bare = Module.__dict__["__call__"]
         self.class_call = _ClassCall(narrow, Module)
-        self.dynamo = (
-            dynamo  # torch has a compiler; it remembers what nn.Module.__call__ was when it was imported
-        )
-        self.watching = True  # the general patch is in place
+        self.dynamo = dynamo  # torch has a compiler, which remembers nn.Module.__call__ from its import
+        self.watching = True  # the general patch is active
         self.for_good = False
         self.kinds = []  # classes of models
         self.known = set()  # classes that were switched between training and evaluation
         self.patched = []
-        self.aside = []  # of these, those without the patch for a while
+        self.aside = []  # those of `kinds` without the patch for a while
         self.times = 0
-        self.due = _PATIENCE  # the step at which the general patch goes
+        self.due = _PATIENCE  # the step at which the general patch is removed
 
     def seen(self, module, steps):
-        """An outermost call, while the general patch is in place."""
+        """An outermost call, seen by the general patch."""
         kind = type(module)
         if kind not in self.kinds:
             self.kinds.append(kind)
@@ -49,7 +47,7 @@ class ModuleClasses:
             self._narrow()
 
     def switched(self, module, steps):
-        """train() or eval() was called for it."""
+        """train() or eval() was called for the module."""
         kind = type(module)
         if kind not in self.known and len(self.known) < 1000:
             self.known.add(kind)
@@ -58,7 +56,7 @@ class ModuleClasses:
 
     def watch_all(self, steps):
         """Puts the general patch back: there may be a model of another class. Signs of that are a new loader,
-        the end of an epoch, and a step or a batch without a forward pass. It is also done now and then."""
+        the end of an epoch, and a step or a batch without a forward pass. It is also done periodically."""
         if self.watching or self.Module.__dict__["__call__"] is not self.bare:
             return  # in the second case the program patched it, too: its patch stays
         for kind in self.patched:
@@ -72,11 +70,11 @@ class ModuleClasses:
         self.due = steps + (_PATIENCE << max(0, self.times - _OFTEN) if self.times < 20 else 1 << 16)
 
     def is_searching(self, steps):
-        """Whether it is being found out which classes the models have: then every call has to be seen."""
+        """Whether the search for model classes is active: then every call must be seen."""
         return self.watching and not self.for_good and steps <= self.due
 
     def step_aside(self):
-        """Takes the patches of the classes off for a while."""
+        """Removes the patches of the classes for a while."""
         for kind in self.patched:
             if kind.__dict__.get("__call__") is self.class_call:
                 del kind.__call__
@@ -89,7 +87,7 @@ class ModuleClasses:
                 kind.__call__ = self.class_call
 
     def watch_all_for_good(self):
-        """Patches no single class any more. A compiler would take our `__call__` of a class for the
+        """Patches no single class any more: a compiler would take our `__call__` of a class for the
         program's."""
         self.for_good = True
         self.watch_all(0)
@@ -116,7 +114,7 @@ class ModuleClasses:
         self.watching = False
 
     def _inherits(self, kind):
-        """No class between it and nn.Module has a `__call__` of its own, as that of torch.compile has."""
+        """Whether no class between it and nn.Module has its own `__call__`, as that of torch.compile has."""
         for one in kind.__mro__:
             if "__call__" in one.__dict__:
                 return one is self.Module
@@ -124,8 +122,8 @@ class ModuleClasses:
 
 
 class _ClassCall:
-    """The `__call__` of one class. Not a plain function, so that a class that is pickled by value (by
-    cloudpickle) takes torch's along and not ours."""
+    """The `__call__` of one class. Not a plain function, so that a class pickled by value (by cloudpickle)
+    contains torch's and not ours."""
 
     def __init__(self, function, Module):
         self.function, self.Module = function, Module

@@ -1,5 +1,5 @@
-"""Patches of the package's own Loader (unidle.data), where the program has imported it. The package knows
-nothing of this; what is patched is what torch's loaders have as well."""
+"""Patches of the package's own Loader (unidle.data), if the program has imported it. The package does not
+know about them; the patched functions are the same as in torch's loaders."""
 
 import os
 import threading
@@ -13,7 +13,7 @@ def install(state):
 
 
 def _patch(state, module):
-    """Once the module is imported, which may be before torch is, or after it."""
+    """Called once the module is imported, which may be before or after torch."""
     places.count_as_library(os.path.dirname(os.path.dirname(module.__file__)))
     options = state.actuators.package_options(module.Loader)
     loaders.patch_loader(state, module.Loader, options, _starts_no_processes)
@@ -22,7 +22,7 @@ def _patch(state, module):
 
 
 def _finish(state):
-    """What the newest batches have cost. Only the thread that takes them may ask."""
+    """Reads the cost of the newest batches. Only the thread that takes them may query it."""
     for loader in state.all_loaders:
         if loader.of_package and threading.get_ident() == state.thread:
             loader.samples.ask_again()

@@ -9,8 +9,8 @@ from _unidle_shim.patches.model_calls import size_of
 
 
 class Plain:
-    """The marks of one stretch: when each batch was asked for and when it came (ns). Fetching in C has the
-    same fields."""
+    """The marks of one stretch: when each batch was requested and received (ns). Fetching in C has the same
+    fields."""
 
     def __init__(self):
         self.asked, self.got = [], []
@@ -18,8 +18,8 @@ class Plain:
 
 
 def shorter(state, marking, original, following, over):
-    """A function that fetches the next batch of one iterator. `following`: the full patch, for all others.
-    `over(loop, iterator, t0, error)` is called if a fetch raises."""
+    """Returns a function that fetches the next batch of one iterator. `following`: the full patch, for all
+    other iterators. `over(loop, iterator, t0, error)` is called if a fetch raises."""
     if marking.rhythm is None:
         return _sized(state, marking, original, following, over)
     if marking.native is None:

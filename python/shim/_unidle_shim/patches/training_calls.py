@@ -26,8 +26,8 @@ def install(state):
 
 
 class Backward:
-    """The patch of torch.autograd.backward. It is taken off while steps are only marked. In a program without
-    an optimiser it then marks the steps instead."""
+    """The patch of torch.autograd.backward, removed while steps are only marked. In a program without an
+    optimiser it then marks the steps instead."""
 
     def __init__(self, state, torch):
         self.autograd = torch.autograd
@@ -38,7 +38,7 @@ class Backward:
         torch.autograd.backward = self.ours
 
     def step_aside(self, by_hand):
-        if self.autograd.backward is self.ours:  # else somebody else has patched it on top: theirs stays
+        if self.autograd.backward is self.ours:  # otherwise another patch is on top: that one stays
             self.autograd.backward = self.only_marks if by_hand else self.bare
             self.aside = True
 
@@ -49,7 +49,7 @@ class Backward:
 
 
 def mark(marking):
-    """The step of an optimiser is over, or a backward pass in a program without an optimiser."""
+    """An optimiser step is over, or a backward pass in a program without an optimiser."""
     try:
         marking.mark(now())
     except BaseException as failure:
@@ -70,7 +70,7 @@ def _reader_of_loss(state, torch):
     item = torch.Tensor.item
 
     def loss_of(tensor):
-        """Its number where it lies on the CPU; elsewhere it is told when the program reads it itself."""
+        """Its value if it is on the CPU; otherwise recorded when the program itself reads it."""
         with untold(torch), undispatched(torch):
             if tensor.numel() != 1 or tensor.is_complex():
                 return None
@@ -130,7 +130,8 @@ def _watched_backward(state, torch):
 
 
 def _queued(state):
-    """All of the step's work but the optimiser's is. Our own scaling of gradients waits without telling."""
+    """All of the step's work except the optimiser's is queued. Our own gradient scaling waits without
+    reporting it."""
     if state.device is not None and state.actuators.scaling is None:
         state.device.queued()
 
@@ -150,7 +151,7 @@ def _patch_optimizers(state, torch):
         return result
 
     def wrap_class(kind):
-        """Wraps `step` in the class that defines it, so that it is wrapped once for all subclasses."""
+        """Wraps `step` in the class that defines it, so that all subclasses are wrapped once."""
         for owner in kind.__mro__:
             step = owner.__dict__.get("step")
             if step is not None:
@@ -184,7 +185,7 @@ def _patch_optimizers(state, torch):
             stepped = marks.stepped
 
             def marked(t):
-                shared = marking.shared  # is there from the first batch on
+                shared = marking.shared  # exists from the first batch on
                 if shared is not None and len(stepped) < MOST:
                     shared.stepped[len(stepped)] = t
                 stepped.append(t)
@@ -192,7 +193,7 @@ def _patch_optimizers(state, torch):
             passes = marked if marking.iterator else lambda t: mark(marking)
 
             def marked_step(self, *args, **kwargs):
-                # In the second case a scheduler that was made in the stretch has kept this function.
+                # In the second case a scheduler that was made during the stretch has kept this function.
                 if id(self) != key or not marks.alive:
                     return step(self, *args, **kwargs)
                 result = original(self, *args, **kwargs)
@@ -309,14 +310,14 @@ def _wrap_scaler(state, scaler):
             state.facts.scaler_seen(self)
         except BaseException as failure:
             caught(failure)
-        # Also where the step is skipped for an infinity: the loop went round all the same.
+        # Also if the step is skipped because of an infinity: the loop iterated all the same.
         return optimizer_step(state, optimizer, original, (self, optimizer) + args, kwargs)
 
     put(scaler, "step", step)
 
 
 def _patch_schedulers(state):
-    """A scheduler wraps the optimiser's step when it is made; it has to find our patch then."""
+    """A scheduler wraps the optimiser's step at its construction; it must find our patch then."""
     module = sys.modules.get("torch.optim.lr_scheduler")
     for name in ("LRScheduler", "_LRScheduler"):
         Scheduler = getattr(module, name, None)
@@ -343,8 +344,8 @@ def _look_up_before(state, Scheduler):
 
 
 def _patch_assembly(state, torch):
-    """Where arrays become tensors a batch is put together by hand. Too short to be met by the thread that
-    looks at lines."""
+    """Arrays become tensors where a program assembles a batch by itself. Too short for the stack sampler to
+    see."""
 
     def before(args, kwargs):
         loop = state.loop

@@ -1,8 +1,7 @@
 """Patches of host waits (synchronisation with the device) and of copies between host and device.
 
-Where the device is the CPU nothing is waited for: such calls are counted, with the line they come from, and
-take no share of the step. What torch itself asks for inside an optimiser step or a loader is not the
-program's doing.
+Where the device is the CPU, nothing is waited for: such calls are counted, with their line, and take no share
+of the step. Calls that torch itself makes inside an optimiser step or a loader are not the program's.
 """
 
 import gc
@@ -22,9 +21,9 @@ _MAX_PLACES = 256
 
 
 class WatchedLoss:
-    """A loss on a device, by its storage: the allocator gives the memory of one that is gone to the next
-    small tensor. A weak reference frees no memory later, and keeps the storage's name from being another
-    one's."""
+    """A loss on a device, identified by its storage: the allocator reuses a freed loss's memory for the next
+    small tensor. A weak reference does not delay the freeing of memory, and prevents another storage from
+    getting the same identity."""
 
     def __init__(self, torch, loss, step):
         self.torch, self.step = torch, step
@@ -32,7 +31,7 @@ class WatchedLoss:
         self.place, self.version = loss.data_ptr(), loss._version
 
     def is_read_by(self, tensor):
-        """It is the loss, or a view of it (as of `detach()`), and nobody has written into it."""
+        """Whether it is the loss, or a view of it (as of `detach()`), unmodified."""
         if type(tensor) is not self.torch.Tensor:
             return False
         try:
@@ -42,7 +41,7 @@ class WatchedLoss:
                     and _storage_of(tensor)._cdata == self.storage.cdata
                     and tensor._version == self.version
                 )
-        except RuntimeError as failure:  # it has no memory of its own
+        except RuntimeError as failure:  # it has no memory
             pass_on(failure)
             return False
 
@@ -60,8 +59,8 @@ class Waits:
         self.places = {}  # (call, code, line) -> [count, ns, count in steps, on a device]
         # line -> [pinned bytes, pageable, blocking, non-blocking, ns, bytes of steps in the default stream]
         self.transfers = {}
-        # Which stream the next copy to a device goes to, by the device's index; 0 is the default stream, in
-        # which models compute. Asks nothing of the device. None: this torch does not tell.
+        # The stream of the next copy to a device, by the device's index; 0 is the default stream, in which
+        # models compute. Does not query the device. None: this torch does not provide it.
         self.stream_now = getattr(getattr(state.torch, "_C", None), "_cuda_getCurrentRawStream", None)
         self.loss = None  # WatchedLoss of the newest backward pass, until the program reads it
 
@@ -69,7 +68,7 @@ class Waits:
         self.loss = WatchedLoss(self.state.torch, loss, self.state.loop.steps)
 
     def step_of_loss(self, tensor):
-        """The step whose loss the program reads with this tensor; None: it is something else."""
+        """The step whose loss the program reads with this tensor; None if it is not a loss."""
         loss = self.loss
         if loss is None or not loss.is_read_by(tensor):
             return None
@@ -77,7 +76,7 @@ class Waits:
         return loss.step
 
     def _entry(self, call, frame):
-        """The counts of this call and line; None if there are too many of them already."""
+        """The counts of this call and line; None if there are too many already."""
         key = (call, frame.f_code, places.line_of(frame)) if frame is not None else (call, None, 0)
         entry = self.places.get(key)
         if entry is None and len(self.places) < _MAX_PLACES:
@@ -109,7 +108,7 @@ class Waits:
                     parts.syncs += 1
 
     def count(self, call, frame):
-        """Counts a call on a CPU tensor, which waits for nothing, by the line it comes from."""
+        """Counts a call on a CPU tensor, which waits for nothing, by its line."""
         while frame is not None and not places.is_own(frame.f_code):
             frame = frame.f_back
         entry = self._entry(call, frame)
@@ -155,8 +154,8 @@ class Waits:
 
 
 def has_device(torch):
-    """Whether tensors may lie anywhere but in host memory. Asks the driver nothing: to start CUDA here would
-    forbid the program to fork."""
+    """Whether tensors may be anywhere except in host memory. Does not query the driver: starting CUDA here
+    would make later forks of the program fail."""
     if os.environ.get("UNIDLE_ASSUME_DEVICE"):
         return True
     version = torch.version
@@ -239,7 +238,8 @@ def _patch_read(state, Tensor, name, call):
 
 
 def _patch_wait(state, owner, name, call):
-    drains = owner is state.torch.cuda and call == "synchronize"  # an event or a stream may be another one's
+    # Events and streams may be of another device.
+    drains = owner is state.torch.cuda and call == "synchronize"
 
     def before(args, kwargs):
         try:
@@ -247,7 +247,7 @@ def _patch_wait(state, owner, name, call):
             if loop is None or loop.in_optimizer or _get_ident() != state.thread:
                 return None
             if call in ("empty_cache", "gc") and state.facts.memory.look_at(sys.exc_info()[1]):
-                return None  # that is what a program does where memory ran out
+                return None  # programs do that after running out of memory
             if loop.device is not None and call != "gc":
                 loop.device.wait_begins()
             return now(), loop.total
@@ -283,7 +283,7 @@ def _is_blocking(args, kwargs):
 
 
 def _leaves_it_open(name, args, kwargs):
-    """The call does not say whether it blocks: neither by name nor by place, in `to(device, dtype,
+    """Whether the call does not specify blocking, neither by name nor by position, in `to(device, dtype,
     non_blocking, copy)`, `to(dtype, non_blocking, copy)`, `to(other, non_blocking, copy)` and `cuda(device,
     non_blocking)`."""
     return (
@@ -304,7 +304,7 @@ def _bytes_of(tensor):
 
 
 def _patch_transfer(state, Tensor, name):
-    tracing = state.torch._C._get_tracing_state  # asking for a size would add to the graph
+    tracing = state.torch._C._get_tracing_state  # reading a size would add to the graph
 
     def before(args, kwargs):
         try:
@@ -342,7 +342,7 @@ def _patch_transfer(state, Tensor, name):
                     state.loop.device.copy_ends(t1)
                 _moved(state, tensor, result, t0, t1, _bytes_of(tensor), blocking, sys._getframe(1))
             elif not outwards and place == "cpu" and _place_of(tensor) != "cpu":
-                # Towards the host: .to("cpu") waits as .cpu() does.
+                # Copies to the host: .to("cpu") waits as .cpu() does.
                 state.waits.take("cpu", t0, t1, t1 - t0, True, sys._getframe(1))
                 if state.loop.device is not None and _is_blocking(args, kwargs):
                     state.loop.device.wait_ends(t1)
@@ -382,8 +382,7 @@ def _moved(state, tensor, result, t0, t1, size, blocking, frame):
 
 
 def _patch_module_to(state, Module):
-    """A model that is moved to the device is no transfer of a step: only its parameters' copies must not look
-    like one."""
+    """Moving a model to the device is not a transfer of a step: hides only its parameters' copies."""
 
     def before(args, kwargs):
         loop = state.loop

@@ -1,8 +1,8 @@
-"""The memory that this process may still allocate, by the machine and by its cgroup."""
+"""The memory that this process may still allocate, according to the machine and its cgroup."""
 
 
 def available_bytes():
-    """What the machine has free, or the cgroup of this process when that is less."""
+    """The free memory of the machine, or of the process's cgroup if that is less."""
     found = [_meminfo()] + [limit - used for limit, used in _cgroups()]
     return max(0, min(found))
 
@@ -26,4 +26,4 @@ def _cgroups():
             with open("/sys/fs/cgroup/" + used) as file:
                 yield int(most), int(file.read())
         except (OSError, ValueError):
-            continue  # another version of cgroups, or "max"
+            continue  # another cgroup version, or "max"

@@ -1,4 +1,4 @@
-"""Whether a data set holds something that making a sample again would change, or that others change."""
+"""Whether a data set holds state that making a sample again would change, or that others change."""
 
 import random
 import sys
@@ -8,7 +8,7 @@ from _unidle_shim.host.shapes import untold
 _GENERATOR = "the dataset has a random generator of its own, which a sample made again would advance"
 _SHARED = "the dataset has a value that processes share, so that samples may change without us seeing it"
 _DEEPEST = 3  # subset, dataset, transform
-_MOST = 200  # objects that are looked at
+_MOST = 200  # objects that are inspected
 _SMALL = 64  # elements of a shared tensor: larger ones are data
 
 
@@ -23,7 +23,7 @@ def _generators():
 
 
 def _is_shared(value):
-    """A counter of multiprocessing, a manager's proxy, or a small tensor in shared memory."""
+    """Whether it is a multiprocessing counter, a manager's proxy, or a small tensor in shared memory."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         with untold(torch):
@@ -33,8 +33,8 @@ def _is_shared(value):
 
 
 def why(dataset):
-    """Why its samples may not be made again or kept; None where nothing was found among the attributes of the
-    data set, of what these hold, and of what those do."""
+    """Why its samples must not be made again or kept; None if nothing was found in the data set's attributes,
+    down to the third level."""
     generators, level, seen = _generators(), [dataset], 0
     for _ in range(_DEEPEST):
         below = []

@@ -1,7 +1,7 @@
 """Serialises samples: tensors, arrays, numbers and strings in lists, tuples and dicts. Equal samples give
 equal bytes.
 
-`packed` raises TypeError for anything else, `unpacked` gives a fresh copy with the same types, shapes and
+`packed` raises TypeError for anything else. `unpacked` returns a new copy with the same types, shapes and
 strides.
 """
 
@@ -14,7 +14,7 @@ from _unidle_shim.host.shapes import unseen
 _LENGTH = struct.Struct("@II")
 _ALIGN = 16
 _CACHED_SHAPES = 4096
-_shapes = {}  # bytes of a description -> itself; samples of a dataset mostly have the same one
+_shapes = {}  # bytes of a description -> itself; samples of a dataset usually share one
 
 
 @unseen
@@ -47,7 +47,7 @@ def _describe(value, buffers):
     if kind is numpy.ndarray and value.dtype.kind in "biufc":
         return ("a",) + _describe_array(numpy, value, buffers)
     if kind is float:
-        return ("f", value.hex())  # also tells nan and -0.0 apart
+        return ("f", value.hex())  # also distinguishes nan and -0.0
     if value is None or kind in (int, bool, str, bytes):
         return ("v", value)
     if isinstance(value, numpy.generic) and value.dtype.kind in "biufc":
@@ -78,7 +78,7 @@ def _describe_tensor(torch, numpy, value, buffers):
 
 
 def _describe_array(numpy, value, buffers):
-    """Type, order of the axes in memory, shape in that order. The strides matter: collating keeps the
+    """Type, order of the axes in memory, and shape in that order. The strides matter: collating keeps the
     layout."""
     order = tuple(sorted(range(value.ndim), key=lambda axis: -value.strides[axis]))
     inner = value.transpose(order)

@@ -1,8 +1,9 @@
-"""Finds out whether a dataset gives the same sample for an index in every epoch, by digests of a few samples.
+"""Finds out whether a dataset returns the same sample for an index in every epoch, from digests of a few
+samples.
 
-The same few indices are chosen in every process. Their samples are looked at when the program makes them;
-nothing is made twice. If an index gives a different sample each time (random crop, augmentation), to make it
-again is no repeated work.
+The same few indices are chosen in every process. Their samples are inspected when the program makes them;
+nothing is made twice. If an index gives a different sample each time (random crop, augmentation), making it
+again is not repeated work.
 """
 
 import hashlib
@@ -15,9 +16,9 @@ from _unidle_shim.samples import packing
 
 _thread_time = time.thread_time_ns
 
-KEPT = 16  # indices that are looked at: those with the smallest hashes
-_COSTLY_NS = 200_000  # to make a cheaper sample again is no loss worth telling
-_MOST_NS = 20_000_000  # of CPU time for one look: larger samples are not looked at
+KEPT = 16  # indices that are inspected: those with the smallest hashes
+_COSTLY_NS = 200_000  # repeating a cheaper sample is too small a loss to report
+_MOST_NS = 20_000_000  # of CPU time for one inspection: larger samples are skipped
 _MASK = (1 << 64) - 1
 
 
@@ -29,17 +30,17 @@ def place_of(index):
 
 
 class Again:
-    """The digests of one loader in one process. `spent_ns`: time spent here since `spent` was last called."""
+    """The digests for one loader in one process. `spent_ns`: time spent here since `spent` was last called."""
 
     def __init__(self):
-        self.known = {}  # index -> [digest, times it was the same later, times it was another]
+        self.known = {}  # index -> [digest, times it was equal later, times it differed]
         self.places = {}  # place -> index
         self.limit = _MASK
         self.spent_ns = 0
         self.on = True
 
     def look(self, index, sample, took_ns):
-        """The sample was made just now, in `took_ns`. Raises nothing that the program could see."""
+        """The sample was just made, in `took_ns`. Raises nothing."""
         if not self.on or type(index) is not int:
             return
         place = place_of(index)
@@ -50,7 +51,7 @@ class Again:
             self._take(index, place, _digest(sample))
         except Exception as failure:
             pass_on(failure)
-            self.on = False  # it holds something that cannot be serialised
+            self.on = False  # the sample contains something that cannot be serialised
         self.spent_ns += now() - begin
         self.on = self.on and _thread_time() - busy < _MOST_NS
 

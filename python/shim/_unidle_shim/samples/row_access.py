@@ -1,7 +1,7 @@
-"""Static check whether a dataset's __getitem__ only takes rows out of arrays, so that it is safe to call it.
+"""Static check whether a dataset's __getitem__ only takes rows from arrays, so that it is safe to call.
 
-Only then may we ask it for many rows at once, when the program did not. The check reads the byte code: every
-name in it has to be known, and nothing may be set.
+Only then may we request many rows at once when the program did not. The check reads the byte code: every name
+in it must be known, and nothing may be assigned.
 """
 
 import builtins
@@ -105,7 +105,7 @@ _SETS = (
 
 
 def why_not(dataset):
-    """None if it is safe, else the reason why not."""
+    """None if it is safe, otherwise the reason why not."""
     function = getattr(type(dataset), "__getitem__", None)
     if not isinstance(function, types.FunctionType):
         return "its __getitem__ is no function in Python"
@@ -132,7 +132,7 @@ def _codes(code):
 
 
 def _names(code):
-    """Of what it calls and reads, in the order of its lines."""
+    """The names that it calls and reads, in the order of its lines."""
     return [name for one in _codes(code) for name in one.co_names]
 
 
@@ -146,7 +146,7 @@ def _of_code(code):
 
 
 def _of_name(dataset, function, name, depth):
-    """None where nothing is done by the name but reading."""
+    """Why the name is not safe; None if it is only read."""
     held = getattr(dataset, "__dict__", {})
     if name in held:
         if _is_data(held[name]):
@@ -177,7 +177,7 @@ def _of_global(value, function, name):
 
 
 def _is_data(value, depth=2):
-    """Arrays, numbers and texts: what is read out of them runs nobody's code."""
+    """Whether it consists of arrays, numbers and texts: reading from them runs no foreign code."""
     kind = type(value)
     if value is None or kind in (int, float, str, bool, bytes):
         return True

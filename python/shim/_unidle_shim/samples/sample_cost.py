@@ -1,5 +1,4 @@
-"""Measures what it costs to make samples: time, CPU time and reads, in a worker or in the training
-process."""
+"""Measures the cost of making samples: time, CPU time and reads, in a worker or in the training process."""
 
 import time
 
@@ -9,25 +8,24 @@ from _unidle_shim.loop.loop import now
 from _unidle_shim.samples import repeats
 
 _thread_time = time.thread_time_ns
-# Samples cheaper than this are timed by the batch: two readings of the clock would be much beside one of
-# them.
+# Cheaper samples are timed per batch: reading the clock twice would be expensive in comparison.
 _EACH_FROM_NS = 20_000
-# Of batches cheaper than this only some are asked for their CPU time: the question is a system call.
+# Only some of the batches cheaper than this have their CPU time measured: that takes a system call.
 _CPU_FROM_NS = 500_000
-_SEVERAL_NS = 20_000_000  # cheap batches share one event, as many as take so long
+_SEVERAL_NS = 20_000_000  # cheap batches share one event that spans this long
 _BUCKETS_PER_OCTAVE = 4
 
 
 class Seen:
     """Counts the distinct samples that were made, and how often one was made again. Exact up to MOST ids.
     Beyond that, only ids with certain hash values are counted, fewer and fewer, and the counts are scaled up.
-    So the memory is bounded, and the counts are within some 2 %."""
+    This bounds the memory, and the counts are accurate to about 2 %."""
 
     MOST = 1 << 13
 
     def __init__(self):
         self.kept = set()
-        self.mask = 0  # ids of which these bits of the hash are 0 are looked at
+        self.mask = 0  # only ids with zeros in these bits of the hash are counted
         self.repeats = 0
 
     def take(self, ids):
@@ -45,8 +43,7 @@ class Seen:
 
 
 def _mixed(one):
-    """A hash of which every bit depends on all of the id: numbers that follow each other, or lie evenly
-    apart, are spread."""
+    """A hash in which every bit depends on the whole id: consecutive or evenly spaced numbers are spread."""
     value = (hash(one) & 0xFFFFFFFFFFFFFFFF) * 0x9E3779B97F4A7C15
     return (value ^ value >> 32) >> 32 & 0xFFFFFFFF
 
@@ -63,19 +60,17 @@ class Samples:
         self.again = repeats.Again()
         self.histogram = {}
         self.timed = 0  # samples in the histogram
-        self.worst = 0  # of the batch that is going on
+        self.worst = 0  # of the current batch
         self.collate_begin = self.collated = 0
-        self.files = (
-            None  # whether samples are read from files: read calls seen while the first ones were made
-        )
+        self.files = None  # whether samples are read from files: read calls while the first ones were made
         self.first_fetch_ns = 0
-        self.slot = None  # shared with the training process: takes first_fetch_ns
-        self.asked_ns = 0  # time of the batches that were asked for their CPU time
-        self.cheap = False  # not every batch has to be looked into
+        self.slot = None  # shared with the training process: receives first_fetch_ns
+        self.asked_ns = 0  # total time of the batches whose CPU time was measured
+        self.cheap = False  # not every batch has to be inspected
         self.passed_batches = self.passed = self.passed_ns = (
-            0  # of the batches that were not: how many, samples, ns
+            0  # of the batches not inspected: their number, samples, ns
         )
-        self.untold = None  # cheap batches that no event tells of yet: [begin, ns, samples, slowest]
+        self.untold = None  # cheap batches without an event yet: [begin, ns, samples, slowest]
         self.ring = None
 
     def cpu_seconds(self):
@@ -95,7 +90,7 @@ class Samples:
             untold[2] += count
 
     def tell(self):
-        """Writes the event of the batches that have none yet."""
+        """Writes the event of the batches without one."""
         untold, self.untold = self.untold, None
         if untold is not None and self.ring is not None:
             begin, busy, count, slowest = untold
@@ -125,7 +120,7 @@ class Samples:
         if not self.count:
             return None
         cpu_s, looked_ns = self.cpu_seconds(), max(1, self.total_ns + self.collate_ns)
-        all_s = 1e-9 * (1 + self.passed_ns / looked_ns)  # the batches that were passed by taken to be alike
+        all_s = 1e-9 * (1 + self.passed_ns / looked_ns)  # assumes that the skipped batches are alike
         body = {
             "id": self.loader,
             "count": self.count + self.passed,
@@ -153,7 +148,7 @@ def _log2(value):
 
 
 def took(samples, t0, index=None, item=None):
-    """Counts a sample that was made from then to now."""
+    """Counts a sample that was made between `t0` and now."""
     try:
         duration_ns = now() - t0
         samples.take_one(duration_ns)
@@ -164,7 +159,7 @@ def took(samples, t0, index=None, item=None):
 
 
 class TimedDataset:
-    """Takes the place of the dataset while one batch is fetched, and times each sample."""
+    """Replaces the dataset while one batch is fetched, and times each sample."""
 
     __slots__ = ("dataset", "samples")
 
@@ -203,7 +198,7 @@ class TimedIterator:
 
 
 def read_calls():
-    """Read calls of this thread so far; None where the kernel does not tell."""
+    """Read calls of this thread so far; None if the kernel does not report them."""
     try:
         with open("/proc/thread-self/io", "rb") as file:
             for line in file:
@@ -215,7 +210,7 @@ def read_calls():
 
 
 def prepare(fetcher, samples):
-    """Once a fetcher: its collate function marks where the samples end, and how many there were."""
+    """Called once per fetcher: its collate function marks where the samples end, and counts them."""
     collate = fetcher.collate_fn
 
     def timed_collate(data):
@@ -231,7 +226,7 @@ def prepare(fetcher, samples):
 
 
 def fetch(original, fetcher, index, samples, state):
-    """One batch, timed. What the dataset raises passes through."""
+    """Makes one batch, timed. Exceptions from the dataset pass through."""
     try:
         asked = _before(fetcher, samples, state)
     except BaseException as failure:
@@ -245,7 +240,7 @@ def fetch(original, fetcher, index, samples, state):
 
 
 def _before(fetcher, samples, state):
-    """(what stands for the dataset, time, CPU time, read calls) where they are asked for."""
+    """Returns (the wrapper of the dataset, time, CPU time, read calls), the latter two if they are measured."""
     if getattr(fetcher, "_unidle", None) is not samples:
         prepare(fetcher, samples)
     batches = samples.batches
@@ -271,7 +266,7 @@ def _after(fetcher, samples, state, index, asked):
             samples.asked_ns += t1 - t0
         if 0 < samples.batches < 4:
             after = read_calls()
-            # the asking itself reads: once before, once after
+            # the query itself reads: once before, once after
             samples.files = bool(samples.files) or (
                 reads is not None and after is not None and after - reads > 2
             )
@@ -288,7 +283,7 @@ def _after(fetcher, samples, state, index, asked):
 
 
 def _stand_in(fetcher, samples):
-    """What times each sample of the next batch; None where a batch is made by one call."""
+    """Returns a wrapper that times each sample of the next batch; None if one call makes the whole batch."""
     if hasattr(fetcher, "dataset_iter"):
         fetcher.dataset_iter = fetcher._unidle_iterator
         return fetcher._unidle_iterator
@@ -333,6 +328,6 @@ def track(samples, index):
     try:
         samples.seen.take(index)
     except TypeError:
-        pass  # ids that cannot be compared
+        pass  # ids that cannot be hashed
     first = index[0] if index and isinstance(index[0], int) and index[0] >= 0 else 0
     return min(first, (1 << 62) - 1)

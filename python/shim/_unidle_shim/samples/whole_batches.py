@@ -1,4 +1,4 @@
-"""Takes the rows of a batch from a dataset by one indexing operation, dataset[indices], where it can be."""
+"""Takes the rows of a batch from a dataset with one indexing operation, dataset[indices], if possible."""
 
 import os
 
@@ -9,13 +9,13 @@ from _unidle_shim.source import purity
 
 NOT_THE_SAME = "rows fetched together are not the same as rows fetched singly"
 _ROWS_PER_TRY = 16
-_BYTES_PER_TRY = 1 << 20  # of rows; they are held some six times while they are compared
+_BYTES_PER_TRY = 1 << 20  # of rows; about six copies exist while they are compared
 
-_torchs_own = None  # how torch collates and takes rows, as it was when it had been imported
+_torchs_own = None  # torch's functions for collating and taking rows, saved when it was imported
 
 
 def remember():
-    """Before the program can change it."""
+    """Saves them before the program can change them."""
     global _torchs_own
     _torchs_own = _collating(), _row_of_tensors()
 
@@ -33,8 +33,8 @@ def _row_of_tensors():
 
 
 def known(loader, length):
-    """(whether rows of its dataset can be fetched together, why not). The first is None where it is not
-    known. A run that is only observed calls no dataset when the program did not: only a trial does."""
+    """Returns (whether rows of its dataset can be fetched together, why not). The first is None if unknown.
+    An observed run never calls a dataset by itself: only a trial does."""
     why = why_not(loader)
     if why is not None:
         return False, why
@@ -47,7 +47,7 @@ def known(loader, length):
 
 
 def _is_tensors(dataset):
-    """torch's own dataset of plain tensors: one index or many, it indexes each of them."""
+    """Whether it is torch's own dataset of plain tensors, which indexes each of them with one index or many."""
     import torch
 
     return (
@@ -99,20 +99,20 @@ def _bytes_of(row):
 
 
 def gather(dataset, indices):
-    """(the rows as one batch, None), or (None, why the dataset cannot be asked for many rows at once)."""
+    """Returns (the rows as one batch, None), or (None, why the dataset cannot return many rows at once)."""
     import numpy
 
     try:
         found = dataset[numpy.asarray(indices, dtype=numpy.int64)]
         return tensors(found, len(indices)), None
-    except Exception as error:  # whatever the program's code raises when it is given many indices
+    except Exception as error:  # anything that the program's code raises when given many indices
         pass_on(error)
         return None, "the dataset cannot be asked for many rows at once (%s)" % type(error).__name__
 
 
 @unseen
 def tensors(value, count):
-    """The batch as default_collate would hand it out. Raises ValueError for what is no row per index."""
+    """The batch as default_collate would return it. Raises ValueError unless there is one row per index."""
     import numpy
     import torch
 
@@ -137,7 +137,7 @@ def rows_of(batch, picked):
 
 
 def same(one, other):
-    """Equal in kind, type, shape, layout and bytes."""
+    """Whether both are equal in kind, type, shape, layout and bytes."""
     try:
         return packing.packed(one) == packing.packed(other)
     except TypeError:
@@ -145,7 +145,7 @@ def same(one, other):
 
 
 def collates_as_torch(function):
-    """It is torch's own, and so is what it does with each kind of value (default_collate_fn_map)."""
+    """Whether it is torch's own, with torch's own treatment of each kind of value (default_collate_fn_map)."""
     return function is _torchs_own[0][0] and _collating() == _torchs_own[0]
 
 

@@ -1,8 +1,9 @@
-"""What an object holds, in a form that can be compared later: so it is seen whether a call changed it.
+"""The contents of an object, in a comparable form: shows whether a call changed it.
 
-Numbers, texts and small arrays are compared by value, tensors by torch's count of changes in place, large
-arrays by identity alone. Objects are followed through their attributes, lists and dictionaries, a few levels
-deep. Models, data and what only writes or shows (loggers, progress bars) are left out: validation uses them.
+Numbers, texts and small arrays are compared by value, tensors by torch's count of in-place changes, large
+arrays by identity only. Objects are followed through their attributes, lists and dictionaries, a few levels
+deep. Models, data and objects that only write or show (loggers, progress bars) are left out: validation uses
+them.
 """
 
 import sys
@@ -11,9 +12,9 @@ from itertools import islice
 from _unidle_shim.host.shapes import untold
 
 _DEEPEST = 4
-_MOST_ENTRIES = 200  # of a container
+_MOST_ENTRIES = 200  # per container
 _MOST_PARTS = 5000  # in all
-_SMALL = 64  # elements of an array whose values are compared
+_SMALL = 64  # elements of an array that is compared by value
 _PLAIN = (int, float, complex, str, bytes, type(None))
 _ONLY_TELLS = {"logging", "tqdm", "tensorboard", "tensorboardX", "wandb", "mlflow", "comet_ml", "rich", "aim"}
 _NOT_FOLLOWED = ("builtin_function_or_method", "function", "module", "method", "generator", "type")
@@ -30,7 +31,7 @@ class _Fingerprint:
     def of(self, value, depth):
         self.parts += 1
         if isinstance(value, _PLAIN):
-            return repr(value)  # nan equals itself then
+            return repr(value)  # makes nan equal itself
         if self.parts > _MOST_PARTS or type(value).__name__ in _NOT_FOLLOWED or _is_left_out(value):
             return None
         array = _of_array(value)
@@ -68,7 +69,7 @@ def _is_left_out(value):
 
 
 def _of_array(value):
-    """None where it is no array or tensor."""
+    """The array's part of the fingerprint; None if it is neither array nor tensor."""
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
     if torch is not None and isinstance(value, torch.Tensor):
         with untold(torch):

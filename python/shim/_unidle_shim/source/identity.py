@@ -1,9 +1,9 @@
-"""Which dataset it is, across runs: a digest of all that its samples may depend on.
+"""Identifies a dataset across runs: a digest of everything on which its samples may depend.
 
-That is what it holds, to the last number of its arrays; the code of its class and of what this calls in the
-program; what that code names in its modules; the files and folders that any text of these is the path of, by
-size and time; and the versions of Python and of the libraries that have to do with it. What has no such form
-is named and refused: a text of another run is worth nothing where it may be stale.
+This comprises its contents, to the last number of its arrays; the code of its class and the program's code
+that this calls; the objects that the code names in its modules; the files and folders whose paths occur as
+texts in these, by size and time; and the versions of Python and of the libraries involved. Anything that
+cannot be digested is named and refused: a result of another run is worthless if it may be stale.
 """
 
 import dis
@@ -21,7 +21,7 @@ from _unidle_shim.host.exception_origin import pass_on
 
 _MOST_FILES = 200_000
 _NO_PATHS = {"", ".", "..", "/", "~"}
-# Of libraries: objects that hold all they know, and give the same bytes each time.
+# Libraries whose objects are self-contained and pickle to the same bytes each time.
 _PICKLED = {"pandas", "PIL", "datetime", "decimal", "fractions", "uuid"}
 _FUNCTIONS = (types.FunctionType, staticmethod, classmethod, property)
 _OF_C = (
@@ -35,11 +35,11 @@ _PLAIN = (type(None), bool, int, float, complex, bytes)
 
 
 class Unkeyable(Exception):
-    """Says what of the dataset cannot be known again."""
+    """Says which part of the dataset cannot be identified."""
 
 
 def of(dataset):
-    """32 bytes. Raises Unkeyable."""
+    """Returns 32 bytes. Raises Unkeyable."""
     walk = _Walk()
     walk.text("python " + sys.version)
     for library in ("torch", "numpy"):
@@ -51,8 +51,8 @@ def of(dataset):
 class _Walk:
     def __init__(self):
         self.digest = hashlib.sha256()
-        self.seen = {}  # id -> number: an object that comes again is named by when it came first
-        self.keep = []  # what has these ids
+        self.seen = {}  # id -> number: a repeated object is identified by its first occurrence
+        self.keep = []  # keeps the objects with these ids alive
         self.files = 0
         self.libraries = set()
 
@@ -74,7 +74,7 @@ class _Walk:
             return self.text("%s %r" % (type(value).__name__, value))
         if isinstance(value, (str, os.PathLike)):
             return self.path(os.fspath(value))
-        if not isinstance(value, tuple):  # which of equal constants are one object differs from run to run
+        if not isinstance(value, tuple):  # which of equal constants are the same object differs between runs
             if id(value) in self.seen:
                 return self.text("again %d" % self.seen[id(value)])
             self.seen[id(value)] = len(self.seen)
@@ -101,7 +101,7 @@ class _Walk:
         self.text(repr(sorted(map(repr, value))))
 
     def path(self, path):
-        """A text; where it is a path, also what lies there."""
+        """A text; if it is a path, also the file or folder there."""
         path = os.fsdecode(path)
         self.text("text " + path)
         if path in _NO_PATHS or len(path) > 4000 or "\0" in path:
@@ -124,7 +124,7 @@ class _Walk:
         self.files += 1
         if self.files > _MOST_FILES:
             raise Unkeyable("the dataset has to do with more than %d files" % _MOST_FILES)
-        if not stat.S_ISDIR(facts.st_mode):  # of a folder its files tell
+        if not stat.S_ISDIR(facts.st_mode):  # a folder is identified by its files
             self.text("%s %d %d" % (os.fsencode(name).hex(), facts.st_size, facts.st_mtime_ns))
 
     # -- code --

@@ -10,7 +10,7 @@ _MOST_DRAWS = 4  # a loader and a sampler draw one each
 
 @unseen
 def random_states():
-    """The generators that a sample may draw from."""
+    """The states of the generators from which a sample may draw."""
     numpy, torch = sys.modules.get("numpy"), sys.modules["torch"]
     state = numpy.random.get_state(legacy=False)["state"] if numpy is not None else {"pos": 0, "key": b""}
     return random.getstate(), (state["pos"], bytes(state["key"])), bytes(torch.get_rng_state().numpy())
@@ -18,7 +18,7 @@ def random_states():
 
 @unseen
 def restore(states):
-    """What was made for a proof alone leaves the program's random numbers as they were."""
+    """Restores them after a call made only as proof, so that the program's random numbers stay the same."""
     numpy, torch = sys.modules.get("numpy"), sys.modules["torch"]
     if states != random_states():
         random.setstate(states[0])
@@ -42,7 +42,7 @@ def drew(before):
 
 
 def numbers_of(value, depth=3):
-    """Numbers and texts that an object and the objects in it hold, by name."""
+    """The numbers and texts that an object and its members hold, by name."""
     found = {}
     for name, held in list(getattr(value, "__dict__", {}).items())[:64]:
         if isinstance(held, (int, float, str)):
@@ -58,8 +58,8 @@ def numbers_of(value, depth=3):
 
 @unseen
 def draws(before, after):
-    """Numbers that torch's generator was asked for, each as loaders and samplers ask for a seed; None where
-    it was something else."""
+    """How many numbers were drawn from torch's generator, each in the way in which loaders and samplers draw
+    a seed; None if anything else was drawn."""
     torch = sys.modules["torch"]
     if before[:2] != after[:2]:
         return None
@@ -74,7 +74,7 @@ def draws(before, after):
 
 @unseen
 def draw(count):
-    """As many numbers as `draws` says."""
+    """Draws `count` numbers, as counted by `draws`."""
     torch = sys.modules["torch"]
     for _ in range(count):
         torch.empty((), dtype=torch.int64).random_()

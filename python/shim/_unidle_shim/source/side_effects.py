@@ -1,4 +1,4 @@
-"""Side effects of a function of the program, by its code and by comparing state before and after a call."""
+"""Side effects of a function of the program, from its code and by comparing state before and after a call."""
 
 import dis
 import gc
@@ -10,13 +10,13 @@ from itertools import islice
 from _unidle_shim.host import places
 from _unidle_shim.source import stand_in
 
-_MOST_COMPARED = 200  # elements of a container, from either end
+_MOST_COMPARED = 200  # elements of a container, at either end
 _ENDS = {"exit", "_exit", "quit", "SystemExit", "KeyboardInterrupt", "StopIteration"}
 _SAVES = {"save", "savez", "savez_compressed", "dump", "write_bytes", "to_pickle", "tofile", "push_to_hub"}
 
 
 def function_of(code):
-    """(function, None), or (None, why its calls cannot be left out)."""
+    """Returns (function, None), or (None, why its calls cannot be left out)."""
     name = getattr(code, "co_qualname", code.co_name)
     why = stand_in.why_not(code)
     functions = [
@@ -28,16 +28,16 @@ def function_of(code):
 
 
 def caller(frame):
-    """Of what was called in `frame`: itself, or who called it where it only passes results on, as
-    torch.no_grad() does."""
+    """The caller of the function called in `frame`: that frame, or its caller if it only passes results on,
+    as torch.no_grad() does."""
     while frame.f_back is not None and frame.f_code.co_name == "decorate_context":
         frame = frame.f_back
     return frame
 
 
 def result_is_dropped(frame):
-    """By the line that is just calling something there."""
-    # f_lasti may lie behind the call, in what Python caches there.
+    """Whether the line that is now making a call there drops the result."""
+    # f_lasti may point after the call, into Python's inline caches.
     following = next((one for one in dis.get_instructions(frame.f_code) if one.offset > frame.f_lasti), None)
     return following is not None and following.opname == "POP_TOP"
 
@@ -60,7 +60,7 @@ def members(value):
 
 
 def contents(left):
-    """Of numbers, texts, switches and containers by name: what can be compared later."""
+    """Numbers, texts, switches and containers by name, in a form that can be compared later."""
     found = {}
     for name, value in left.items():
         if isinstance(value, (int, float, str, type(None))):
@@ -77,8 +77,8 @@ def contents(left):
 
 
 def stored(function, args):
-    """Names of attributes and globals that the function sets, or what of the program it calls: of its module,
-    of its object, and of the program's objects that these hold."""
+    """Names of attributes and globals assigned by the function, or by the program's functions that it calls:
+    those of its module, of its object, and of the program's objects that these hold."""
     codes = _reachable(function, args)
     return {
         one.argval
@@ -89,13 +89,13 @@ def stored(function, args):
 
 
 def used(function, args):
-    """Names that the function has to do with, or what of the program it calls."""
+    """Names used by the function, or by the program's functions that it calls."""
     return {name for code in _reachable(function, args) for name in code.co_names}
 
 
 def ends_training(names, function):
-    """Which of these names can end the training loop from inside of the function: an exception of the
-    program's own, or the end of the process. None: none."""
+    """The name that can end the training loop from inside the function, through an exception of the program's
+    own or the end of the process. None if there is none."""
     for name in sorted(names):
         value = function.__globals__.get(name)
         own = (
@@ -107,7 +107,8 @@ def ends_training(names, function):
 
 
 def saves(names):
-    """Which of these names writes a result to a file; None: none. Pictures and lines of text are looks."""
+    """The name that writes a result to a file; None if there is none. Pictures and lines of text do not
+    count."""
     return next(
         (
             name
@@ -124,8 +125,8 @@ def _is_own_module(name):
 
 
 def calls_of(function, kind):
-    """Functions of the program that the function calls by a name of its module or of the class, such as can
-    be stood in for."""
+    """Functions of the program that the function calls by a name of its module or of the class, and that can
+    be replaced."""
     code, names = code_of(function), dict(function.__globals__, **_methods(kind))
     if code is None or not places.is_own(code):
         return []
@@ -168,7 +169,7 @@ def _methods(kind):
 
 
 def _function(value):
-    """The one in Python that it leads to; None where there is none."""
+    """The Python function behind the value; None if there is none."""
     value = (
         getattr(value, "__func__", value)
         if isinstance(value, (types.MethodType, staticmethod, classmethod))
@@ -179,6 +180,6 @@ def _function(value):
 
 
 def code_of(value):
-    """Of the Python function that it leads to; None where there is none."""
+    """The code of the Python function behind the value; None if there is none."""
     function = _function(value)
     return None if function is None else function.__code__

@@ -1,4 +1,4 @@
-"""Replaces a function of the program for every holder of a reference to it, by exchanging its code object."""
+"""Replaces a function of the program, for every holder of a reference to it, by exchanging its code object."""
 
 import inspect
 import types
@@ -7,14 +7,14 @@ _RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GEN
 
 
 def why_not(code):
-    """None if a function with that code can be replaced, else the reason why not."""
+    """None if a function with that code can be replaced, otherwise the reason why not."""
     if code.co_flags & _RUNS_LATER:
         return "it is a generator or a coroutine"
     return "it is a closure" if code.co_freevars else None
 
 
 class Stub:
-    """Until it gives back, a call of the function is `handler(args, kwargs)`. REQUIRES: why_not(its code) is
+    """Until it is restored, calls of the function run `handler(args, kwargs)`. REQUIRES: why_not(its code) is
     None."""
 
     def __init__(self, function, handler):

@@ -1,6 +1,6 @@
-"""In a trial with UNIDLE_LONGEST: makes the first batch of each loader out of its longest samples.
+"""In a trial with UNIDLE_LONGEST: makes the first batch of each loader from its longest samples.
 
-Whether a batch size fits into memory is decided by the longest samples, and a short run may not meet them.
+The longest samples decide whether a batch size fits into memory, and a short run may not reach them.
 """
 
 import itertools
@@ -36,8 +36,8 @@ def install():
 
 
 def _longest(iterator, index):
-    """As many indices as in `index`. A dataset that is iterated, or a loader without batches, has none to
-    choose from."""
+    """Returns as many indices as in `index`. An iterable dataset, or a loader without batches, offers no
+    choice."""
     if not isinstance(index, (list, tuple)) or not index or iterator._dataset_kind != 0:
         return index
     found = _sizes(
@@ -56,7 +56,7 @@ def _longest(iterator, index):
 
 
 def _sizes(dataset, indices):
-    """Index -> values in the sample."""
+    """Index -> number of values in the sample."""
     found, until = {}, time.monotonic() + _MOST_S
     for index in itertools.islice(indices, _MOST_SAMPLES):
         if index not in found:

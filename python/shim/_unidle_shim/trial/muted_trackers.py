@@ -1,7 +1,7 @@
 """In trials: keeps the runs of a search out of the dashboards of experiment trackers.
 
-The environment of a trial already says so to each tracker. Here the arguments that the program's own code
-passes are changed as well, because they would take precedence over the environment.
+The environment of a trial already tells each tracker so. Here the arguments that the program's own code
+passes are changed as well, because they take precedence over the environment.
 """
 
 import inspect
@@ -11,7 +11,7 @@ from _unidle_shim.host.guard import caught
 from _unidle_shim.host.hidden_frames import wraps
 
 _QUIET = ("disabled", "debug")
-# module: (function, argument, value). None as a value leaves it to the environment. A function without an
+# module: (function, argument, value). With the value None, the environment decides. A function without an
 # argument does nothing.
 _CALLS = {
     "wandb": (("init", "mode", "offline"), ("login", None, True)),
@@ -49,14 +49,14 @@ def _muted(original, argument, value):
             args, kwargs = _changed(original, argument, value, args, kwargs)
         except BaseException as failure:
             caught(failure)
-            kwargs[argument] = value  # the trial must not appear in a dashboard
+            kwargs[argument] = value  # a trial must not appear in a dashboard
         return original(*args, **kwargs)
 
     return call
 
 
 def _changed(original, argument, value, args, kwargs):
-    """Arguments with that one in place, by name or by position."""
+    """Returns the arguments with that one replaced, by name or by position."""
     names = list(inspect.signature(original).parameters)
     place = names.index(argument) if argument in names else len(args)
     given = args[place] if place < len(args) else kwargs.get(argument)
