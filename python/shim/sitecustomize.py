@@ -23,7 +23,8 @@ def _start():
 
 
 def _pass_on():
-    """Runs the next sitecustomize on the path, as the module of that name. Its exceptions are the program's."""
+    """Runs the next sitecustomize on the path, as the module of that name. Its exceptions are the
+    program's."""
     if sys.version_info < (3, 5):
         return
     from importlib.machinery import PathFinder

@@ -138,7 +138,8 @@ class Facts:
         self.asking = []
 
     def failed(self, error, of_batch=False):
-        """A followed call of the program raised `error`. `of_batch`: the batch is not trained because of it."""
+        """A followed call of the program raised `error`. `of_batch`: the batch is not trained because of
+        it."""
         try:
             if self.asking:
                 self.forward_over()

@@ -73,7 +73,8 @@ def length_of(value):
 
 
 def loader_facts(torch, loader):
-    """Properties that do not change; read once, when the loader is first iterated over. None when it is gone."""
+    """Properties that do not change; read once, when the loader is first iterated over. None when it is
+    gone."""
     real = loader.real()
     if real is None:
         return None
@@ -225,7 +226,8 @@ def innermost(dataset):
 
 
 def rows_in_memory(torch, dataset, length):
-    """Whether the dataset holds about as many rows in memory as it has samples, and the bytes of those rows."""
+    """Whether the dataset holds about as many rows in memory as it has samples, and the bytes of those
+    rows."""
     size, rows = 0, False
     for value in members(innermost(dataset)):
         count, width = rows_of(torch, value)

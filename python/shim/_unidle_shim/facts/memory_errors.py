@@ -32,7 +32,8 @@ class MemoryErrors:
         return says_so
 
     def count_one(self, words, arguments):
-        """Counts an error once, even if it is seen when it is made, when it passes by, and when it is caught."""
+        """Counts an error once, even if it is seen when it is made, when it passes by, and when it is
+        caught."""
         if arguments is self.newest and arguments:
             return
         self.newest = arguments if all(type(one) in _PLAIN for one in arguments) else None

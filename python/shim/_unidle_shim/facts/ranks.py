@@ -36,8 +36,8 @@ def parallel_note(torch, model):
 
 class Exchange:
     """The waits of one rank, from the times that DistributedDataParallel takes in its first ten iterations
-    and then in every hundredth. Each is read separately, to use their median: the first
-    iterations, in which one rank waits for another's imports, distort torch's own mean for long."""
+    and then in every hundredth. Each is read separately, to use their median: the first iterations, in
+    which one rank waits for another's imports, distort torch's own mean for long."""
 
     SAMPLED_FIRST = 12  # forward passes until the first ten iterations have been seen
 

@@ -156,7 +156,8 @@ def _is_known(kind, value, caught):
 
 
 def _token(kind, value):
-    """While we hold its arguments, no other exception has the same ones. Objects of the program are not held."""
+    """While we hold its arguments, no other exception has the same ones. Objects of the program are not
+    held."""
     args = getattr(value, "args", ())
     if args and all(type(each) in _PLAIN for each in args):
         return args

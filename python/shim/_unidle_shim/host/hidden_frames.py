@@ -19,7 +19,8 @@ _MACHINERY = "<frozen importlib"
 
 
 def renamed(code, name):
-    """Returns a copy of the code object, and of all code objects within it, with `name` as their file name."""
+    """Returns a copy of the code object, and of all code objects within it, with `name` as their file
+    name."""
     within = tuple(renamed(one, name) if isinstance(one, types.CodeType) else one for one in code.co_consts)
     return code.replace(co_filename=name, co_consts=within)
 

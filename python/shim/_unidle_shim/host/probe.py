@@ -141,7 +141,8 @@ class LibraryRing(Writer):
 
 
 def create(kind, size):
-    """Creates a file of this process in the probe folder, with its space allocated; returns its descriptor."""
+    """Creates a file of this process in the probe folder, with its space allocated; returns its
+    descriptor."""
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
     if limit != resource.RLIM_INFINITY and limit < size:
         raise OSError("files may not grow that far")

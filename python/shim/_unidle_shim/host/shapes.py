@@ -50,7 +50,8 @@ def untold(torch):
 
 
 def undispatched(torch):
-    """Computations in this context are hidden from modes that see operations. Does nothing before torch 2.0."""
+    """Computations in this context are hidden from modes that see operations. Does nothing before torch
+    2.0."""
     guard = getattr(torch._C, "_DisableTorchDispatch", None)
     return guard() if hasattr(guard, "__enter__") else contextlib.nullcontext()
 

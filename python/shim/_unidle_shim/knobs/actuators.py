@@ -1,4 +1,5 @@
-"""Changes settings of the running program (`unidle run --apply KNOB=VALUE`) and reports the outcome of each."""
+"""Changes settings of the running program (`unidle run --apply KNOB=VALUE`) and reports the outcome of
+each."""
 
 import contextlib
 import functools

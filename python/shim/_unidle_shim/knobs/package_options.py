@@ -10,7 +10,8 @@ _REFUSED = {
 
 
 def by_position(Loader):
-    """The names of its arguments that can be given by position, and some more. Call it before it is patched."""
+    """The names of its arguments that can be given by position, and some more. Call it before it is
+    patched."""
     return tuple(inspect.signature(Loader).parameters)
 
 

@@ -200,7 +200,8 @@ class MarkedSteps:
         self.state.backward.step_back()
 
     def give_up(self):
-        """Observation ends: shorter functions that the program has kept only call the original from now on."""
+        """Observation ends: shorter functions that the program has kept only call the original from now
+        on."""
         self.step_back()
         self._forget()
 

@@ -31,7 +31,8 @@ class Preview:
 
 class Validations:
     def settle_pending(self, validates, t):
-        """The first batch of a loader has reached a model, which shows whether the loader is for validation."""
+        """The first batch of a loader has reached a model, which shows whether the loader is for
+        validation."""
         loader, begin, input_ns = self.pending
         self.pending = self.preview = None
         loader.use = "validate" if validates else "train"

@@ -319,7 +319,8 @@ def patch_iterator(state, Iterator):
         return batch
 
     def fetched_elsewhere(iterator):
-        """A batch fetched by a thread that does not train; usually it passes batches to the training thread."""
+        """A batch fetched by a thread that does not train; usually it passes batches to the training
+        thread."""
         batch = original(iterator)
         try:
             loader = iterator.__dict__.get("_unidle")

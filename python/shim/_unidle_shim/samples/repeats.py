@@ -30,7 +30,8 @@ def place_of(index):
 
 
 class Again:
-    """The digests for one loader in one process. `spent_ns`: time spent here since `spent` was last called."""
+    """The digests for one loader in one process. `spent_ns`: time spent here since `spent` was last
+    called."""
 
     def __init__(self):
         self.known = {}  # index -> [digest, times it was equal later, times it differed]

@@ -240,7 +240,8 @@ def fetch(original, fetcher, index, samples, state):
 
 
 def _before(fetcher, samples, state):
-    """Returns (the wrapper of the dataset, time, CPU time, read calls), the latter two if they are measured."""
+    """Returns (the wrapper of the dataset, time, CPU time, read calls), the latter two if they are
+    measured."""
     if getattr(fetcher, "_unidle", None) is not samples:
         prepare(fetcher, samples)
     batches = samples.batches

@@ -47,7 +47,8 @@ def known(loader, length):
 
 
 def _is_tensors(dataset):
-    """Whether it is torch's own dataset of plain tensors, which indexes each of them with one index or many."""
+    """Whether it is torch's own dataset of plain tensors, which indexes each of them with one index or
+    many."""
     import torch
 
     return (
@@ -145,7 +146,8 @@ def same(one, other):
 
 
 def collates_as_torch(function):
-    """Whether it is torch's own, with torch's own treatment of each kind of value (default_collate_fn_map)."""
+    """Whether it is torch's own, with torch's own treatment of each kind of value
+    (default_collate_fn_map)."""
     return function is _torchs_own[0][0] and _collating() == _torchs_own[0]
 
 

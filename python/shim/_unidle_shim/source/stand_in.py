@@ -1,4 +1,5 @@
-"""Replaces a function of the program, for every holder of a reference to it, by exchanging its code object."""
+"""Replaces a function of the program, for every holder of a reference to it, by exchanging its code
+object."""
 
 import inspect
 import types
