@@ -1,4 +1,4 @@
-// Whether a log's counts came to their ends, and which words claim that a run did.
+// When a log's counters reached their ends, and which words claim that a run did.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ TextLog log_told_by(const std::string& bytes) {
 bool is_whole(const std::string& bytes) { return log_told_by(bytes).is_whole; }
 bool claims(const std::string& bytes) { return log_told_by(bytes).claim.has_value(); }
 
-/// `form` with every unit of a loop; {} stands for it.
+/// `form` once for each unit of a loop; {} is the unit.
 std::string loop(const char* form, int from, int to) {
   std::string text;
   for (int i = from; i < to; ++i) {
@@ -25,7 +25,7 @@ std::string loop(const char* form, int from, int to) {
   return text;
 }
 
-/// PyTorch's ImageNet example: epochs and batches from nought, 391 batches, a line every 40.
+/// PyTorch's ImageNet example: epochs and batches start at 0, 391 batches, a line every 40.
 std::string imagenet(int epochs, int batches) {
   std::string text = "Namespace(arch='resnet18', epochs=3, batch_size=256)\n";
   for (int epoch = 0; epoch < epochs; ++epoch) {
@@ -46,7 +46,7 @@ TEST(Completion, TheLastUnitIsTheLastOfItsTotal) {
   EXPECT_TRUE(is_whole(loop("iter {}/40000 loss 0.5\n", 39990, 40001) + "aAcc 0.9\n"));
   EXPECT_FALSE(is_whole(loop("epoch {}/10 loss 0.5\n", 1, 10)));
   EXPECT_FALSE(is_whole(loop("Epoch {}/10 loss 0.5\n", 0, 9)));
-  EXPECT_FALSE(is_whole(loop("Epoch {}/10 loss 0.5\n", 5, 10)));  // resumed: counted from which number?
+  EXPECT_FALSE(is_whole(loop("Epoch {}/10 loss 0.5\n", 5, 10)));  // resumed: it is unknown where the count started
   EXPECT_FALSE(is_whole(loop("epoch {} loss 0.5\n", 1, 11)));
 }
 
@@ -93,8 +93,8 @@ TEST(Completion, OneEpochOfUnknownManyIsNotTheWhole) {
 
 TEST(Completion, LoopsThatAreRepeatedMayGoOn) {
   const std::string fold = loop("epoch {}/5 loss 0.5\n", 1, 6);
-  EXPECT_FALSE(is_whole(fold + fold));                                // of how many folds?
-  EXPECT_TRUE(is_whole(loop("epoch {}/5 loss 0.5\n", 1, 4) + fold));  // an attempt that broke off
+  EXPECT_FALSE(is_whole(fold + fold));                                // number of folds unknown
+  EXPECT_TRUE(is_whole(loop("epoch {}/5 loss 0.5\n", 1, 4) + fold));  // an attempt that stopped early
 }
 
 TEST(Completion, KerasAndYolo) {
@@ -116,7 +116,7 @@ TEST(Completion, OneBarOverTheWholeRun) {
   };
   EXPECT_TRUE(is_whole(bar(1) + bar(100) + bar(200) + "\n"));
   EXPECT_FALSE(is_whole(bar(1) + bar(100) + "\n"));
-  EXPECT_FALSE(is_whole(bar(200) + bar(1) + bar(200) + "\n"));  // an epoch of how many?
+  EXPECT_FALSE(is_whole(bar(200) + bar(1) + bar(200) + "\n"));  // number of epochs unknown
   EXPECT_FALSE(is_whole(bar(1) + bar(200) + "\n" + std::string(20, '\n') + "Starting training\n"));
   EXPECT_FALSE(is_whole("sampling loop time step: 100%|####| 50/50 [00:02<00:00, 25.1it/s]\n"));
   const std::string inner =

@@ -1,4 +1,4 @@
-// Which of the failures in a log explains its end.
+// Chooses the failure that explains the end of a log.
 #include <algorithm>
 #include <utility>
 
@@ -8,19 +8,19 @@ namespace unidle::logs {
 
 namespace {
 
-/// Of one process the last failure counts: an error that is handled may lead to another one. But what a shell says of
-/// its end comes behind a traceback.
+/// For one process the last failure counts, because a handled error may lead to another one. But a shell reports the
+/// end of a process after its traceback.
 bool replaces(const Failure& later, const Failure& earlier) {
   return later.facts.blame == Blame::kOwn && later.facts.rank == earlier.facts.rank &&
          order_of(later.facts) == order_of(earlier.facts) && (later.is_traceback || !earlier.is_traceback);
 }
 
-/// Training went on, or the program knew what to do and says that it is done.
+/// Whether training continued, or the program handled the failure and claims to be done.
 bool survived(const TextLog& log, const Failure& failure) {
   return progress_after(log, failure.quote) > 0 || (failure.facts.hint && log.claim);
 }
 
-/// Of those that nothing went on after; `rank`: of this process alone.
+/// The first failure after which nothing continued; with `rank`, of this rank only.
 const Failure* first_fatal(const TextLog& log, std::optional<int> rank) {
   const Failure* first = nullptr;
   for (const Failure& one : log.failures) {
@@ -34,7 +34,7 @@ const Failure* first_fatal(const TextLog& log, std::optional<int> rank) {
   return first;
 }
 
-/// The last one that `counts` is true for; nullptr without any.
+/// The last failure for which `counts` is true; nullptr if there is none.
 template <typename Counts>
 const Failure* last_failure(const TextLog& log, Counts counts) {
   const auto found = std::find_if(log.failures.rbegin(), log.failures.rend(), counts);
@@ -63,7 +63,7 @@ DecisiveFailure decisive_failure(const TextLog& log) {
     const Failure* told = first_fatal(log, log.first_rank);
     return {told != nullptr && order_of(told->facts) <= order_of(first->facts) ? told : first};
   }
-  if (first->facts.blame == Blame::kPeer) {  // others, still at their step, may have gone on a little
+  if (first->facts.blame == Blame::kPeer) {  // other ranks may have finished their step
     const Failure* other =
         last_failure(log, [](const Failure& one) { return one.facts.rank && is_own(one) && !one.facts.hint; });
     return {other != nullptr ? other : first};

@@ -20,7 +20,7 @@ using detail::LogMessage;
 
 constexpr auto kNotFound = std::string_view::npos;
 
-/// Advice and plans: what is named behind such words has not happened.
+/// Words of advice and plans: what follows them has not happened.
 bool is_advice(std::string_view before) {
   static constexpr std::array<std::string_view, 14> kWords = {"avoid",   "prevent", "If ",      "if ",     "in case",
                                                               "In case", " may ",   " might ",  " could ", " can ",
@@ -28,7 +28,7 @@ bool is_advice(std::string_view before) {
   return contains_any(before, kWords);
 }
 
-/// Words that mean a lack of memory wherever they stand in a message of a failure.
+/// Words that mean a lack of memory anywhere in the message of a failure.
 struct LackWords {
   std::string_view words;
   Lack lack;
@@ -125,7 +125,7 @@ Blame blame_in(std::string_view message) {
   return contains_any(message, kOfPeers) ? Blame::kPeer : Blame::kOwn;
 }
 
-/// An exit code, or what Python and shells make of a signal.
+/// Sets exit code and signal, which Python and shells encode in the exit code.
 void take_exit(int code, FailureFacts& facts) {
   constexpr int kOfSignals = 128;
   facts.signal = code < 0 ? -code : code > kOfSignals && code < kOfSignals + 64 ? code - kOfSignals : 0;
@@ -151,11 +151,11 @@ std::optional<FailureFacts> by_form(std::string_view text) {
   if (numbers.time_ms) {
     facts.timeout_s = *numbers.time_ms / 1000;
   }
-  const bool asked = facts.signal == SIGTERM || facts.signal == SIGINT;  // a launcher ends its processes so
+  const bool asked = facts.signal == SIGTERM || facts.signal == SIGINT;  // launchers end processes with these
   return asked ? std::nullopt : std::optional(facts);
 }
 
-/// "ValError: 0.31" is a figure, and so is everything but a missing key that has only a number behind it.
+/// "ValError: 0.31" is a metric. So is any name followed only by a number, except a missing key.
 bool is_figure(std::string_view name, std::string_view behind) {
   const bool key = name.ends_with("KeyError") || name.ends_with("IndexError") || name.ends_with("SystemExit");
   return !key && detail::whole_number(trimmed(behind)).has_value();
@@ -175,7 +175,7 @@ std::optional<FailureFacts> by_exception(const LogMessage& said) {
   return facts.hint && facts.lack == Lack::kNone ? std::nullopt : std::optional(facts);
 }
 
-/// False where "out of memory" is part of a name: "out of memory retries: 0", "out of memory handler".
+/// False if "out of memory" is part of a name: "out of memory retries: 0", "out of memory handler".
 bool ends_there(std::string_view behind) {
   static constexpr std::array<std::string_view, 14> kCircumstances = {
       " on ",    " in ",   " at ", " while ",   " when ",    " during ", " for ",
@@ -193,7 +193,7 @@ bool ends_there(std::string_view behind) {
   return starts_with_any(behind, kCircumstances);
 }
 
-/// The end of the words by which a sentence of the program says that memory ran out.
+/// The end of the words in a sentence of the program that say that memory ran out.
 std::optional<std::size_t> end_of_lack(std::string_view text) {
   static constexpr std::array<std::string_view, 10> kBegins = {
       "out of memory",      "ran out of memory",        "ran out of gpu memory", "ran out of cuda memory",
@@ -211,7 +211,7 @@ std::optional<std::size_t> end_of_lack(std::string_view text) {
   if (const auto end = at_begin(0)) {
     return end;
   }
-  constexpr std::string_view kFull = "out of memory. tried to allocate ";  // the message itself, whoever quotes it
+  constexpr std::string_view kFull = "out of memory. tried to allocate ";  // the original message, whoever quotes it
   const std::size_t full = small.find(kFull);
   if (full != kNotFound && full + kFull.size() < small.size() && is_digit(small[full + kFull.size()])) {
     return full + kFull.size();

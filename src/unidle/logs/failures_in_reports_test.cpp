@@ -1,5 +1,5 @@
-// Ends of logs as people posted them in public reports of torch, deepspeed, horovod, Slurm and Kubernetes, shortened
-// and with the right answer.
+// Ends of logs from public reports of torch, deepspeed, horovod, Slurm and Kubernetes, shortened, with the right
+// answer.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@ namespace unidle::logs {
 namespace {
 
 struct FailedLog {
-  const char* end;  // behind steps of training
+  const char* end;  // after steps of training
   Lack lack;
 };
 

@@ -1,4 +1,4 @@
-// How a run ended, by a whole log.
+// How a run ended, for whole logs.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
@@ -15,7 +15,7 @@ TextLog told_by(std::string_view bytes) {
   return read_text_log(source);
 }
 
-/// The message of the failure that explains the end; empty without one that nothing went on after.
+/// The message of the decisive failure; empty if there is none after which nothing continued.
 std::string end_of(const TextLog& log) {
   const Failure* failure = decisive_failure(log).failure;
   return failure == nullptr ? "" : failure->message;
@@ -93,7 +93,7 @@ TEST(Failures, AStartThatCameToNothingIsNoStartUpOfTheNext) {
   const TextLog log = told_by("2025-01-01 10:00:00 start\n" + kHeader + "KeyError: 'a'\n2025-01-01 11:00:00 start\n" +
                               "2025-01-01 11:00:30 " + kHeader + "KeyError: 'b'\n2025-01-01 12:00:00 start\n" +
                               "2025-01-01 12:00:30 step 1 loss 0.5\n2025-01-01 12:01:30 step 2 loss 0.4\n");
-  EXPECT_DOUBLE_EQ(log.phases.startup_s, 3600);  // from the last failure on
+  EXPECT_DOUBLE_EQ(log.phases.startup_s, 3600);  // since the last failure
   EXPECT_DOUBLE_EQ(log.phases.away_s, 3630);
 }
 
@@ -128,12 +128,12 @@ TEST(Failures, OfSeveralProcessesTheFirstCounts) {
   EXPECT_EQ(end_of(failed(1, "KeyError: 4711") + failed(0, "ValueError: no batch")), "KeyError: 4711");
   EXPECT_EQ(end_of(failed(0, "RuntimeError: Connection closed by peer") + failed(1, "KeyError: 4711")),
             "KeyError: 4711");
-  // torchrun knows who was first.
+  // torchrun knows which rank failed first.
   EXPECT_EQ(
       end_of(failed(0, "ValueError: no batch") + failed(1, "KeyError: 4711") +
              "Root Cause (first observed failure):\n[0]:\n  rank      : 1 (local_rank: 1)\n  exitcode  : 1 (pid: 7)\n"),
       "KeyError: 4711");
-  // Others are still at their step when one fails.
+  // Other ranks may still be at their step when one fails.
   EXPECT_EQ(end_of("step 1 loss 0.5\n" + failed(1, "KeyError: 4711") + "step 2 loss 0.5\n" +
                    failed(0, "RuntimeError: Connection closed by peer")),
             "KeyError: 4711");

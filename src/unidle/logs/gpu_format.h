@@ -1,4 +1,4 @@
-// Formats in which other programs write about GPUs: one file each in gpu_formats/.
+// Formats of programs that watch GPUs: one file each in gpu_formats/.
 #pragma once
 
 #include <string>
@@ -10,20 +10,20 @@
 
 namespace unidle::logs {
 
-/// Thread-safe: nothing of it ever changes.
+/// Immutable, hence thread-safe.
 struct GpuFormat {
-  std::string_view program;  // that writes it, for messages: "nvidia-smi dmon"
-  /// Whether the begin of a file (64 KiB at most, without a byte order mark) is of this format.
+  std::string_view program;  // that writes this format, for messages: "nvidia-smi dmon"
+  /// Whether the start of a file (at most 64 KiB, without a byte order mark) is of this format.
   bool (*matches)(std::string_view head);
-  /// All of a file. Throws kInput when no sample is in it, unless `window` left all of them out.
+  /// Reads the whole file. Throws kInput when it holds no sample, unless `window` excluded all.
   GpuLog (*read)(Source& source, const Window& window);
   std::string_view device_kind = "cuda";  // of the GPUs
 };
 
-/// By file name.
+/// In the order of their file names.
 const std::vector<const GpuFormat*>& all_gpu_formats();
 
-/// nullptr when it is of none.
+/// nullptr when no format matches.
 const GpuFormat* gpu_format_of(std::string_view head);
 
 /// The programs, for messages: "dcgmi dmon, nvidia-smi dmon".

@@ -57,7 +57,7 @@ void GpuLog::add(const GpuSample& sample) {
       return;
     }
   }
-  constexpr std::size_t kMost = 1024;  // more than any machine has: a damaged file must not grow without bound
+  constexpr std::size_t kMost = 1024;  // more than any machine has; bounds the memory for a damaged file
   if (gpus.size() < kMost) {
     gpus.emplace_back().id = sample.id;
     gpus.back().add(sample);

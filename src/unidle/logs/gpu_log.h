@@ -1,4 +1,4 @@
-// What a log tells about GPUs, whichever program wrote it (gpu_format.h).
+// What a log says about GPUs, whichever program wrote it (gpu_format.h).
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace unidle::logs {
 
-/// Readings of one quantity. Without a reading there is no mean: absent is not zero.
+/// Readings of one quantity. Without readings there is no mean: missing is not zero.
 struct Readings {
   std::int64_t count = 0;
   double sum = 0;
@@ -34,13 +34,13 @@ struct Readings {
   double mean() const { return sum / static_cast<double>(count); }  // REQUIRES: count > 0
 };
 
-/// One row about one GPU. Shares are 0..1, sizes bytes. `id` and `name` are valid while the row is handed over.
+/// One row about one GPU. Fractions are 0..1, sizes bytes. `id` and `name` are valid only while the row is passed on.
 struct GpuSample {
   std::string_view id;
   std::string_view name;
   std::optional<std::int64_t> t_ns;
   std::optional<double> utilisation;
-  std::optional<double> memory_utilisation;  // share of time in which memory was read or written
+  std::optional<double> memory_utilisation;  // fraction of time in which memory was read or written
   std::optional<double> memory_used;
   std::optional<double> memory_free;
   std::optional<double> memory_total;
@@ -53,12 +53,12 @@ struct GpuSample {
   std::optional<double> link_gen_most;
   std::optional<double> link_width;
   std::optional<double> link_width_most;
-  std::optional<bool> throttled;  // by heat or by a hardware slow-down
+  std::optional<bool> throttled;  // by heat or a hardware slow-down
 };
 
 /// All samples of one GPU.
 struct GpuUse {
-  std::string id;    // index, UUID or bus id, as written; "0", "1", ... in the order of rows where there is none
+  std::string id;    // index, UUID or bus id, as written; without one "0", "1", ... in the order of rows
   std::string name;  // may be empty
   std::int64_t samples = 0;
   std::int64_t idle_samples = 0;  // utilisation read as zero
@@ -90,21 +90,21 @@ struct GpuUse {
 
 struct GpuLog {
   std::string file;
-  std::vector<GpuUse> gpus;  // in the order in which they appear
+  std::vector<GpuUse> gpus;  // in order of appearance
   std::int64_t samples = 0;
   std::int64_t broken_lines = 0;             // neither header nor sample
-  std::optional<std::string> complaint;      // the first line in which the writing program itself reports trouble
-  std::optional<std::int64_t> complaint_ns;  // the last time before it
+  std::optional<std::string> complaint;      // the first line in which the writing program reports a problem
+  std::optional<std::int64_t> complaint_ns;  // the last time before that line
   std::int64_t complaints = 0;               // lines of that kind
   std::optional<std::int64_t> first_ns;
   std::optional<std::int64_t> last_ns;
 
   void add(const GpuSample& sample);
-  /// The one that was used most; nullptr when no utilisation was read.
+  /// The GPU with the highest utilisation; nullptr when none was read.
   const GpuUse* busiest() const;
 };
 
-/// Samples outside it are passed over.
+/// Samples outside it are ignored.
 struct Window {
   std::int64_t from_ns = INT64_MIN;
   std::int64_t to_ns = INT64_MAX;

@@ -60,7 +60,7 @@ TEST(GpuQuery, UnitsInTheHeaderAnyOrder) {
   ASSERT_EQ(log.gpus.size(), 2U);
   EXPECT_EQ(log.gpus[0].id, "0");
   EXPECT_NEAR(log.gpus[0].utilisation.mean(), 0.9, 1e-12);
-  EXPECT_FALSE(log.gpus[1].power_w);  // absent, not zero
+  EXPECT_FALSE(log.gpus[1].power_w);  // missing, not zero
   EXPECT_EQ(log.gpus[1].utilisation.count, 1);
   EXPECT_EQ(log.busiest()->id, "0");
 }
@@ -164,8 +164,8 @@ TEST(DcgmiDmon, FieldsByTheirShortNames) {
   EXPECT_NEAR(log.gpus[0].utilisation.mean(), 0.3, 1e-12);
   EXPECT_EQ(log.gpus[0].memory_used.most, 1000 * 1048576.0);
   EXPECT_NEAR(log.gpus[0].power_w.mean(), 103.531, 1e-9);
-  EXPECT_FALSE(log.gpus[1].utilisation);  // N/A is absent, not zero
-  EXPECT_EQ(log.broken_lines, 2);         // a part of a GPU, and the end of the file
+  EXPECT_FALSE(log.gpus[1].utilisation);  // N/A is missing, not zero
+  EXPECT_EQ(log.broken_lines, 2);         // a partition of a GPU, and the truncated end of the file
 }
 
 TEST(DcgmiDmon, TheProfilingFieldsStandInForUtilisation) {
@@ -221,7 +221,7 @@ TEST(OwnMonitor, ColumnsByTheNamesThatScriptsGive) {
   log = read("Time,GPU_ID,Utilization\n1736203508.7,0,0\n1736203508.7,1,30\n1736203509.7,0,2\n");
   ASSERT_EQ(log.gpus.size(), 2U);
   EXPECT_DOUBLE_EQ(log.gpus[1].utilisation.mean(), 0.3);
-  log = read("time,gpu_util\n1736203508,0.5\n1736203509,0.9\n");  // shares or percent: nobody can tell
+  log = read("time,gpu_util\n1736203508,0.5\n1736203509,0.9\n");  // fraction or percent: undecidable
   ASSERT_EQ(log.gpus.size(), 1U);
   EXPECT_FALSE(log.gpus[0].utilisation);
   for (const char* other :
@@ -246,7 +246,7 @@ TEST(GpuQuery, RealLog) {
   EXPECT_THAT(use.power_w.mean(), DoubleNear(64.54, 0.01));
 }
 
-/// As a file that is recognised by itself.
+/// Reads bytes as a file whose format is detected.
 GpuLog recognised(std::string_view bytes, std::string_view program) {
   const GpuFormat* format = gpu_format_of(bytes);
   if (format == nullptr) {

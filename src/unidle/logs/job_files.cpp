@@ -23,9 +23,9 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kEnd = std::size_t{64} << 10U;
 constexpr std::size_t kMostFiles = 50'000;
-/// A program's own log begins once it has imported its framework; a monitor may have been started some minutes before.
+/// A program's log starts once its framework is imported; a monitor may start some minutes earlier.
 constexpr std::int64_t kSoonNs = 15 * 60 * kNsPerSecond;
-constexpr std::int64_t kSlackNs = 2 * 60 * kNsPerSecond;  // clocks and buffers
+constexpr std::int64_t kSlackNs = 2 * 60 * kNsPerSecond;  // for clocks and buffers
 
 std::vector<fs::path> files_under(const fs::path& folder) {
   std::error_code failure;
@@ -51,7 +51,7 @@ std::vector<fs::path> files_under(const fs::path& folder) {
   return files;
 }
 
-/// What the file holds; nothing for what is no log or cannot be read.
+/// The kind of log in a file; nothing if it is not a log or cannot be read.
 std::optional<Kind> log_kind(const fs::path& path) {
   try {
     const Kind kind = sniff(path).kind;
@@ -78,7 +78,7 @@ void take_times(Source& source, std::optional<TimeRange>& range) {
   }
 }
 
-/// Of the first and last 64 KiB of a file that is not packed.
+/// From the first and last 64 KiB of an uncompressed file.
 void take_times_of_ends(const fs::path& path, std::optional<TimeRange>& range) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
   const auto size = file ? static_cast<std::streamoff>(file.tellg()) : 0;
@@ -155,7 +155,7 @@ std::optional<TimeRange> time_range(const fs::path& path) {
       take_times_of_ends(path, range);
     }
   } catch (const Error&) {  // NOLINT(bugprone-empty-catch)
-    // Damaged from some place on, or not to be read: the times before it count.
+    // Damaged or unreadable from here on: the earlier times count.
   }
   return range;
 }

@@ -12,7 +12,7 @@
 namespace unidle::logs {
 namespace {
 
-/// A line a second from 08:00:00 on, which does not pack well.
+/// A line per second from 08:00:00 on; compresses badly.
 std::string noisy_log(int seconds) {
   std::string text;
   std::uint64_t noise = 1;

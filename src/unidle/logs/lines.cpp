@@ -11,7 +11,7 @@ constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 Lines::Lines(Source& source, std::size_t longest) : blocks_(source, longest), longest_(longest) {}
 
-/// Reads more behind what is left; false when there is no more.
+/// Reads the next block; false at the end.
 bool Lines::fill() {
   const std::size_t left = rest_.size();
   if (exhausted_ || !blocks_.next(rest_)) {
@@ -24,7 +24,7 @@ bool Lines::fill() {
   return true;
 }
 
-/// The first `sign` of the rest, the end of the rest when there is none; `place` keeps it for the lines before it.
+/// Position of the first `sign` in the rest, or the end of the rest; `place` caches it for later lines.
 const char* Lines::find(char sign, const char*& place) const {
   if (place == nullptr || place < rest_.data()) {
     const void* found = rest_.empty() ? nullptr : std::memchr(rest_.data(), sign, rest_.size());
@@ -33,13 +33,13 @@ const char* Lines::find(char sign, const char*& place) const {
   return place;
 }
 
-/// The first \n or \r of the rest; nullptr when it holds none.
+/// The first \n or \r in the rest; nullptr when there is none.
 const char* Lines::end_of_line() {
   const char* const end = std::min(find('\n', newline_), find('\r', return_));
   return end < rest_.data() + rest_.size() ? end : nullptr;
 }
 
-/// Moves behind the end of a line.
+/// Consumes the end of a line.
 void Lines::pass(const char* end) {
   rest_.remove_prefix(static_cast<std::size_t>(end - rest_.data()) + 1);
   after_return_ = *end == '\r';
@@ -75,7 +75,7 @@ bool Lines::next(std::string_view& line) {
     const std::size_t size = end == nullptr ? rest_.size() : static_cast<std::size_t>(end - rest_.data());
     const bool whole = end != nullptr && size <= longest_;
     if (!whole && size <= longest_ && fill()) {
-      continue;  // the end may lie in what was just read
+      continue;  // the end may be in the new block
     }
     if (end == nullptr && size == 0) {
       return false;

@@ -1,4 +1,4 @@
-// Lines of a log of any size, in constant memory.
+// Reads the lines of a log of any size in constant memory.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,20 @@
 
 namespace unidle::logs {
 
-/// Not thread-safe. A line ends with \n, \r\n or a lone \r: progress bars draw over themselves with it.
+/// A line ends with \n, \r\n or a lone \r, with which progress bars overwrite themselves. Not thread-safe.
 class Lines {
  public:
-  /// A line longer than `longest` bytes is given as its first `longest` bytes; its rest is passed over.
+  /// A line longer than `longest` bytes is truncated.
   explicit Lines(Source& source, std::size_t longest = std::size_t{64} << 10U);
 
-  /// The next line without its end; false at the end. `line` is valid until the next call.
+  /// Sets `line` to the next line without its end, valid until the next call; false at the end.
   bool next(std::string_view& line);
 
-  /// Of the last line, counted from 1 by \n alone, as editors and grep -n count.
+  /// Number of the last line from 1, counting only \n, as editors and grep -n do.
   std::uint64_t number() const { return number_; }
   /// The last line was longer than `longest`.
   bool cut() const { return cut_; }
-  /// The last line had an end of its own; a file that is cut off, or still being written, ends without.
+  /// Whether the last line had a line end; a truncated file, or one that is still being written, has none.
   bool ended() const { return ended_; }
   std::uint64_t bytes() const { return bytes_; }
 
@@ -35,12 +35,12 @@ class Lines {
 
   detail::ReadAhead blocks_;
   std::size_t longest_;
-  std::string_view rest_;          // read and not yet given
-  const char* newline_ = nullptr;  // the first one of the rest, or its end; not known where it lies before the rest
-  const char* return_ = nullptr;   // the same
+  std::string_view rest_;          // read but not returned yet
+  const char* newline_ = nullptr;  // first one in the rest, or its end; stale if before the rest
+  const char* return_ = nullptr;   // the same for \r
   bool exhausted_ = false;
-  bool after_return_ = false;  // the last line ended with \r, so that a \n behind it belongs to the same end
-  bool starts_row_ = true;     // the next line is the first after a \n
+  bool after_return_ = false;  // the last line ended with \r; a \n that follows belongs to it
+  bool starts_row_ = true;     // the next line is the first after \n
   bool first_ = true;
   bool cut_ = false;
   bool ended_ = true;

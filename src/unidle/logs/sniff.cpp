@@ -13,13 +13,13 @@ constexpr std::size_t kHead = std::size_t{64} << 10U;
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
-/// Several processes that write into one file, or one whose file was emptied meanwhile, leave a hole: NULs where a line
-/// begins.
+/// A hole of NULs at the start of a line: several processes wrote into one file, or the file was truncated while being
+/// written.
 bool is_hole(std::string_view head, std::size_t at, std::size_t end) {
   return end < head.size() && (at == 0 || head[at - 1] == '\n');
 }
 
-/// NUL stands in text only where it has a hole; other control characters do, but rarely.
+/// Text contains NUL only in holes; other control characters are rare.
 bool is_binary(std::string_view head) {
   std::size_t odd = 0;
   for (std::size_t at = 0; at < head.size(); ++at) {
@@ -40,7 +40,7 @@ bool is_binary(std::string_view head) {
 /// Chrome JSON: an object with the profiler's keys, or a bare array of events.
 bool is_trace(std::string_view head) {
   if (head.starts_with("{")) {
-    // What stands before the events can be long: the program's own words about the run, say.
+    // The part before the events may be long, such as metadata of the program.
     const auto has = [&](std::string_view key) { return head.find(key) != std::string_view::npos; };
     return has("\"traceEvents\"") || (has("\"schemaVersion\"") && (has("\"deviceProperties\"") ||
                                                                    has("\"displayTimeUnit\"") || has("\"trace_id\"")));

@@ -21,7 +21,7 @@ constexpr int kGzipWindow = 15 + 16;  // zlib: the largest window, gzip header e
 
 struct Source::Inflater {
   z_stream stream{};
-  bool in_member = true;  // between members a file may end
+  bool in_member = true;  // a file may end between members
 
   Inflater() {
     if (::inflateInit2(&stream, kGzipWindow) != Z_OK) {

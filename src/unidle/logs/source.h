@@ -1,4 +1,4 @@
-// The bytes of a log, plain or gzip, in the order in which they stand.
+// The bytes of a log, plain or gzip, in order.
 #pragma once
 
 #include <cstdint>
@@ -11,30 +11,30 @@
 
 namespace unidle::logs {
 
-/// Told how much of a file was read, and how large it is, both as stored; perhaps on a thread that reads ahead, but
-/// never by two at once.
+/// Receives the number of bytes read and the file's size, both as stored; possibly on the read-ahead thread, but never
+/// on two threads at once.
 using OnRead = std::function<void(std::uint64_t taken, std::uint64_t of)>;
 
-/// Not thread-safe. gzip is recognised by its first bytes and unpacked on the way.
+/// Recognises gzip by its first bytes and decompresses it. Not thread-safe.
 class Source {
  public:
   /// Throws kInput (subject: the path) when the file is missing, unreadable or a folder.
   explicit Source(const std::filesystem::path& path, OnRead on_read = {});
-  /// Reads from memory instead, for tests and fuzzing. `name` stands for the path; `bytes` must outlive the source.
+  /// Reads from memory, for tests and fuzzing. `name` replaces the path; `bytes` must outlive the source.
   Source(std::string name, std::string_view bytes);
   ~Source();
   Source(const Source&) = delete;
   Source& operator=(const Source&) = delete;
 
-  /// Fills the front of `into` and returns how much; 0 only at the end. Throws kInput when a gzip stream is damaged or
-  /// cut off, or the disk cannot read.
+  /// Fills the front of `into` and returns the number of bytes; 0 only at the end. Throws kInput when a gzip stream is
+  /// damaged or truncated, or the disk cannot be read.
   std::size_t read(std::span<char> into);
 
   const std::string& name() const { return name_; }
   bool compressed() const { return inflater_ != nullptr; }
-  /// Of the file, as stored; nothing is known for a pipe.
+  /// Stored size of the file; 0 for a pipe.
   std::uint64_t stored_bytes() const { return stored_bytes_; }
-  /// How much of the file was read so far, as stored.
+  /// Bytes of the file read so far, as stored.
   std::uint64_t taken_bytes() const { return taken_bytes_; }
 
  private:
@@ -47,7 +47,7 @@ class Source {
   OnRead on_read_;
   int fd_ = -1;
   std::string_view memory_;
-  std::vector<char> stored_;  // read and not yet handed out
+  std::vector<char> stored_;  // read but not returned yet
   std::size_t stored_at_ = 0;
   std::uint64_t stored_bytes_ = 0;
   std::uint64_t taken_bytes_ = 0;

@@ -27,9 +27,9 @@ using detail::Hit;
 using detail::LogLine;
 using detail::Word;
 
-/// A time this far from the last one is another matter: a file's date, a quoted line.
+/// A time this far from the last one means something else: a file's date, a quoted line.
 constexpr std::int64_t kFarNs = std::int64_t{30} * 86'400 * 1'000'000'000;
-/// Words of a begin stand this close to what begins: "running validation", "开始验证".
+/// A word like "begin" counts only this close to what begins: "running validation", "开始验证".
 constexpr std::uint32_t kCloseBytes = 6;
 constexpr double kFewestRows = 10;
 
@@ -38,14 +38,14 @@ const detail::Matcher& matcher() {
   return kMatcher;
 }
 
-/// What a setting can have as value: a number or a switch, no word of a sentence ("batch size per device").
+/// Whether the text can be a setting's value: a number or a switch, not a word of a sentence ("batch size per device").
 bool is_value(std::string_view token) {
   static constexpr std::array<std::string_view, 14> kWords = {"true", "false", "yes",  "no",   "on",   "off", "none",
                                                               "null", "auto",  "fp16", "bf16", "fp32", "o1",  "o2"};
   return detail::whole_number(token) || std::find(kWords.begin(), kWords.end(), lower(token)) != kWords.end();
 }
 
-/// "global batch size", "Total train batch size": of all devices together, where the setting is that of one loader.
+/// "global batch size", "Total train batch size": over all devices, whereas the setting is that of one loader.
 bool is_of_all_devices(std::string_view before) {
   static constexpr std::array<std::string_view, 4> kWords = {"global ", "total ", "total train ", "effective "};
   const std::string text = lower(before.substr(before.size() - std::min<std::size_t>(before.size(), 16)));
@@ -83,7 +83,7 @@ class TextReader {
     if (!is_of_another(text)) {
       read_run(line);
     }
-    failures_.read(line, now_or_last());  // what it tells of the run came before
+    failures_.read(line, now_or_last());  // its statement was about the run before the failure
     if (log_.end && log_.end->quote.line == number) {
       phases_.ended();
     }
@@ -101,8 +101,8 @@ class TextReader {
   }
 
  private:
-  /// "step" and "task" are other things to Slurm than to a program: "*** STEP 440575.0 ON n1 CANCELLED AT ...". And
-  /// wandb repeats the last figures of a run that is over.
+  /// Slurm uses "step" and "task" in another sense: "*** STEP 440575.0 ON n1 CANCELLED AT ...". wandb repeats the last
+  /// values of a finished run.
   static bool is_of_another(std::string_view text) {
     return text.starts_with("slurmstepd") || text.starts_with("srun: ") || text.starts_with("wandb: ");
   }
@@ -129,7 +129,7 @@ class TextReader {
     phases_.at(stamp.ns);
   }
 
-  /// Times that do not stand at the front: `date`'s output, the scheduler's, JSON fields.
+  /// Times that are not at the front: the output of `date`, of the scheduler, JSON fields.
   void read_times(const LogLine& line) {
     if (line.hits.has_any(Word::kWeekday, Word::kCancelled)) {
       if (const auto stamp = stamps_.anywhere(line.text)) {
@@ -161,7 +161,7 @@ class TextReader {
     }
   }
 
-  /// Since the start, as transformers' callbacks write it; a run that is started again counts from nought again.
+  /// Time since the start, as transformers' callbacks write it; it restarts at 0 with the run.
   void elapsed(std::int64_t ns) {
     elapsed_before_ns_ += ns < elapsed_ns_ / 2 ? elapsed_ns_ : 0;  // ranks differ by a second
     elapsed_ns_ = ns;
@@ -214,7 +214,7 @@ class TextReader {
     if (is("cuda") || is("hip")) {
       log_.device = std::string(token.substr(0, token.find(':')));
     } else if (is("cpu") && !log_.device &&
-               !quoted) {  // quoted: what of it is on the CPU, as DeepSpeed's offload_param
+               !quoted) {  // in quotes it names what is on the CPU, as DeepSpeed's offload_param
       log_.device = "cpu";
     }
   }
@@ -245,7 +245,7 @@ class TextReader {
     }
   }
 
-  /// A word of a begin right beside one of validation.
+  /// Whether a word like "begin" is right beside one for validation.
   static bool announces_validation(const LogLine& line) {
     if (!line.hits.has(Word::kBegin)) {
       return false;
@@ -278,7 +278,7 @@ class TextReader {
     } else if (news.loss) {
       ++log_.told_validations;
       if (news.counted && !phases_.training_seen()) {
-        phases_.train();  // one line an epoch, validation and all
+        phases_.train();  // one line per epoch, including validation
       }
     }
   }
@@ -335,7 +335,7 @@ class TextReader {
   detail::Shapes shapes_;
   std::string scratch_;
   int rank_ = -1;
-  std::int64_t elapsed_ns_ = 0;  // as the log told it last
+  std::int64_t elapsed_ns_ = 0;  // last value in the log
   std::int64_t elapsed_before_ns_ = 0;
   std::optional<std::int64_t> now_ns_;
   std::optional<std::int64_t> first_ns_;

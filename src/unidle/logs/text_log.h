@@ -1,4 +1,4 @@
-// What the text of a run tells: Slurm's output and the program's own log, in one pass and constant memory.
+// Reads the text of a run, Slurm's output and the program's log, in one pass and constant memory.
 #pragma once
 
 #include <cstdint>
@@ -24,53 +24,53 @@ struct Quote {
 /// A failure of a process or of the run, from a line or a traceback.
 struct Failure {
   FailureFacts facts;
-  Quote quote;          // of a traceback from its header to its message
-  std::string message;  // the line that names it, without times, ranks and levels before it
+  Quote quote;          // for a traceback from its header to its message
+  std::string message;  // the line that names it, without the times, ranks and levels before it
   bool is_traceback = false;
   std::optional<std::int64_t> t_ns;
 };
 
-/// Something that is counted: "epoch", "step", "iteration", "batch", "sample".
+/// A counted unit: "epoch", "step", "iteration", "batch", "sample".
 struct Counter {
   std::string kind;
-  std::int64_t seen = 0;  // lines that name it
+  std::int64_t seen = 0;  // lines with this counter
   double first = 0;
   double last = 0;
   std::optional<double> total;
-  double advanced = 0;          // sum of its steps forward, over restarts
-  std::int64_t restarts = 0;    // times that it fell back: the inner one of two loops
-  bool first_had_loss = false;  // the line that named it first told a loss: it names what is done, not what begins
+  double advanced = 0;          // sum of its increments, over all restarts
+  std::int64_t restarts = 0;    // how often it fell back, as the inner of two loops does
+  bool first_had_loss = false;  // its first line had a loss: the count is of what is done, not of what begins
   bool last_had_loss = false;
   std::optional<std::int64_t> first_ns;
-  std::optional<std::int64_t> changed_ns;  // when its last value was first named
-  std::optional<std::int64_t> last_ns;     // when it was last named
-  double train_s_first = 0;                // seconds of training before first_ns
-  double train_s_changed = 0;              // and before changed_ns
+  std::optional<std::int64_t> changed_ns;  // first time of its last value
+  std::optional<std::int64_t> last_ns;     // last time it was seen
+  double train_s_first = 0;                // training time before first_ns
+  double train_s_changed = 0;              // training time before changed_ns
   double train_s_last = 0;
 };
 
-/// Where the time went, by the times in the lines.
+/// The time spent in each phase, from the times in the lines.
 struct LogPhases {
   double startup_s = 0;
   double train_s = 0;
   double validate_s = 0;
   double checkpoint_s = 0;
-  double away_s = 0;             // before another attempt or start of the run
-  std::int64_t validations = 0;  // with a begin that was told
+  double away_s = 0;             // between attempts of the run
+  std::int64_t validations = 0;  // with a line at their start
   std::int64_t checkpoints = 0;
   bool training_seen = false;
   std::optional<std::int64_t> loop_begin_ns;
-  std::optional<std::int64_t> loop_end_ns;  // the last event of the loop
+  std::optional<std::int64_t> loop_end_ns;  // last event of the loop
 };
 
-/// A progress bar, all its runs together: it has a clock of its own, so lines need none.
+/// A progress bar, over all its runs. It has a clock of its own, so lines need no times.
 struct BarUse {
-  std::string label;  // figures left out
+  std::string label;  // without digits
   bool validation = false;
   std::int64_t runs = 0;
   double seconds = 0;
   double steps = 0;
-  double last_done = 0;  // of its last run
+  double last_done = 0;  // in its last run
   double last_total = 0;
 };
 
@@ -80,24 +80,24 @@ struct StatedSetting {
   std::uint64_t line = 0;
 };
 
-/// What the program itself states of its training steps, as means over steps. The first line that states something is
-/// left out where others follow: it holds what only the start costs.
+/// What the program states about its training steps, as means over steps. The first statement is dropped if others
+/// follow, because it includes the cost of starting up.
 struct StatedSteps {
-  std::int64_t lines = 0;            // that tell how long a step takes
-  std::optional<double> step_s;      // of one step
-  std::optional<double> data_share;  // of a step, waiting for data
-  std::optional<Quote> data_line;    // the first line that tells it
-  double seconds = 0;                // of all steps that the lines stand for, where they count steps
+  std::int64_t lines = 0;            // with a step time
+  std::optional<double> step_s;      // time of one step
+  std::optional<double> data_share;  // fraction of a step spent waiting for data
+  std::optional<Quote> data_line;    // its first line
+  double seconds = 0;                // of all steps that the lines stand for, if they count steps
   std::optional<double> samples_per_s;
   std::optional<double> steps_per_s;
   std::optional<double> tokens_per_s;
-  bool tokens_per_device = false;  // of one device of several
-  std::optional<double> batch;     // samples of one step, of all devices
+  bool tokens_per_device = false;  // per device, not in total
+  std::optional<double> batch;     // samples per step, over all devices
 };
 
 enum class LogEnd { kUnknown, kTimeLimit, kCancelled, kPreempted, kNodeFailed };
 
-/// The scheduler's message that it ended an attempt of the run.
+/// A message of the scheduler that it ended an attempt of the run.
 struct SchedulerEnd {
   LogEnd end = LogEnd::kUnknown;
   Quote quote;
@@ -108,32 +108,32 @@ struct TextLog {
   std::string file;
   std::uint64_t bytes = 0;
   std::uint64_t lines = 0;
-  std::uint64_t cut_lines = 0;  // too long to be read whole
+  std::uint64_t cut_lines = 0;  // lines truncated because of their length
   std::optional<std::int64_t> first_ns;
   std::optional<std::int64_t> last_ns;
-  bool has_date = false;  // times carry a year, so that they compare with other files
+  bool has_date = false;  // times have a year and can be compared with other files
   std::optional<std::int64_t> job_id;
 
   // The end
   std::optional<SchedulerEnd> end;    // of the last attempt
-  std::vector<SchedulerEnd> earlier;  // of attempts that a later one followed: at most kMostEarlier
-  std::vector<Failure> failures;      // in the order of the lines: at most kMostFailures
-  std::optional<int> first_rank;      // the rank that failed first, by its launcher
+  std::vector<SchedulerEnd> earlier;  // of previous attempts, at most kMostEarlier
+  std::vector<Failure> failures;      // in order, at most kMostFailures
+  std::optional<int> first_rank;      // the rank that failed first, according to the launcher
   std::optional<Quote> error;         // the last line of level ERROR
   std::int64_t error_lines = 0;
   std::optional<Quote> claim;        // the last line that claims success
-  std::optional<Quote> failed_part;  // "Experiment 2 failed!": the last line by which a part of the run failed
+  std::optional<Quote> failed_part;  // "Experiment 2 failed!": the last line that reports a failed part of the run
   bool claim_names_training = false;
-  double counted_before_claim = 0;  // counted() when it was made
-  std::uint64_t open_bar_line = 0;  // the last line that draws a bar which never came to its end
-  bool is_whole = false;            // the last of all units that it announces is done: "epoch 10/10" with its results
+  double counted_before_claim = 0;  // counted() at that time
+  std::uint64_t open_bar_line = 0;  // the last line of a bar that never reached its end
+  bool is_whole = false;            // the last of all announced units is done: "epoch 10/10" with its results
 
   // Loss
   std::int64_t loss_lines = 0;
   std::int64_t bad_loss_lines = 0;       // with a loss that is nan or infinite
-  std::int64_t hopeless_loss_lines = 0;  // the last lines in a row without any finite loss
+  std::int64_t hopeless_loss_lines = 0;  // consecutive lines up to the end without a finite loss
   std::optional<Quote> bad_loss;         // the first such line
-  std::optional<Quote> hopeless_loss;    // where that row begins
+  std::optional<Quote> hopeless_loss;    // the first of those lines
 
   // Progress
   std::int64_t progress_lines = 0;
@@ -144,9 +144,9 @@ struct TextLog {
   StatedSteps stated;
   Readings stated_validation_s;
   Readings stated_epoch_s;
-  std::int64_t told_validations = 0;  // results of a validation, timed or not
+  std::int64_t told_validations = 0;  // results of validations, with or without a time
 
-  // What it runs on
+  // Configuration and device
   std::map<std::string, StatedSetting> settings;  // by knob
   std::optional<std::string> device;              // "cuda", "cpu"
   std::optional<std::string> capability;
@@ -156,26 +156,26 @@ struct TextLog {
   static constexpr std::size_t kMostFailures = 64;
 
   const Counter* counter(std::string_view kind) const;
-  /// By how much all counters advanced.
+  /// Sum of the advances of all counters.
   double counted() const;
-  /// Nothing in it is known to come from a run.
+  /// Whether nothing in the text is known to come from a run.
   bool says_nothing() const;
 };
 
-/// Progress lines that follow a failure: where there are any, the run went on.
+/// Number of progress lines after a failure; if there are any, the run continued.
 std::int64_t progress_after(const TextLog& log, const Quote& quote);
 
-/// The failure that explains the end of a run; where training went on after all of them, the last one that is the
-/// program's own; none without failures. Causes come before their consequences. Of one process the last failure counts,
-/// of several processes the one that failed first.
+/// The failure that explains the end of a run. If training continued after all of them, the program's own last one;
+/// none without failures. Causes come before their consequences. For one process the last failure counts, for several
+/// processes the first one to fail.
 struct DecisiveFailure {
   const Failure* failure = nullptr;
   bool went_on = false;
 };
 DecisiveFailure decisive_failure(const TextLog& log);
-/// The same among those that are a lack of memory.
+/// The same among failures by lack of memory.
 DecisiveFailure lack_of_memory(const TextLog& log);
-/// The order of failures by how much they explain, most first: a consequence comes after its cause.
+/// Sort key, most explanatory first: a consequence comes after its cause.
 std::pair<Blame, bool> order_of(const FailureFacts& facts);
 
 /// Throws kInput when the source cannot be read.

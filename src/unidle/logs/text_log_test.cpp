@@ -68,7 +68,7 @@ TEST(Progress, CountersFromZeroAndFromOneAreOneLoop) {
     text += fmt::format("[Rank 0] step={}, skipped=0\n[Step {}/100] Loss: 5.1\n", i + 1, i);
   }
   EXPECT_EQ(counter(log_of(text), "step").last, 10);
-  EXPECT_LE(counter(log_of(text), "step").advanced, 13);  // the first steps fall by one too
+  EXPECT_LE(counter(log_of(text), "step").advanced, 13);  // the first steps go down by one too
 }
 
 TEST(Progress, ProcessesThatAreALittleApartAreOneLoop) {
@@ -253,7 +253,7 @@ TEST(TextLog, RealRunSpendsItsLoopOnValidation) {
 }
 
 TEST(TextLog, FiguresInALabelDoNotPartABarsRun) {
-  // The losses change as the bar is drawn; a run ends where the count falls back or the epoch changes.
+  // The losses change as the bar is drawn; a run of the bar ends when the count falls back or the epoch changes.
   std::string text;
   for (int epoch = 1; epoch <= 3; ++epoch) {
     for (int step = 0; step <= 10; ++step) {

@@ -17,9 +17,9 @@ namespace {
 using detail::skip_blanks;
 
 constexpr std::int64_t kDayNs = 86'400 * kNsPerSecond;
-constexpr int kLeapYear = 1972;  // stands for an unknown year: it has a 29 February
+constexpr int kLeapYear = 1972;  // replaces an unknown year: it has a 29 February
 
-/// Exactly `count` digits at the front, moved past; -1 when they are not there.
+/// Consumes exactly `count` digits at the front; -1 if there are fewer.
 int take_fixed(std::string_view& text, std::size_t count) {
   if (text.size() < count) {
     return -1;
@@ -43,7 +43,7 @@ bool take(std::string_view& text, char c) {
   return true;
 }
 
-/// Days since 1970 by the civil calendar; nothing for a day that there is not.
+/// The day in ns since 1970; nothing for an invalid date.
 std::optional<std::int64_t> day_ns(int year, int month, int day) {
   using namespace std::chrono;
   if (year < 1970 || year > 2200 || month < 1 || month > 12 || day < 1) {
@@ -57,7 +57,7 @@ std::optional<std::int64_t> day_ns(int year, int month, int day) {
   return sys_days(date).time_since_epoch().count() * kDayNs;
 }
 
-/// ".159" or ",159": up to nine digits count.
+/// ".159" or ",159"; reads up to nine digits.
 std::int64_t take_fraction(std::string_view& text) {
   if (text.size() < 2 || (text.front() != '.' && text.front() != ',') || !is_digit(text[1])) {
     return 0;
@@ -73,14 +73,14 @@ std::int64_t take_fraction(std::string_view& text) {
   return ns;
 }
 
-/// Two digits at `at`; above 99 when there are none.
+/// Two digits at `at`; above 99 if they are not digits.
 int two_digits(const char* at) {
   const int tens = at[0] - '0';
   const int ones = at[1] - '0';
   return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : 100;
 }
 
-/// "16:47:34" with a fraction; since midnight.
+/// "16:47:34" with an optional fraction; ns since midnight.
 std::optional<std::int64_t> take_time(std::string_view& text) {
   if (text.size() < 8 || text[2] != ':' || text[5] != ':') {
     return std::nullopt;
@@ -136,7 +136,8 @@ std::optional<Stamp> take_glog(std::string_view text) {
   return time ? std::optional(Stamp{*date + *time, false, true}) : std::nullopt;
 }
 
-/// "INFO 2024-03-05 10:04:20", "WARNING:2024-03-05 10:04:20": from the date on. Empty without a level at the front.
+/// The rest of the line from the date on: "INFO 2024-03-05 10:04:20", "WARNING:2024-03-05 10:04:20". Empty without a
+/// level at the front.
 std::string_view behind_level(std::string_view line) {
   std::size_t at = 0;
   while (at < line.size() && at < 9 && is_upper(line[at])) {
@@ -235,7 +236,7 @@ std::optional<std::int64_t> take_unix_date(std::string_view& text) {
 
 Stamp StampReader::full(std::int64_t ns) {
   using namespace std::chrono;
-  if (year_ != 0 && ns >= day_ns_ && ns - day_ns_ < kDayNs) {  // nearly every line: the day of the one before
+  if (year_ != 0 && ns >= day_ns_ && ns - day_ns_ < kDayNs) {  // nearly every line: same day as the previous one
     last_of_day_ns_ = ns - day_ns_;
     return {ns, true, true};
   }
@@ -247,13 +248,13 @@ Stamp StampReader::full(std::int64_t ns) {
 
 Stamp StampReader::of_day(std::int64_t since_midnight_ns) {
   if (since_midnight_ns + kDayNs / 2 < last_of_day_ns_) {
-    day_ns_ += kDayNs;  // past midnight; a little backwards is only lines out of order
+    day_ns_ += kDayNs;  // past midnight; a small step backwards only means lines out of order
   }
   last_of_day_ns_ = since_midnight_ns;
   return {day_ns_ + since_midnight_ns, year_ != 0, year_ != 0};
 }
 
-/// The month and day of the stand-in year, in the year of the last full time.
+/// Moves month and day from the stand-in year to the year of the last full time.
 Stamp StampReader::of_year(std::int64_t since_leap_year_ns) const {
   using namespace std::chrono;
   const year_month_day date(sys_days(days(since_leap_year_ns / kDayNs)));
@@ -274,7 +275,7 @@ std::optional<std::int64_t> StampReader::date_time(std::string_view text) {
   if (ns) {
     std::copy_n(text.begin(), date_.size(), date_.begin());
     text.remove_prefix(date_.size());
-    date_ns_ = *ns - *take_time(text);  // not the midnight before it: there is 23:59:60
+    date_ns_ = *ns - *take_time(text);  // not the midnight before *ns: a time of 23:59:60 exists
   }
   return ns;
 }

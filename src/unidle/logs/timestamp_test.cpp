@@ -22,7 +22,7 @@ TEST(Timestamp, AtTheFrontOfLines) {
         "[WARNING] 2025-08-22 16:47:34 x", "ERROR:2025-08-22 16:47:34,123:x"}) {
     EXPECT_EQ(at_begin(line), want) << line;
   }
-  EXPECT_EQ(at_begin("I0822 16:47:34.123456 123 main.py:1] x"), "1972-08-22 16:47:34");  // no year is known
+  EXPECT_EQ(at_begin("I0822 16:47:34.123456 123 main.py:1] x"), "1972-08-22 16:47:34");  // unknown year
   for (const char* line : {"", "epoch 3", "2025-13-22 16:47:34", "2025-02-30 16:47:34", "2025-08-22 25:00:00", "12:34",
                            "2025-08-22", "STEP 2025-08 of 9", "99999999999999999999", "1234-", "12:34:56.7it/s"}) {
     EXPECT_EQ(at_begin(line), "") << line;

@@ -14,10 +14,10 @@ namespace {
 
 std::string_view last_word(std::string_view text) {
   text = trimmed(text);
-  return text.substr(text.rfind(' ') + 1);  // npos + 1 is 0
+  return text.substr(text.rfind(' ') + 1);  // also without a blank: npos + 1 is 0
 }
 
-/// What succeeds on the way to a run's end: "Successfully opened dynamic library", "Model loaded successfully".
+/// Successful steps during a run: "Successfully opened dynamic library", "Model loaded successfully".
 bool is_step_on_the_way(std::string_view word) {
   static constexpr std::array<std::string_view, 34> kVerbs = {
       "alloc",   "attach",  "authent",  "build",  "built",   "cache", "compil", "connect", "convert",
@@ -43,7 +43,7 @@ bool is_success_on_the_way(const LogLine& line, const Hit& hit) {
          is_step_on_the_way(last_word(line.text.substr(0, hit.begin)));
 }
 
-/// "EarlyStopping counter: 9 out of 8", where 8 was the most.
+/// "EarlyStopping counter: 9 out of 8", with 8 as the limit.
 bool counter_is_full(std::string_view rest) {
   const std::size_t at = rest.find_first_of("0123456789");
   rest.remove_prefix(std::min(at, rest.size()));
@@ -73,7 +73,7 @@ bool stops_early(std::string_view text, const Hit& hit) {
          hit.keyword->text.starts_with("stop") || hit.keyword->text.starts_with("trainer");
 }
 
-/// "Training time 0:12:33", as PyTorch's references print it at the end; that of an epoch is written otherwise.
+/// "Training time 0:12:33", as PyTorch's references print it at the end; the time of an epoch has another format.
 bool is_whole_time(const LogLine& line, const Hit& hit) {
   std::string_view rest = line.text.substr(hit.end);
   return take_digits(rest) && rest.starts_with(":");

@@ -1,4 +1,4 @@
-// Lines by which a program says that it came to its end.
+// Lines by which a program claims to have finished.
 #pragma once
 
 #include "unidle/logs/detail/failures.h"
@@ -7,7 +7,7 @@ namespace unidle::logs::detail {
 
 /// "Training complete", "Early stopping triggered", a bare "success"; not "Successfully loaded", not "success rate".
 bool claims_end(const LogLine& line);
-/// The claim says what succeeded; a bare "success" may be that of something else.
+/// Whether the claim says what succeeded; a bare "success" may be about something else.
 bool names_training(const LogLine& line);
 
 }  // namespace unidle::logs::detail

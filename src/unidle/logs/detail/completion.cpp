@@ -12,15 +12,15 @@ namespace unidle::logs::detail {
 
 namespace {
 
-/// A bar that is not known as the outer one of a training counts only where no more lines than these follow it.
+/// A bar that is not known to be the training's outer one counts only if at most this many lines follow it.
 constexpr std::uint64_t kMostLinesBehindBar = 5;
-/// Bars of files and of memory are faster than any training.
+/// Bars of files and of memory advance faster than any training.
 constexpr double kMostStepsPerSecond = 1000;
 constexpr std::size_t kMostLengths = 16;
 
 bool is_name_char(char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '-'; }
 
-/// "max_" of "max_epochs", "Num " of "Num Epochs", "--" of "--epochs"; in small letters, blanks and "-" as "_".
+/// "max_" before "epochs", "Num " before "Epochs", "--" before "epochs"; in lower case, blanks and "-" as "_".
 std::string words_before(std::string_view line, std::size_t begin) {
   std::size_t at = begin;
   while (at > 0 && is_name_char(line[at - 1])) {
@@ -38,7 +38,7 @@ std::string words_before(std::string_view line, std::size_t begin) {
   return words.find_first_not_of('_') == std::string::npos ? "" : words;
 }
 
-/// Words that say "all of them"; any other makes them those of something else.
+/// Prefixes that mean "all of them"; any other prefix counts something else.
 bool are_all(std::string_view words) {
   static constexpr std::array<std::string_view, 13> kWords = {
       "",      "num_",   "n_",         "nb_",      "max_",      "total_",       "train_",
@@ -56,7 +56,7 @@ bool tells_end_of_epoch(const LogLine& line) {
   return line.hits.has(Word::kEnd) || before.ends_with("end of ") || before.ends_with("end-of-");
 }
 
-/// "Training", "Epochs", "Steps": not "sampling loop time step", of one sample among many.
+/// "Training", "Epochs", "Steps"; not "sampling loop time step", which counts within one sample.
 bool is_training_label(std::string_view label) {
   static constexpr std::array<std::string_view, 4> kLabels = {"train", "epoch", "step", "iter"};
   return starts_with_any(lower(label), kLabels);
@@ -117,13 +117,13 @@ std::optional<double> Completion::total_of(const Counter& counter) const {
   return fits ? known->total : std::nullopt;
 }
 
-/// The last one of `total`, counted from 0 or from 1.
+/// Whether the counter is at the last of `total`, counted from 0 or from 1.
 bool Completion::is_last(const Counter& counter, const Pass& pass, double total) {
   const bool from_zero = counter.first == 0 || pass.first == 0;
   return counter.last >= total || (from_zero && counter.last == total - 1);
 }
 
-/// An inner loop after which no other line of it was due.
+/// Whether an inner loop is at its end, so that no further line of it is due.
 bool Completion::is_through(const Counter& counter, const Pass& pass) {
   if (pass.reached && counter.last >= *pass.reached) {
     return true;
@@ -182,7 +182,7 @@ void Completion::read(const LogLine& line, const Counters::News& news) {
   }
 }
 
-/// Labels that show figures change as they are drawn; bars of one length are of one loop.
+/// Labels with numbers change as they are drawn; bars of the same length belong to the same loop.
 void Completion::follow_bar(const LogLine& line, const Counters::News& news) {
   auto bar = std::find_if(bars_.begin(), bars_.end(), [&](const LastBar& one) { return one.total == news.bar_total; });
   if (bar == bars_.end()) {
@@ -200,7 +200,7 @@ void Completion::follow_bar(const LogLine& line, const Counters::News& news) {
   bar->line = line.number;
 }
 
-/// Of nested loops the outermost one whose end is known.
+/// The outermost of the nested loops with a known end.
 std::optional<std::size_t> Completion::outermost() const {
   std::optional<std::size_t> outer;
   for (std::size_t i = 0; i < log_.counters.size(); ++i) {
@@ -217,7 +217,7 @@ std::optional<std::size_t> Completion::outermost() const {
   return outer;
 }
 
-/// Not only announced: as much was told of it as of those before, a result among it.
+/// Whether the last unit was done, not only announced: it has as many lines as the units before, and a result.
 bool Completion::unit_is_done(std::size_t outer) const {
   const Pass& pass = passes_[outer];
   const bool announced = log_.counters[outer].kind == "epoch" && !pass.has_result;
@@ -242,7 +242,7 @@ bool Completion::counters_are_done(std::size_t outer) const {
   return true;
 }
 
-/// Where nothing else counts: one bar over the whole run.
+/// Without counters: whether a single bar over the whole run is at its end.
 bool Completion::only_bar_is_done() const {
   const bool others = std::any_of(log_.counters.begin(), log_.counters.end(),
                                   [](const Counter& one) { return one.restarts > 0 || one.advanced == 0; });

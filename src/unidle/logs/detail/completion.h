@@ -1,4 +1,4 @@
-// Whether a run came to the last of the units that its log announces.
+// Decides whether a run reached the last of the units that its log announces.
 #pragma once
 
 #include <array>
@@ -12,36 +12,36 @@
 
 namespace unidle::logs::detail {
 
-/// "epochs=90", "--epochs 90", "max_iters: 3000", "Training for 300 epochs", behind or before the word that a hit
-/// names. Nothing for the epochs of something else: "warmup_epochs=5".
+/// The total beside the word of a hit: "epochs=90", "--epochs 90", "max_iters: 3000", "Training for 300 epochs".
+/// Nothing for other epochs: "warmup_epochs=5".
 std::optional<double> configured_total(std::string_view line, const Hit& hit);
 
-/// Not thread-safe. Writes into the log that it was made with whether all its units are done.
+/// Writes into its log whether all units are done. Not thread-safe.
 class Completion {
  public:
   explicit Completion(TextLog& log) : log_(log) {}
 
   /// A line with a word of Word::kTotal.
   void configure(const LogLine& line);
-  /// A line of the run, after the counters have read it.
+  /// Call after the counters have read the line.
   void read(const LogLine& line, const Counters::News& news);
-  /// After the last line, when bars are closed.
+  /// Call after the last line, when bars are closed.
   void finish();
 
  private:
-  /// Beside a counter of the log: its pass since it fell back last, and its value now.
+  /// State of one counter of the log: its current value and the pass since it last restarted.
   struct Pass {
     double value = 0;
     double first = 0;               // of this pass
-    double step = 0;                // by which it went forward last
-    std::optional<double> reached;  // by the pass before
-    bool repeats = false;           // a pass before came to its end
-    std::int64_t seen = 0;          // as the counter counts its lines
+    double step = 0;                // last increment
+    std::optional<double> reached;  // last value of the previous pass
+    bool repeats = false;           // a previous pass reached its end
+    std::int64_t seen = 0;          // lines with this counter
     std::uint64_t seen_line = 0;
-    std::uint64_t since_line = 0;            // when it came to its value
-    std::int64_t told = 0;                   // lines that told anything since
-    std::optional<std::int64_t> least_told;  // between two values before
-    bool has_result = false;                 // a loss or a metric since
+    std::uint64_t since_line = 0;            // line of its last change
+    std::int64_t told = 0;                   // informative lines since then
+    std::optional<std::int64_t> least_told;  // fewest between two earlier values
+    bool has_result = false;                 // a loss or a metric since then
   };
 
   static bool is_last(const Counter& counter, const Pass& pass, double total);
@@ -56,10 +56,10 @@ class Completion {
   bool is_whole() const;
 
   TextLog& log_;
-  std::vector<Pass> passes_;  // one a counter
+  std::vector<Pass> passes_;  // one per counter
   struct Configured {
     std::string_view counter;
-    std::optional<double> total;  // nothing where the log says different ones
+    std::optional<double> total;  // nothing if the log gives different totals
   };
   std::vector<Configured> configured_;
   struct LastBar {
@@ -68,10 +68,10 @@ class Completion {
     double seconds = 0;
     std::int64_t runs = 0;
     bool names_training = false;
-    bool of_training = false;  // says so, or says nothing
+    bool of_training = false;  // its label names training or is empty
     std::uint64_t line = 0;
   };
-  std::vector<LastBar> bars_;  // by their lengths
+  std::vector<LastBar> bars_;  // by their totals
 };
 
 }  // namespace unidle::logs::detail

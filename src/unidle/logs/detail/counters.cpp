@@ -18,7 +18,8 @@ constexpr std::array<std::string_view, 5> kKindNames = {"epoch", "step", "iterat
 
 constexpr double kFewestToFall = 3;
 
-/// "Epoch 3/10:  45%" and "Epoch 4/10:  50%" are runs of one bar; so is a label whose figures change as it is drawn.
+/// Drops digits, so that "Epoch 3/10:  45%" and "Epoch 4/10:  50%" are runs of the same bar, and so is a label whose
+/// numbers change as it is drawn.
 std::string without_figures(std::string_view label) {
   std::string text;
   for (const char c : label.substr(0, kLongestLabel)) {
@@ -30,7 +31,7 @@ std::string without_figures(std::string_view label) {
   return text;
 }
 
-/// The first number of a label that is no decimal fraction: the epoch, not its loss.
+/// The first integer in a label: the epoch, not its loss.
 std::string_view whole_number_in(std::string_view label) {
   std::size_t at = 0;
   while (at < label.size()) {
@@ -67,7 +68,7 @@ Counters::Kind Counters::kind_of(Word word) {
   }
 }
 
-/// The log's counter of a kind, made with `value` when there is none yet.
+/// The log's counter of a kind, created with `value` if it does not exist.
 Counter& Counters::counter(Kind kind, double value, const Moment& moment) {
   if (places_[kind] == 0) {
     Counter fresh;
@@ -110,7 +111,7 @@ std::optional<Count> Counters::count_at(const LogLine& line, const Hit& hit) {
   }
   if (seen && hit.keyword->word == Word::kTrain) {
     if (!seen->inner) {
-      return std::nullopt;  // "train: 0.5" tells a loss
+      return std::nullopt;  // "train: 0.5" is a loss
     }
     seen->inner_is_samples = false;  // timm: "Train: 3 [  50/300 ( 17%)]"
   }
@@ -118,7 +119,7 @@ std::optional<Count> Counters::count_at(const LogLine& line, const Hit& hit) {
 }
 
 void Counters::read_counts(const LogLine& line, const Moment& moment, News& news) {
-  std::uint32_t passed = 0;  // "Epoch: [3][120/5000]" tells two counts
+  std::uint32_t passed = 0;  // "Epoch: [3][120/5000]" has two counts
   std::array<bool, kKinds> told{};
   for (const Hit& hit : line.hits.all()) {
     const Kind kind = kind_of(hit.keyword->word);
@@ -173,7 +174,7 @@ bool Counters::read_losses(const LogLine& line) {
 }
 
 void Counters::close(const OpenBar& open) {
-  // Bars without a label are of one loop where they are of one length.
+  // Bars without a label belong to the same loop if their lengths are equal.
   auto use = std::find_if(log_.bars.begin(), log_.bars.end(), [&](const BarUse& one) {
     return one.label == open.label && one.validation == open.validation &&
            (!open.label.empty() || one.last_total == open.total);
@@ -192,7 +193,7 @@ void Counters::close(const OpenBar& open) {
   use->last_total = open.total;
 }
 
-/// False where it shows what it showed before.
+/// Whether the bar moved since it was last drawn.
 bool Counters::bar(const Bar& seen, bool validation) {
   const std::string_view as_drawn = seen.label.substr(0, kLongestLabel);
   auto open = std::find_if(open_bars_.begin(), open_bars_.end(), [&](const OpenBar& one) {

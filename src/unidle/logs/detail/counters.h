@@ -1,4 +1,4 @@
-// Counters, losses and progress bars of a log.
+// Reads counters, losses and progress bars of a log.
 #pragma once
 
 #include <array>
@@ -12,27 +12,27 @@
 
 namespace unidle::logs::detail {
 
-/// True where a count is a little below the last: not a new epoch, but another part of the program that counts from 0,
-/// or a rank that is behind.
+/// Whether a count slightly below the last one is not a new epoch, but another part of the program that counts from 0,
+/// or a slower rank.
 bool is_other_numbering(double last, double value);
 
-/// Not thread-safe. Writes what it finds into the log that it was made with.
+/// Writes its results into its log. Not thread-safe.
 class Counters {
  public:
   Counters(TextLog& log, const Phases& phases) : log_(log), phases_(phases) {}
 
-  /// What one line tells of progress.
+  /// The progress in one line.
   struct News {
-    bool counted = false;  // a count
-    bool loss = false;     // a loss with its value
+    bool counted = false;
+    bool loss = false;  // a loss with its value
     bool is_bar = false;
     std::string_view bar_label;
     double bar_done = 0;
     double bar_total = 0;
     double bar_seconds = 0;
-    bool bar_moved = false;  // else it was drawn once more, as at the end of a run
+    bool bar_moved = false;  // false: drawn again with the same value, as at the end of a run
     bool validation_bar = false;
-    std::optional<double> steps;  // the count of the inner loop
+    std::optional<double> steps;  // count of the inner loop
     bool steps_are_samples = false;
   };
   News read(const LogLine& line, std::optional<std::int64_t> now_ns);
@@ -40,9 +40,9 @@ class Counters {
 
  private:
   enum Kind : std::size_t { kEpoch, kStep, kIteration, kBatch, kSample, kKinds };
-  static Kind kind_of(Word word);  // kKinds: of none
+  static Kind kind_of(Word word);  // kKinds: no counter
   static std::optional<Count> count_at(const LogLine& line, const Hit& hit);
-  /// When a line is read and what it tells beside counts.
+  /// When a line is read, and what else it contains.
   struct Moment {
     std::optional<std::int64_t> now_ns;
     double train_s = 0;
@@ -55,8 +55,8 @@ class Counters {
   bool bar(const Bar& seen, bool validation);
 
   struct OpenBar {
-    std::string label;     // figures left out
-    std::string as_drawn;  // with them: they tell one run from the next
+    std::string label;     // without digits
+    std::string as_drawn;  // with digits, which distinguish the bar's runs
     double total = 0;
     double done = 0;
     double elapsed_s = 0;
@@ -67,7 +67,7 @@ class Counters {
   TextLog& log_;
   const Phases& phases_;
   std::vector<OpenBar> open_bars_;
-  std::array<std::size_t, kKinds> places_{};  // of a kind among the log's counters, from 1; 0: not seen yet
+  std::array<std::size_t, kKinds> places_{};  // place of each kind in the log's counters, from 1; 0: not seen yet
 };
 
 }  // namespace unidle::logs::detail

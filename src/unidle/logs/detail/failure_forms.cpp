@@ -16,7 +16,7 @@ constexpr auto kShared = Lack::kSharedMemory;
 constexpr auto kNo = Lack::kNone;
 constexpr auto kMine = Blame::kOwn;
 
-// As read in the sources of the programs named and in public reports of their users.
+// From the sources of these programs and from public reports of their users.
 constexpr std::array kForms = {
     // Slurm: slurmstepd, srun
     Form{"slurmstepd*: error: *xceeded * memory limit at some point*", kScheduler, kHost, kMine, 0, true},
@@ -31,7 +31,7 @@ constexpr std::array kForms = {
     Form{"srun: error: *: task*: Aborted*", kLauncher, kNo, kAfter, SIGABRT},
     Form{"srun: error: *: task %r: Exited with exit code %x", kLauncher, kNo, kAfter},
     Form{"*xited with exit code %x", kLauncher, kNo, kAfter},
-    // Slurm's seff, which many clusters print behind a job's output
+    // Slurm's seff, which many clusters print after a job's output
     Form{"*State: OUT_OF_MEMORY (exit code*", kScheduler, kHost, kMine, SIGKILL},
     Form{"*State: FAILED (exit code %x)", kLauncher, kNo, kAfter},
     // PBS, LSF
@@ -138,7 +138,7 @@ constexpr std::array kForms = {
     Form{"Some NCCL operations have failed or timed out*", kRuntime, kNo, Blame::kPeer},
 };
 
-/// The number that `text` begins with, moved past.
+/// Consumes and returns the number at the front of `text`.
 std::optional<double> take_signed(std::string_view& text) {
   std::int64_t value = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -161,7 +161,7 @@ void keep(char what, double value, FormNumbers& numbers) {
   }
 }
 
-/// Moves past the first sign of `shape` and what it stands for in `text`; false where that is something else.
+/// Consumes the first sign of `shape` and its match in `text`; false if they do not match.
 bool take_sign(std::string_view& shape, std::string_view& text, FormNumbers& numbers) {
   if (shape.front() == '%') {
     const auto number = take_signed(text);
@@ -191,7 +191,7 @@ bool take_sign(std::string_view& shape, std::string_view& text, FormNumbers& num
 }  // namespace
 
 bool has_shape(std::string_view text, std::string_view shape, FormNumbers& numbers) {
-  // Only the last "*" ever has to take more: what stands before it was found at its first place.
+  // Only the last "*" ever has to match more: what precedes it was found at its first place.
   std::string_view behind_star;
   std::string_view from;
   bool star = false;

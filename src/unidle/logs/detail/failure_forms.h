@@ -1,4 +1,4 @@
-// The fixed forms in which kernels, schedulers, shells, launchers and runtimes tell how a process ended.
+// The fixed forms in which kernels, schedulers, shells, launchers and runtimes report how a process ended.
 #pragma once
 
 #include <array>
@@ -9,17 +9,17 @@
 
 namespace unidle::logs::detail {
 
-/// The numbers of a form, by the signs that stand for them.
+/// The numbers in a form, by their placeholders.
 struct FormNumbers {
   std::optional<int> rank;        // %r
-  std::optional<int> exit;        // %x: an exit code, or below 0 the number of a signal, as Python has it
+  std::optional<int> exit;        // %x: an exit code, or a negative signal number as in Python
   std::optional<int> signal;      // %s
   std::optional<double> time_ms;  // %t
-  std::optional<int> count;       // %c: how many; 0 is no failure
+  std::optional<int> count;       // %c: a count; 0 means no failure
 };
 
 struct Form {
-  std::string_view shape;  // "*" stands for anything, " " for blanks, "%n" for a number that tells nothing
+  std::string_view shape;  // "*" matches anything, " " blanks, "%n" a number without meaning
   Speaker speaker;
   Lack lack = Lack::kNone;
   Blame blame = Blame::kOwn;
@@ -27,7 +27,7 @@ struct Form {
   bool hint = false;
 };
 
-/// The first form that all of `text` has; nullptr where it has none.
+/// The first form that matches all of `text`; nullptr if there is none.
 const Form* form_of(std::string_view text, FormNumbers& numbers);
 
 /// For tests.

@@ -22,12 +22,13 @@ constexpr std::size_t kLongestLine = 2000;
 
 bool contains(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 
-/// The frame that rich draws round a traceback.
+/// Whether the line is part of the frame that rich draws round a traceback.
 bool is_drawn(std::string_view line) {
   return line.starts_with("│") || line.starts_with("╭") || line.starts_with("╰") || line.starts_with("┃");
 }
 
-/// "2024-03-05T10:00:01Z " and "2024-03-05T10:00:02Z ", but not "[rank0]: " and "[rank1]: ".
+/// Whether the line has the same prefix: "2024-03-05T10:00:01Z " and "2024-03-05T10:00:02Z " count as equal, "[rank0]:
+/// " and "[rank1]: " do not.
 bool has_prefix(std::string_view line, std::string_view prefix, std::optional<int> rank) {
   if (line.size() < prefix.size()) {
     return false;
@@ -37,7 +38,7 @@ bool has_prefix(std::string_view line, std::string_view prefix, std::optional<in
   return alike && (!rank || message_in(line).rank == rank);
 }
 
-/// An exception or a level: "val_error" and "error bars" are neither.
+/// Whether the line has an exception or a level; "val_error" and "error bars" are neither.
 bool may_be_error(const LogLine& line) {
   return std::ranges::any_of(line.hits.all(), [&](const Hit& hit) {
     const std::string_view word = line.text.substr(hit.begin, 5);
@@ -66,7 +67,7 @@ std::string quotable(std::string_view line) {
       text.pop_back();
     }
     if (!text.empty() && static_cast<signed char>(text.back()) < 0) {
-      text.pop_back();  // the first byte of a character that was cut
+      text.pop_back();  // a truncated first byte of a character
     }
   }
   return text;
@@ -80,14 +81,14 @@ void Failures::add(Failure failure) {
     const auto survived = std::find_if(
         all.begin(), all.end(), [&](const Failure& one) { return one.quote.progress_before < log_.progress_lines; });
     if (survived == all.end()) {
-      return;  // the first ones tell why
+      return;  // the first failures explain most
     }
     all.erase(survived);
   }
   all.push_back(std::move(failure));
 }
 
-/// The traceback that a line belongs to: of its own process, else the one whose lines have nothing before them.
+/// The traceback that a line belongs to: that of its process, otherwise the one whose lines have no prefix.
 std::vector<Failures::Open>::iterator Failures::open_of(std::string_view line) {
   const auto own = std::find_if(open_.begin(), open_.end(), [&](const Open& one) {
     return !one.prefix.empty() && has_prefix(line, one.prefix, one.failure.facts.rank);
@@ -165,10 +166,10 @@ void Failures::finish(std::optional<std::int64_t> last_ns) {
   }
 }
 
-/// A run that is told to end may still print steps for a while.
+/// Whether training continued after the scheduler's message; a run may print steps for a while before it ends.
 bool Failures::went_on(const SchedulerEnd& end, std::optional<std::int64_t> until_ns) const {
   constexpr std::int64_t kGraceNs = std::int64_t{120} * 1'000'000'000;
-  constexpr std::int64_t kGraceLines = 100;  // where those behind it tell no time
+  constexpr std::int64_t kGraceLines = 100;  // if later lines have no times
   const std::int64_t after = progress_after(log_, end.quote);
   const bool timed = end.t_ns && until_ns && *until_ns > *end.t_ns;
   return after > 0 && (timed ? *until_ns - *end.t_ns > kGraceNs : after > kGraceLines);
@@ -184,7 +185,7 @@ void Failures::begin_next_attempt() {
 void Failures::scheduler(const LogLine& line) {
   const bool by_slurm = line.hits.has(Word::kCancelled) && contains(line.text, "***");
   const bool by_seff = contains(line.text, "State:") && contains(line.text, "(exit code");
-  const bool by_person = contains(line.text, "received SIGINT");  // a launcher's word for Ctrl-C
+  const bool by_person = contains(line.text, "received SIGINT");  // a launcher's message for Ctrl-C
   const std::string_view text = trimmed(line.text);
   if (!by_slurm && !by_seff && !by_person && !text.starts_with("=>> PBS: ") && !text.starts_with("TERM_RUNLIMIT: ") &&
       !text.starts_with("TERM_OWNER: ")) {
@@ -198,12 +199,12 @@ void Failures::scheduler(const LogLine& line) {
   if (log_.end && went_on(*log_.end, now_ns_)) {
     begin_next_attempt();
   }
-  if (!log_.end || log_.end->end != LogEnd::kTimeLimit) {  // steps of the job are reported as well
+  if (!log_.end || log_.end->end != LogEnd::kTimeLimit) {  // the scheduler also reports steps of the job
     log_.end = std::move(end);
   }
 }
 
-/// torchrun ends with the process that failed first: its rank stands in one line, its exit code in the next.
+/// torchrun reports the process that failed first: its rank on one line, its exit code on the next.
 bool Failures::root_cause(const LogLine& line) {
   if (contains(line.text, "Root Cause (first observed failure)")) {
     root_cause_ = true;
@@ -253,7 +254,7 @@ void Failures::read(const LogLine& line, std::optional<std::int64_t> now_ns) {
     ignored_line_ = line.number;
   }
   if (const Hit* hit = hits.first(Word::kTraceback)) {
-    if (!line.text.substr(0, hit->begin).ends_with("C++ ")) {  // Paddle's frames, whose message stands far below
+    if (!line.text.substr(0, hit->begin).ends_with("C++ ")) {  // Paddle's frames; the message follows far below
       begin_traceback(line, hit->begin);
     }
     return;
@@ -271,7 +272,7 @@ void Failures::read(const LogLine& line, std::optional<std::int64_t> now_ns) {
       log_.counted_before_claim = log_.counted();
     }
   } else if (hits.has(Word::kFailed) && says_failed(line)) {
-    log_.claim.reset();  // of a part that came before
+    log_.claim.reset();  // it was about an earlier part
     log_.failed_part = quote(line);
   }
 }

@@ -1,4 +1,4 @@
-// How a run ended, as its log tells.
+// Reads from its log how a run ended.
 #pragma once
 
 #include <optional>
@@ -11,33 +11,33 @@
 
 namespace unidle::logs::detail {
 
-/// A line of a log with what was found in it.
+/// A line of a log and what was found in it.
 struct LogLine {
   std::string_view text;
   std::uint64_t number = 0;
   const Hits& hits;
-  std::size_t bar_at = std::string_view::npos;  // where "%|" stands
+  std::size_t bar_at = std::string_view::npos;  // position of "%|"
 };
 
-/// Not thread-safe. Writes what it finds into the log that it was made with.
+/// Writes its results into its log. Not thread-safe.
 class Failures {
  public:
   explicit Failures(TextLog& log) : log_(log) {}
 
-  /// True while the lines belong to a traceback, its message the last one: no news of the run. To be asked before
+  /// Whether the line belongs to a traceback, including its message: it says nothing about progress. Call before
   /// read().
   bool in_traceback(std::string_view line);
   /// `now_ns`: the last time in the log so far.
   void read(const LogLine& line, std::optional<std::int64_t> now_ns);
-  /// Closes a traceback that the end of the file cuts off, and an attempt of the run that another one followed.
+  /// Closes a traceback that the end of the file cuts off, and an attempt that a later one followed.
   void finish(std::optional<std::int64_t> last_ns);
 
  private:
-  /// Several processes that share an output may each be in one.
+  /// An open traceback; several processes that share an output may each have one.
   struct Open {
     std::string prefix;  // "[rank0]: " before every line
     Failure failure;
-    bool ignored = false;  // by Python itself, mostly in destructors while it shuts down
+    bool ignored = false;  // ignored by Python itself, mostly in destructors at shutdown
   };
   static constexpr std::size_t kMostOpen = 64;
 
@@ -59,7 +59,7 @@ class Failures {
   bool root_cause_ = false;  // inside torchrun's report on the process that failed first
 };
 
-/// At most 400 bytes of a line, without control characters, cut at a whole character.
+/// At most 400 bytes of a line, without control characters, cut between characters.
 std::string quotable(std::string_view line);
 
 }  // namespace unidle::logs::detail

@@ -10,7 +10,7 @@ namespace unidle::logs::detail {
 
 namespace {
 
-/// A name with the unit that stands behind it: "memory.used [MiB]", "VRAM Total Memory (B)".
+/// A name followed by its unit: "memory.used [MiB]", "VRAM Total Memory (B)".
 Field field_of(std::string_view cell, std::span<const ColumnName> names) {
   std::string_view unit;
   for (const std::string_view signs : {" []", " ()"}) {
@@ -31,7 +31,7 @@ Field field_of(std::string_view cell, std::span<const ColumnName> names) {
 
 bool is_measurement(Column column) { return column > Column::kName && column < Column::kKnown; }
 
-/// With a date, or as seconds or milliseconds since 1970. A row with another time is one without: "10:00:05".
+/// A time with a date, or seconds or milliseconds since 1970. Nothing for a time without a date: "10:00:05".
 std::optional<std::int64_t> time_of(std::string_view cell) {
   std::string_view rest = cell;
   if (const auto date = take_date_time(rest)) {
@@ -47,7 +47,7 @@ std::optional<std::int64_t> time_of(std::string_view cell) {
   return seconds < kLast ? std::optional(static_cast<std::int64_t>(seconds * 1e9)) : std::nullopt;
 }
 
-/// What stands where there is no reading: "[N/A]", "[Unknown Error]", "N/A", "-", "ERR!".
+/// Placeholders for a missing reading: "[N/A]", "[Unknown Error]", "N/A", "-", "ERR!".
 bool is_no_reading(std::string_view cell) {
   return cell.empty() || cell.front() == '[' || cell == "N/A" || cell == "-" || cell == "ERR!";
 }
@@ -62,7 +62,7 @@ std::optional<double> cell_value(std::string_view cell, const Field& field) {
   return scale > 0 ? std::optional(*value * scale) : std::nullopt;
 }
 
-/// True unless the cell holds something that no such column can hold: then the line is broken, not the value absent.
+/// False if the cell holds something that is not valid in this column: then the line is broken, not the value missing.
 bool fill(GpuSample& sample, const Field& field, std::string_view cell) {
   const auto value = [&] { return cell_value(cell, field); };
   switch (field.column) {
@@ -172,7 +172,7 @@ std::optional<Header> read_header(std::string_view line, std::span<const ColumnN
     measures = measures || is_measurement(field.column);
     utilisation = utilisation || field.column == Column::kUtilisation;
     if (field.column == Column::kId) {
-      field.column = header.has_id ? Column::kKnown : Column::kId;  // the first of several identifies
+      field.column = header.has_id ? Column::kKnown : Column::kId;  // the first of several id columns identifies
       header.has_id = true;
     }
   }

@@ -1,4 +1,4 @@
-// What the columns of CSV files about GPUs mean, whichever program wrote them, and their cells as readings.
+// The meaning of columns in CSV files about GPUs, whichever program wrote them, and the readings in their cells.
 #pragma once
 
 #include <array>
@@ -30,23 +30,23 @@ enum class Column {
   kLinkWidth,
   kLinkWidthMost,
   kThrottled,
-  kKnown,  // the program has it, we do not use it
+  kKnown,  // known but not used
 };
 
 struct ColumnName {
   std::string_view name;  // without a unit
   Column column;
-  double scale = 0;  // of a number without a unit of its own; 0: as usual for such a column
+  double scale = 0;  // for a number without a unit; 0: the column's default
 };
 
 inline constexpr std::size_t kMostColumns = 64;
 using Cells = std::array<std::string_view, kMostColumns>;
-/// Splits at commas; returns how many cells there are, at most kMostColumns of them kept.
+/// Splits at commas; returns the number of cells and stores at most kMostColumns of them.
 std::size_t split_cells(std::string_view line, Cells& cells);
 
 struct Field {
   Column column = Column::kNone;
-  double scale = 1;  // of a number without a unit of its own
+  double scale = 1;  // for a number without a unit
 };
 
 struct Header {
@@ -55,20 +55,20 @@ struct Header {
   bool has_id = false;
 };
 
-/// Nothing unless a cell names a measurement, and half of them are names of columns or one each names a GPU and its
-/// utilisation.
+/// Nothing unless a cell names a measurement, and either half of the cells are column names or there is one for the GPU
+/// and one for its utilisation.
 std::optional<Header> read_header(std::string_view line, std::span<const ColumnName> names);
-/// How many cells of the line name a column.
+/// Number of cells that name a column.
 int known_columns(std::string_view line, std::span<const ColumnName> names);
 
-/// Factor that a unit stands for, in bytes, watts, hertz as they are kept; 0 for an unknown one.
+/// Factor to bytes, watts or hertz, as stored; 0 for an unknown unit.
 double unit_scale(std::string_view unit);
 double default_scale(Column column);
-/// A number with or without a unit; nothing for "[N/A]" and its like. The unit is what stands behind the number.
+/// A number with or without a unit; nothing for "[N/A]" and similar. `unit` is the text after the number.
 std::optional<double> cell_number(std::string_view cell, std::string_view& unit);
 
-/// The readings of a row; nothing when a cell holds what no such column can hold: then the line is no row.
-/// REQUIRES: `cells` holds header.size cells.
+/// The readings of a row; nothing when a cell is not valid in its column: then the line is not a row. REQUIRES: `cells`
+/// holds header.size cells.
 std::optional<GpuSample> sample_of(const Header& header, const Cells& cells);
 
 }  // namespace unidle::logs::detail

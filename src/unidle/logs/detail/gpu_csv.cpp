@@ -29,7 +29,7 @@ void GpuCsvReader::read(std::string_view line) {
   }
   if (is_complaint(line)) {
     if (header_) {
-      row(line);  // "2025/01/01 10:00:00.000, 0, [GPU is lost]" tells when
+      row(line);  // "2025/01/01 10:00:00.000, 0, [GPU is lost]" has a time
     }
     complain(line, log_);
     return;

@@ -1,4 +1,4 @@
-// CSV files about GPUs: a header that names the columns, perhaps again and again, and a row a GPU.
+// CSV files about GPUs: a header that names the columns, possibly repeated, and one row per GPU.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace unidle::logs::detail {
 
-/// Rows without an id are told apart by their place in a round: rows of one round are milliseconds apart.
+/// Identifies GPUs in rows without an id by their place in a round: rows of one round are milliseconds apart.
 class RoundCounter {
  public:
   std::string_view id_of(const GpuSample& sample);
@@ -22,7 +22,7 @@ class RoundCounter {
   std::array<char, 16> text_{};
 };
 
-/// What the columns of a row without any header are, by the row itself; nothing where it does not tell.
+/// Guesses the columns of a row without a header; nothing if it cannot.
 using HeaderFromRow = std::optional<Header> (*)(std::string_view row);
 
 /// Not thread-safe.
@@ -47,7 +47,7 @@ class GpuCsvReader {
   std::int64_t headers_ = 0;
 };
 
-/// Whether most lines of `head` are headers, rows, or what the program says of trouble. The last line may be cut off.
+/// Whether most lines of `head` are headers, rows or error messages of the program. The last line may be cut off.
 bool is_gpu_csv(std::string_view head, std::span<const ColumnName> names, HeaderFromRow headless);
 
 }  // namespace unidle::logs::detail

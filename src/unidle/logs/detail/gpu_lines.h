@@ -1,4 +1,4 @@
-// What the readers of GPU logs share: going over the lines.
+// Reads the lines of GPU logs, for all formats.
 #pragma once
 
 #include <climits>
@@ -12,7 +12,7 @@
 
 namespace unidle::logs::detail {
 
-/// Whether `is_it` holds for a line of `text`.
+/// Whether `is_it` is true for a line of `text`.
 template <typename Predicate>
 bool any_line(std::string_view text, Predicate is_it) {
   Source source("", text);
@@ -31,8 +31,8 @@ bool is_complaint(std::string_view line);
 /// Counts a complaint. Keeps the first one, with the time of the sample before it.
 void complain(std::string_view line, GpuLog& log);
 
-/// Gives each line to `Reader(log, window)`. Throws kInput when no sample came of them, unless `window` left all of
-/// them out; `expected` says which rows were looked for.
+/// Passes each line to `Reader(log, window)`. Throws kInput when no sample was found, unless `window` excluded all;
+/// `expected` names the rows that were searched for.
 template <typename Reader>
 GpuLog read_gpu_lines(Source& source, const Window& window, const std::string& expected) {
   GpuLog log;

@@ -10,7 +10,7 @@ namespace unidle::logs::detail {
 namespace {
 
 constexpr Keyword kKeywords[] = {
-    // How runs end
+    // End of a run
     Keyword{"traceback (most recent call last)", Word::kTraceback},
     Keyword{"exception ignored in", Word::kIgnored},
     Keyword{"failed", Word::kFailed, Edge::kFront},
@@ -93,7 +93,7 @@ constexpr Keyword kKeywords[] = {
     Keyword{"current_steps", Word::kStep, Edge::kBoth},
     Keyword{"num_updates", Word::kStep, Edge::kFront},
     Keyword{"train:", Word::kTrain, Edge::kFront},
-    // What is stated of steps
+    // Stated step times
     Keyword{"elapsed time per iteration", Word::kStepTime, Edge::kFront},
     Keyword{"iter_time", Word::kStepTime, Edge::kFront},
     Keyword{"iter time", Word::kStepTime, Edge::kFront},
@@ -161,7 +161,7 @@ constexpr Keyword kKeywords[] = {
     Keyword{"total train batch size", Word::kGlobalBatch, Edge::kFront},
     Keyword{"consumed samples", Word::kSamples, Edge::kFront},
     Keyword{"consumed_samples", Word::kSamples, Edge::kFront},
-    // How much there will be
+    // Totals
     Keyword{"epochs", Word::kTotal, Edge::kAny, "epoch"},
     Keyword{"max_epoch", Word::kTotal, Edge::kAny, "epoch"},
     Keyword{"max_iter", Word::kTotal, Edge::kAny, "iteration"},
@@ -214,7 +214,7 @@ constexpr Keyword kKeywords[] = {
     Keyword{"模型", Word::kModel},
     Keyword{"检查点", Word::kModel},
     Keyword{"权重", Word::kModel},
-    // What was configured
+    // Configuration
     Keyword{"训练集", Word::kTrainSet},
     Keyword{"训练数据量", Word::kTrainSet},
     Keyword{"训练样本", Word::kTrainSet},
@@ -241,7 +241,7 @@ constexpr Keyword kKeywords[] = {
     Keyword{"设备", Word::kDevice},
     Keyword{"compute capability", Word::kCapability},
     Keyword{"计算能力", Word::kCapability},
-    // What is claimed, and when
+    // Claims
     Keyword{"success", Word::kSuccess, Edge::kFront},
     Keyword{"成功", Word::kSuccess},
     Keyword{"training complete", Word::kSuccess},
@@ -251,10 +251,10 @@ constexpr Keyword kKeywords[] = {
     Keyword{"completed (exit code", Word::kSuccess},  // seff
     Keyword{"finish training", Word::kSuccess},
     Keyword{"finished after ", Word::kSuccess, Edge::kFront},
-    Keyword{"final test ", Word::kSuccess, Edge::kFront},     // what a run is tested with at its end
+    Keyword{"final test ", Word::kSuccess, Edge::kFront},     // the test at the end of a run
     Keyword{"total training time", Word::kSuccess},           // maskrcnn-benchmark, detectron2
     Keyword{"overall training speed", Word::kSuccess},        // detectron2
-    Keyword{"training time ", Word::kSuccess, Edge::kFront},  // PyTorch's references, before a clock
+    Keyword{"training time ", Word::kSuccess, Edge::kFront},  // PyTorch's references, followed by a clock
     Keyword{"early stop", Word::kEarlyStop},
     Keyword{"earlystop", Word::kEarlyStop},
     Keyword{"stopping early", Word::kEarlyStop},
@@ -263,7 +263,7 @@ constexpr Keyword kKeywords[] = {
     Keyword{"experiment is done", Word::kSuccess},    // YOLOX
     Keyword{"end of training", Word::kSuccess},       // LeRobot
     Keyword{"epochs completed in ", Word::kSuccess},  // Ultralytics
-    Keyword{"train_runtime", Word::kSuccess},         // transformers, behind its last step
+    Keyword{"train_runtime", Word::kSuccess},         // transformers, after its last step
     Keyword{"fit` stopped: `max_", Word::kSuccess},   // Lightning
     Keyword{"训练完成", Word::kSuccess},
     Keyword{"训练结束", Word::kSuccess},

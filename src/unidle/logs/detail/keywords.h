@@ -1,4 +1,4 @@
-// The words that tell something in a log, and a matcher that finds them all in one pass.
+// The words that carry information in a log, and a matcher that finds all of them in one pass.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@ namespace unidle::logs::detail {
 
 enum class Word : std::uint8_t {
   kTraceback,
-  kFailure,  // may stand in a line that failure_in() knows
+  kFailure,  // may be in a line that failure_in() knows
   kError,
   kCancelled,
   kTimeLimit,
@@ -23,7 +23,7 @@ enum class Word : std::uint8_t {
   kTrain,
   kSamples,
   kStepTime,
-  kUpdateTime,  // of a step without the wait for data
+  kUpdateTime,  // of a step without its wait for data
   kDataTime,
   kStepRate,
   kSampleRate,
@@ -31,7 +31,7 @@ enum class Word : std::uint8_t {
   kTokenRate,
   kTokenRateKey,
   kGlobalBatch,
-  kTotal,  // how many units of a counter there will be, as configured
+  kTotal,  // configured total of a counter
   kValidation,
   kBegin,
   kEnd,
@@ -54,12 +54,12 @@ enum class Word : std::uint8_t {
   kFailed,
 };
 
-/// What must stand around a word.
+/// Requirements on the characters around a word.
 enum class Edge : std::uint8_t {
   kAny,
   kFront,      // no letter, digit or "_" before it
-  kBoth,       // nor behind it
-  kFrontWord,  // none before it, and no letter behind it
+  kBoth,       // nor after it
+  kFrontWord,  // none before it, and no letter after it
 };
 
 struct Keyword {
@@ -75,7 +75,7 @@ struct Hit {
   std::uint32_t end = 0;
 };
 
-/// The words found in one line, in the order in which they stand; the first kMost of them.
+/// The first kMost words found in one line, in order.
 class Hits {
  public:
   static constexpr std::size_t kMost = 48;
@@ -97,7 +97,7 @@ class Hits {
     return (words_ & (bit(words) | ...)) != 0;
   }
   std::span<const Hit> all() const { return {hits_.data(), size_}; }
-  /// nullptr when the word is not there.
+  /// nullptr when the word was not found.
   const Hit* first(Word word) const;
 
  private:
@@ -111,7 +111,7 @@ class Hits {
 /// The table of words, English and Chinese.
 std::span<const Keyword> log_keywords();
 
-/// Finds keywords, upper and lower case alike (ASCII). Thread-safe once built; the keywords must outlive it.
+/// Finds keywords, ignoring the case of ASCII letters. Thread-safe once built; the keywords must outlive it.
 class Matcher {
  public:
   explicit Matcher(std::span<const Keyword> keywords);
@@ -126,10 +126,10 @@ class Matcher {
 
   struct Entry {
     const Keyword* keyword;
-    std::uint32_t offset;  // of the three bytes in the keyword
-    std::uint32_t next;    // index + 1 of the next entry of the slot; 0 ends
+    std::uint32_t offset;  // of the three bytes within the keyword
+    std::uint32_t next;    // index + 1 of the slot's next entry; 0: end
   };
-  std::array<std::uint16_t, std::size_t{1} << kBits> first_{};  // index + 1 of a slot's first entry
+  std::array<std::uint16_t, std::size_t{1} << kBits> first_{};  // index + 1 of each slot's first entry
   std::vector<Entry> entries_;
 };
 

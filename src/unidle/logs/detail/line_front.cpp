@@ -27,7 +27,7 @@ constexpr std::array kLevels = {
 
 bool is_in_name(char c) { return is_letter(c) || is_digit(c) || c == '_' || c == '.' || c == '-'; }
 
-/// The level that `text` begins with, as a word of its own, moved past.
+/// Consumes a level at the front of `text`; it must be a whole word.
 std::optional<Level> take_level(std::string_view& text) {
   for (const LevelName& one : kLevels) {
     if (text.starts_with(one.name) && (text.size() == one.name.size() || !is_word(text[one.name.size()]))) {
@@ -38,7 +38,7 @@ std::optional<Level> take_level(std::string_view& text) {
   return std::nullopt;
 }
 
-/// The letter of glog and torch: "E0305", "W20240305".
+/// The level letter of glog and torch: "E0305", "W20240305".
 std::optional<Level> level_of_letter(std::string_view text) {
   if (text.size() < 4 || !std::all_of(text.begin() + 1, text.begin() + 4, is_digit)) {
     return std::nullopt;
@@ -110,7 +110,7 @@ class Front {
       return false;
     }
     const std::size_t end = said_.text.find(']');
-    if (end > kLongestBracket) {  // npos is
+    if (end > kLongestBracket) {  // also for npos
       return false;
     }
     std::string_view inside = trimmed(said_.text.substr(1, end - 1));
@@ -169,7 +169,7 @@ class Front {
     return true;
   }
 
-  /// A word of digits with what times and dates have between them.
+  /// A word of digits and the separators of times and dates.
   bool time() {
     std::size_t end = 0;
     int parts = 0;
@@ -223,7 +223,7 @@ class Front {
   bool logger() {
     std::size_t end = 0;
     bool upper = false;
-    bool apart = false;  // with a digit, "-" or ".": no word of a sentence
+    bool apart = false;  // has a digit, "-" or ".", so it is not a word of a sentence
     for (; end < said_.text.size() && is_in_name(said_.text[end]); ++end) {
       upper = upper || is_upper(said_.text[end]);
       apart = apart || !(is_letter(said_.text[end]) || said_.text[end] == '_');
@@ -240,7 +240,7 @@ class Front {
     return true;
   }
 
-  /// A sign outside ASCII with a blank behind it, as programs like to begin a line with.
+  /// A character outside ASCII followed by a blank, with which some programs start their lines.
   bool picture() {
     std::size_t end = 0;
     while (end < said_.text.size() && static_cast<signed char>(said_.text[end]) < 0) {
@@ -269,7 +269,7 @@ LogMessage message_in(std::string_view line) { return Front(line).strip(); }
 std::string_view exception_name(std::string_view text) {
   const auto end = std::find_if_not(text.begin(), text.end(), [](char c) { return is_word(c) || c == '.'; });
   const std::string_view name = text.substr(0, static_cast<std::size_t>(end - text.begin()));
-  const std::string_view last = name.substr(name.rfind('.') + 1);  // npos + 1 is 0
+  const std::string_view last = name.substr(name.rfind('.') + 1);  // also without a dot: npos + 1 is 0
   const bool ends_so = std::ranges::any_of(std::array{"Error", "Exception", "Interrupt", "StopIteration", "SystemExit"},
                                            [&](std::string_view end_of) { return last.ends_with(end_of); });
   const bool of_a_class = !last.empty() && (is_upper(last.front()) || last.front() == '_');

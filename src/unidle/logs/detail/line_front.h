@@ -1,4 +1,4 @@
-// The message of a log line, without the times, ranks, hosts, loggers and levels in front of it.
+// The message of a log line, without the times, ranks, hosts, loggers and levels before it.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ namespace unidle::logs::detail {
 enum class Level : std::uint8_t { kNone, kBelowError, kError };
 
 struct LogMessage {
-  std::string_view text;  // without the front, and without blanks around it
+  std::string_view text;  // without the prefixes and surrounding blanks
   Level level = Level::kNone;
   std::optional<int> rank;
 };
@@ -19,7 +19,7 @@ struct LogMessage {
 /// out".
 LogMessage message_in(std::string_view line);
 
-/// The name of an exception class that `text` begins with, "torch.OutOfMemoryError"; empty where it begins with none.
+/// The exception class whose name starts `text`, "torch.OutOfMemoryError"; empty if there is none.
 std::string_view exception_name(std::string_view text);
 
 }  // namespace unidle::logs::detail

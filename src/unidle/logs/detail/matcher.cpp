@@ -8,7 +8,7 @@ namespace unidle::logs::detail {
 
 namespace {
 
-/// As is_word, but a character outside ASCII parts words: Chinese needs no spaces.
+/// Like is_word, but characters outside ASCII separate words: Chinese needs no spaces.
 bool is_ascii_word(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
 
 std::uint32_t load3(const char* at) {
@@ -16,7 +16,7 @@ std::uint32_t load3(const char* at) {
   return byte(0) | byte(1) << 8U | byte(2) << 16U;
 }
 
-/// How common a byte is in logs, roughly: the rarest three bytes of a keyword are looked for.
+/// Rough frequency of a byte in logs: the matcher searches for the rarest three bytes of a keyword.
 int commonness(char c) {
   static constexpr std::string_view kCommon = " etaoinsrlcdmup0123456789.-:_";
   const std::size_t place = kCommon.find(c);
@@ -100,7 +100,7 @@ void Matcher::find(std::string_view line, Hits& hits) const {
   const std::size_t last = line.size() - 3;
   for (std::size_t at = 0; at < last; ++at) {
     std::uint32_t four = 0;
-    std::memcpy(&four, data + at, 4);  // at < last: the fourth byte is still in the line
+    std::memcpy(&four, data + at, 4);  // at < last: the fourth byte is in the line
     const std::uint32_t entry = first_[slot(four & 0xFFFFFFU)];
     if (entry != 0) [[unlikely]] {
       verify(line, at, entry, hits);

@@ -11,7 +11,7 @@ namespace unidle::logs::detail {
 
 namespace {
 
-/// "(ms)", "[s]", "(t)", " in s" and "_ms" behind a word, moved past; the seconds that its unit stands for.
+/// Consumes a unit after a key, "(ms)", "[s]", "(t)", " in s" or "_ms"; returns its seconds.
 double take_unit_of_key(std::string_view& text) {
   struct Unit {
     std::string_view text;
@@ -31,7 +31,7 @@ double take_unit_of_key(std::string_view& text) {
   return unit->seconds;
 }
 
-/// ", 561.4/s" behind a time.
+/// ", 561.4/s" after a time.
 std::optional<double> take_rate(std::string_view& text) {
   std::string_view rest = text;
   if (!rest.starts_with(",")) {
@@ -60,7 +60,7 @@ std::optional<double> take_seconds(std::string_view& text, double scale, bool& i
   return *value * seconds;
 }
 
-/// "per GPU", "/device" and "_per_gpu" behind a rate, or "device/" before it.
+/// Whether the rate is per device: "per GPU", "/device" and "_per_gpu" after it, or "device/" before it.
 bool is_per_device(std::string_view before, std::string_view behind) {
   const auto ends = [&](std::string_view what) { return before.ends_with(what); };
   std::string start = lower(behind.substr(0, 24));

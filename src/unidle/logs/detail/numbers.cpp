@@ -6,7 +6,7 @@ namespace unidle::logs::detail {
 
 namespace {
 
-/// Length of "d{1,3}(,ddd)+" at the front of `text`; 0 when it is not grouped so.
+/// Length of "d{1,3}(,ddd)+" at the front of `text`; 0 if it does not match.
 std::size_t grouped(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size() && at < 4 && is_digit(text[at])) {
@@ -19,15 +19,15 @@ std::size_t grouped(std::string_view text) {
          is_digit(text[at + 3])) {
     at += 4;
     if (at < text.size() && is_digit(text[at])) {
-      return 0;  // four digits: the comma was no group
+      return 0;  // four digits: the comma did not separate a group
     }
   }
   return text[at - 1] == ',' || at < 5 ? 0 : at;
 }
 
-/// Nearly every number of a log: "12", "0.0313", at most fifteen digits and no exponent. Then the digits as a whole and
-/// the power of ten are exact, and so their quotient is rounded once, as from_chars does it. Returns its length; 0: it
-/// is another.
+/// Fast path for nearly every number of a log: "12", "0.0313", at most fifteen digits and no exponent. The digits as an
+/// integer and the power of ten are then exact, so that their quotient is rounded once, as from_chars does it. Returns
+/// the length; 0 for any other number.
 std::size_t plain_number(std::string_view text, double& value) {
   static constexpr std::array<double, 16> kPowers = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                                      1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
@@ -76,9 +76,9 @@ bool take_number(std::string_view& text, double& value) {
     return true;
   }
   if (text.empty() || !(is_digit(text.front()) || text.front() == '-' || text.front() == '+' || text.front() == '.')) {
-    return false;  // keeps "inf" and "nan" out
+    return false;  // excludes "inf" and "nan"
   }
-  const std::size_t sign = text.front() == '+' ? 1 : 0;  // from_chars takes no plus
+  const std::size_t sign = text.front() == '+' ? 1 : 0;  // from_chars does not accept a plus
   const std::size_t first = text.front() == '-' || text.front() == '+' ? 1 : 0;
   if (first >= text.size() || !(is_digit(text[first]) || text[first] == '.')) {
     return false;

@@ -1,4 +1,4 @@
-// Numbers out of text, without a locale and without throwing.
+// Parses numbers in text, without a locale and without throwing.
 #pragma once
 
 #include <charconv>
@@ -20,23 +20,23 @@ inline void skip_blanks(std::string_view& text) {
   }
 }
 
-/// The number that `text` begins with, moved past; "1,234,567" counts as one number where the groups fit. Never inf or
-/// nan. Exponents are read, hexadecimal numbers are not.
+/// Consumes the number at the front of `text`; "1,234,567" is one number if the groups fit. Never inf or nan. Accepts
+/// exponents, but not hexadecimal numbers.
 bool take_number(std::string_view& text, double& value);
 inline std::optional<double> take_number(std::string_view& text) {
-  double value = 0;  // not an optional from the start: those are slow to hand around
+  double value = 0;  // a plain double: passing an optional through all calls is slow
   return take_number(text, value) ? std::optional(value) : std::nullopt;
 }
 
-/// `text` as one whole number: nothing else may stand behind it.
+/// All of `text` as one number; nothing if anything follows it.
 inline std::optional<double> whole_number(std::string_view text) {
   const auto value = take_number(text);
   return text.empty() ? value : std::nullopt;
 }
 
-/// The unsigned digits at the front of `text`, moved past; nothing when there is none or they do not fit.
+/// Consumes the unsigned digits at the front of `text`; nothing when there are none or they overflow.
 inline std::optional<std::int64_t> take_digits(std::string_view& text) {
-  constexpr std::size_t kMost = 18;  // that many fit, whatever they are
+  constexpr std::size_t kMost = 18;  // any number of 18 digits fits
   std::int64_t value = 0;
   std::size_t size = 0;
   for (; size < text.size() && is_digit(text[size]); ++size) {

@@ -16,7 +16,7 @@
 namespace unidle::logs::detail {
 namespace {
 
-/// The number at the front of `text`, and how many bytes it has.
+/// The number at the front of `text` and its length in bytes.
 std::pair<std::optional<double>, std::size_t> taken(std::string_view text) {
   const std::size_t all = text.size();
   const auto value = take_number(text);

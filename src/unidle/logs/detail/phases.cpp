@@ -6,7 +6,7 @@
 namespace unidle::logs::detail {
 
 void Phases::at(std::int64_t t_ns) {
-  now_ns_ = std::max(now_ns_.value_or(t_ns), t_ns);  // lines of several threads come a little out of order
+  now_ns_ = std::max(now_ns_.value_or(t_ns), t_ns);  // lines of several threads may be slightly out of order
   since_ns_ = since_ns_.value_or(t_ns);
 }
 

@@ -1,4 +1,4 @@
-// The phases of a run out of the events that a log tells, as they come.
+// Derives the phases of a run from the events in its log.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace unidle::logs::detail {
 
-/// Fed with events in the order of the lines; an event belongs to the last time that was seen. Time between two events
-/// belongs to the phase that the first one opened. Not thread-safe.
+/// Receives events in the order of the lines; an event happens at the last time seen. Time between two events belongs
+/// to the phase that the first one started. Not thread-safe.
 class Phases {
  public:
-  /// The time that lines carry from here on.
+  /// Sets the time of the following lines.
   void at(std::int64_t t_ns);
-  /// Forgets what was measured: the times before were of another kind.
+  /// Forgets all measurements: the earlier times were of another kind.
   void restart(std::int64_t t_ns);
 
   void train();
@@ -22,9 +22,9 @@ class Phases {
   void validation_end();
   void checkpoint_begin();
   void checkpoint_end();
-  /// What was started came to nothing before it trained: start-up begins with the next start.
+  /// The attempt ended before it trained: start-up begins with the next start.
   void start_again();
-  /// The scheduler has ended the run; it may be started again.
+  /// The scheduler ended the run; it may be started again.
   void ended();
 
   bool validating() const { return phase_ == Phase::kValidate; }
@@ -40,7 +40,7 @@ class Phases {
   double open_s() const;
 
   Phase phase_ = Phase::kStartup;
-  std::optional<std::int64_t> since_ns_;  // when the phase began
+  std::optional<std::int64_t> since_ns_;  // start of the phase
   std::optional<std::int64_t> now_ns_;
   LogPhases result_;
 };

@@ -46,7 +46,7 @@ bool take_total(std::string_view& text, double& total) {
   return found;
 }
 
-/// "][120/5000]", " [12800/60000 (21%)]" or ":  100 / 1000" behind a count.
+/// "][120/5000]", " [12800/60000 (21%)]" or ":  100 / 1000" after a count.
 void take_inner(std::string_view text, Count& count) {
   bool colon = false;
   while (!text.empty() &&
@@ -71,7 +71,7 @@ void take_inner(std::string_view text, Count& count) {
   count.inner_is_samples = text.starts_with("(");
 }
 
-/// "12", "01:23", "1:02:03", "1 day, 0:00:01" is not read; moved past.
+/// Consumes "12", "01:23" or "1:02:03"; does not accept "1 day, 0:00:01".
 std::optional<double> take_clock(std::string_view& text) {
   double seconds = 0;
   for (int part = 0; part < 3; ++part) {
@@ -88,7 +88,7 @@ std::optional<double> take_clock(std::string_view& text) {
   return seconds;
 }
 
-/// What a letter behind a number stands for; 0: nothing.
+/// The factor of a letter after a number; 0 for any other letter.
 double scale_of(char letter) { return letter == 'k' ? 1e3 : letter == 'M' ? 1e6 : letter == 'G' ? 1e9 : 0; }
 
 /// tqdm's numbers: "450", "1.20k", "5.00M", "?".
@@ -104,7 +104,8 @@ bool take_scaled(std::string_view& text, double& value) {
   return true;
 }
 
-/// Of what may stand between a word and its count: "iteration 3", "batch_idx=3", "轮次: 3", "Iter(train) [ 50/1000]".
+/// Length of what may follow a word before its count: "iteration 3", "batch_idx=3", "轮次: 3", "Iter(train) [
+/// 50/1000]".
 std::size_t tail_size(std::string_view text) {
   static constexpr std::array<std::string_view, 6> kTails = {"ation", "次", "index", "idx", "_idx", "(train)"};
   for (const std::string_view tail : kTails) {
@@ -115,7 +116,7 @@ std::size_t tail_size(std::string_view text) {
   return 0;
 }
 
-/// "3/10" at the front of `text`, moved past.
+/// Consumes "3/10" at the front of `text`.
 std::optional<Count> take_count(std::string_view& text) {
   skip_blanks(text);
   const auto value = take_digits(text);

@@ -5,7 +5,7 @@
 namespace unidle::logs::detail {
 
 namespace {
-constexpr std::size_t kBlock = std::size_t{256} << 10U;  // two of them stay in a core's cache
+constexpr std::size_t kBlock = std::size_t{256} << 10U;  // two blocks stay in a core's cache
 }  // namespace
 
 ReadAhead::~ReadAhead() {
@@ -52,7 +52,7 @@ void ReadAhead::run() {
 }
 
 void ReadAhead::wait_for(Block& block) {
-  // What a pipe holds is not known beforehand, and reading from it can last: nobody could wait for such a thread.
+  // A pipe's length is not known in advance, and a read from it may block: such a thread could not be joined.
   const bool alone = source_.stored_bytes() <= kBlock;
   if (alone) {
     fill(block);

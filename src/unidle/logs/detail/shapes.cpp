@@ -7,9 +7,9 @@ namespace unidle::logs::detail {
 
 namespace {
 
-using Block = unsigned char __attribute__((vector_size(16)));  // one register of any 64-bit processor
+using Block = unsigned char __attribute__((vector_size(16)));  // one register on any 64-bit processor
 
-/// The bytes of two blocks are equal, or digits in both.
+/// Whether the bytes of two blocks are equal, or digits in both.
 bool alike(const char* one, const char* other) {
   Block a;
   Block b;

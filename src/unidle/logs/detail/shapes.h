@@ -1,5 +1,5 @@
-// What a line tells whatever the values of its digits: most lines of a training log differ from an earlier one in
-// digits alone, and then nothing has to be looked for in them again.
+// Caches what is found in a line, ignoring the values of its digits: most lines of a training log differ from an
+// earlier one only in digits, and need not be searched again.
 #pragma once
 
 #include <array>
@@ -12,23 +12,23 @@ namespace unidle::logs::detail {
 
 struct Shape {
   Hits hits;
-  std::size_t bar_at = std::string_view::npos;  // where "%|" stands
+  std::size_t bar_at = std::string_view::npos;  // position of "%|"
 };
 
-/// Remembers the shapes of some lines of every length. The answers are those of the matcher, because keywords hold no
-/// digits and their edges take all digits for one. Not thread-safe; the matcher must outlive it.
+/// Remembers the shapes of some lines of every length. The results equal the matcher's, because keywords contain no
+/// digits and their edges treat all digits alike. Not thread-safe; the matcher must outlive it.
 class Shapes {
  public:
   explicit Shapes(const Matcher& matcher) : matcher_(matcher) {}
 
-  /// The shape of `line` when one like it was looked at not long ago, else nullptr. Valid until the next look().
+  /// The shape of a similar recent line, otherwise nullptr. Valid until the next look().
   const Shape* known(std::string_view line);
-  /// Looks at a line. Valid until the next call.
+  /// Searches a line. Valid until the next call.
   const Shape& look(std::string_view line);
 
  private:
   static constexpr std::size_t kShortest = 16;
-  static constexpr std::size_t kLongest = 320;  // a longer line is looked at each time
+  static constexpr std::size_t kLongest = 320;  // longer lines are searched each time
   static constexpr std::size_t kSets = 64;
   static constexpr std::size_t kWays = 4;
 

@@ -7,7 +7,7 @@
 namespace unidle::logs::detail {
 namespace {
 
-/// What a shape says, as text.
+/// A shape as text.
 std::string told(const Shape& shape) {
   std::string text = shape.bar_at == std::string_view::npos ? "" : "bar@" + std::to_string(shape.bar_at);
   for (const Hit& hit : shape.hits.all()) {

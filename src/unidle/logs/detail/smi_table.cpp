@@ -7,7 +7,7 @@ namespace unidle::logs::detail {
 
 namespace {
 
-/// The number before `unit` at `at`, walking back.
+/// The number before `unit` at `at`, searching backwards.
 std::optional<double> number_before(std::string_view line, std::size_t at) {
   std::size_t begin = at;
   while (begin > 0 && (is_digit(line[begin - 1]) || line[begin - 1] == '.')) {
@@ -16,7 +16,7 @@ std::optional<double> number_before(std::string_view line, std::size_t at) {
   return begin == at ? std::nullopt : whole_number(line.substr(begin, at - begin));
 }
 
-/// "29W /  165W": the first and the second number of a unit.
+/// "29W /  165W": the first and the second number with this unit.
 void read_pair(std::string_view cell, std::string_view unit, double scale, std::optional<double>& first,
                std::optional<double>& second) {
   const std::size_t one = cell.find(unit);

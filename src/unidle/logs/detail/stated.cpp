@@ -11,16 +11,16 @@ namespace unidle::logs::detail {
 
 namespace {
 
-/// "time" alone may be anything, the time since the start most of all. It is a step's where the line tells an average
-/// beside it, a rate, or the wait for data, or gives it in milliseconds.
+/// "time" alone may mean anything, most often the time since the start. It is a step's time if the line also has an
+/// average, a rate or the wait for data, or if it is in milliseconds.
 bool is_of_a_step(const Meter& time, bool with_data) {
   return with_data || time.average_s || time.samples_per_s || time.in_ms;
 }
 
-/// The wait for data is part of the step, but for rounding and means over different steps.
+/// The wait for data is part of the step, apart from rounding and means over different steps.
 bool fits_in(double data_s, double step_s) { return data_s <= 1.5 * step_s; }
 
-/// ESPnet calls the wait for one of a step's batches iter_time, beside forward_time.
+/// ESPnet calls the wait for one of a step's batches iter_time, and prints it beside forward_time.
 bool is_of_a_batch(const LogLine& line, const Hit& hit) {
   return hit.keyword->text == "iter_time" && line.text.find("forward_time") != std::string_view::npos;
 }
@@ -40,7 +40,7 @@ std::optional<Meter> meter_of(const LogLine& line, Word word) {
   return std::nullopt;
 }
 
-/// "time" by itself; not "Total time" and its like.
+/// "time" as a word of its own; not "Total time" and similar.
 std::optional<Meter> plain_time(const LogLine& line) {
   for (const Hit& hit : line.hits.all()) {
     const bool is_time = hit.keyword->word == Word::kDuration && hit.keyword->text == "time";
@@ -54,7 +54,7 @@ std::optional<Meter> plain_time(const LogLine& line) {
   return std::nullopt;
 }
 
-/// Inside a bar, "[00:01<00:00, 5000.0 examples/s]": of whatever loop draws it.
+/// Whether the position is inside a bar, "[00:01<00:00, 5000.0 examples/s]", which may belong to any loop.
 bool is_in_bar(std::string_view line, std::size_t at) {
   const std::size_t bracket = line.substr(0, at).rfind('[');
   if (bracket == std::string_view::npos) {
@@ -138,7 +138,7 @@ Stated::Rates Stated::rates_in(const LogLine& line, const Counters::News& news) 
   const bool tells_progress = news.counted || news.loss;
   for (const Hit& hit : line.hits.all()) {
     if (is_in_bar(line.text, hit.begin) && (!tells_progress || hit.keyword->word == Word::kStepRate)) {
-      continue;  // the clock of a bar says more of steps
+      continue;  // the bar's clock is more reliable
     }
     const auto beside = [&](bool* per_device = nullptr) {
       return rate_beside(line.text, hit.begin, hit.end, per_device);
@@ -155,7 +155,7 @@ Stated::Rates Stated::rates_in(const LogLine& line, const Counters::News& news) 
       default: break;
     }
   }
-  // torchtitan's "tps: 3,200  tflops: 100.0  mfu: 33%" is of one device.
+  // torchtitan's "tps: 3,200  tflops: 100.0  mfu: 33%" is per device.
   const bool titan = line.hits.has(Word::kTokenRateKey) && line.text.find("mfu:") != std::string_view::npos;
   rates.tokens_per_device = rates.tokens_per_device || titan;
   return rates;
@@ -189,12 +189,12 @@ void Stated::move_to(std::optional<double> count) {
     steps_ = *count + first_is_;
     epoch_steps_ = epoch_step_s_ = epoch_data_s_ = 0;
   } else {
-    steps_ = *count - *count_;  // nothing for what another rank says of the same step
+    steps_ = *count - *count_;  // nothing if another rank reports the same step
   }
   count_ = count;
 }
 
-/// Averages since the epoch began, as those over the steps since the line before.
+/// Converts averages since the start of the epoch to averages since the previous line.
 Stated::Times Stated::since_last(const Times& averages) {
   const double all = count_.value_or(0) + first_is_;
   const double steps = all - epoch_steps_;

@@ -1,4 +1,4 @@
-// What a program itself states about its steps: their time, the wait for data in it, rates.
+// Reads what a program states about its steps: their time, their wait for data, rates.
 #pragma once
 
 #include <map>
@@ -11,16 +11,15 @@
 
 namespace unidle::logs::detail {
 
-/// Reads all lines. A line stands for the steps since the previous line that stated something.
-/// Not thread-safe.
+/// Reads all lines. A line stands for the steps since the previous line with a statement. Not thread-safe.
 class Stated {
  public:
-  /// `training`: the line is of training; of others only the batch is read.
+  /// `training`: the line is about training; only the batch size is read from other lines.
   void read(const LogLine& line, const Counters::News& news, bool training);
   StatedSteps result() const;
 
  private:
-  /// A mean over steps. The first reading is left out once others follow.
+  /// A mean over steps. Drops the first reading once others follow.
   class Mean {
    public:
     void add(double value, double steps);
@@ -31,7 +30,7 @@ class Stated {
     double sum_ = 0;
     double steps_ = 0;
   };
-  /// The median by steps, within 0.5 %. A mean would include the pauses for validation that single readings have.
+  /// The median over steps, within 0.5 %. A mean would include pauses for validation, which single readings contain.
   class Middle {
    public:
     void add(double value, double steps);  // REQUIRES: both > 0
@@ -42,16 +41,16 @@ class Stated {
       double steps = 0;
       double sum = 0;
     };
-    std::map<int, Bin> bins_;  // by the logarithm
+    std::map<int, Bin> bins_;  // by logarithm
   };
-  /// A rate. Lines that report progress as well are preferred: others may be of one rank or of another loop.
+  /// A rate. Lines that also report progress are preferred: others may be from one rank or another loop.
   struct Rate {
     Middle with_progress;
     Middle alone;
     void add(const std::optional<double>& rate, bool tells_progress, double steps);
     std::optional<double> value() const;
   };
-  /// What one line tells of the time of its steps.
+  /// The step times in one line.
   struct Times {
     double step_s = 0;
     std::optional<double> data_s;
@@ -74,24 +73,24 @@ class Stated {
   void add_rates(const Rates& rates, bool tells_progress);
 
   StatedSteps stated_;
-  Middle step_s_;            // of the lines that tell of some steps alone
-  Mean each_step_s_;         // the same, where each step has a line
-  bool leaves_out_ = false;  // some steps have none
-  Mean averaged_step_s_;     // of those with averages over all
-  Mean fed_step_s_;          // of those that tell the wait for data too
+  Middle step_s_;            // from lines that do not cover every step
+  Mean each_step_s_;         // the same, if each step has a line
+  bool leaves_out_ = false;  // some steps have no line
+  Mean averaged_step_s_;     // from lines with averages over all steps
+  Mean fed_step_s_;          // from lines that also have the wait for data
   Mean data_s_;
   Mean batch_;
   Rate samples_per_s_;
   Rate steps_per_s_;
   Rate tokens_per_s_;
 
-  std::optional<double> count_;  // of the line before
-  double first_is_ = 0;          // 1 where the first step is called 0
-  double steps_ = 1;             // that this line stands for, or samples
-  double weight_ = 1;            // the same; of a line that repeats a count, that of the line before
+  std::optional<double> count_;  // count in the previous line
+  double first_is_ = 0;          // 1 if the first step has number 0
+  double steps_ = 1;             // steps, or samples, that this line stands for
+  double weight_ = 1;            // the same; for a repeated count, that of the previous line
   bool counts_steps_ = true;
-  double epoch_steps_ = 0;   // that the averages before were over
-  double epoch_step_s_ = 0;  // in all
+  double epoch_steps_ = 0;   // steps in the previous averages
+  double epoch_step_s_ = 0;  // their total time
   double epoch_data_s_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// What programs state of their steps, in the forms in which the common ones write it.
+// What programs state about their steps, in the formats of the common ones.
 #include "unidle/logs/detail/stated.h"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ struct Form {
   const char* program;
   std::function<std::string(int)> line;
   double step_s;
-  double data_share;  // below 0: none is stated
+  double data_share;  // below 0: not stated
 };
 
 TEST(Stated, TimeOfAStepAndTheWaitForData) {
@@ -275,13 +275,13 @@ TEST(Stated, RatesOfOneDeviceAreToldAsSuch) {
 
 TEST(Stated, WhatIsNoTimeOfAStep) {
   for (const char* line : {
-           "epoch 3 loss 0.5 time: 35.2",                       // since when is not told
+           "epoch 3 loss 0.5 time: 35.2",                       // unknown since when
            "step 30 loss 0.5 Time 120.5s",                      // since the start
-           "Epoch: [0] Total time: 0:10:00 (0.2900 s / it)",    // of the epoch
+           "Epoch: [0] Total time: 0:10:00 (0.2900 s / it)",    // of one epoch
            "Test: [ 10/79]  time: 0.5  data: 0.4",              // of validation
            "Epoch(val) [1][10/79]  time: 0.5  data_time: 0.4",  // the same
            "{\"mode\": \"val\", \"epoch\": 1, \"iter\": 79, \"time\": 0.5, \"data_time\": 0.4}",
-           "step 3 loss 0.5 data: 60000 time: 0.5",  // no part of the step
+           "step 3 loss 0.5 data: 60000 time: 0.5",  // not part of the step
            "Generating train split: 7473 examples [00:00, 250000.1 examples/s]",
            "1epoch:train:1-100batch: iter_time=1.5e-04, forward_time=0.2, loss=5.0, train_time=0.5",
            "Map: 100%|##########| 7473/7473 [00:01<00:00, 5000.0 examples/s]",
@@ -294,7 +294,7 @@ TEST(Stated, WhatIsNoTimeOfAStep) {
 }
 
 TEST(Stated, AveragesOverAnEpochCountEachStepOnce) {
-  // Steps of 0.5 s after a first one of 10 s; in the second epoch they take 1 s.
+  // Steps of 0.5 s after a first step of 10 s; in the second epoch they take 1 s.
   std::string text;
   for (int epoch = 0; epoch < 2; ++epoch) {
     double sum = 0;

@@ -1,6 +1,5 @@
-// dcgmi dmon, of NVIDIA's Data Center GPU Manager. It prints a row an entity, and the short names of the fields that it
-// was asked for as header; the shares of the profiling fields (names that end in ACT) are 0..1, those of GPUTL and
-// MCUTL per cent.
+// dcgmi dmon, of NVIDIA's Data Center GPU Manager. It prints one row per entity, and a header with the short names of
+// the requested fields. Profiling fields (names that end in ACT) are 0..1, GPUTL and MCUTL are percentages.
 #include <algorithm>
 #include <string>
 
@@ -23,7 +22,7 @@ bool is_short_name(std::string_view word) {
   return std::all_of(word.begin(), word.end(), [](char c) { return is_digit(c) || (c >= 'A' && c <= 'Z'); });
 }
 
-/// "#Entity   GPUTL   SMACT": the names behind the first word; empty where it is no such line.
+/// "#Entity   GPUTL   SMACT": the names after the first word; empty if the line is not a header.
 NameList names_in(std::string_view line) {
   NameList words = split_words(line);
   if (words.size() < 2 || (words[0] != "#Entity" && words[0] != "#")) {
@@ -41,7 +40,7 @@ void fill_dcgmi(GpuSample& sample, std::string_view name, double value) {
   if (name == "GPUTL") {
     sample.utilisation = value / 100;
   } else if ((name == "GRACT" || name == "SMACT") && !sample.utilisation) {
-    sample.utilisation = value;  // where nobody asked for GPUTL
+    sample.utilisation = value;  // GPUTL was not requested
   } else if (name == "MCUTL") {
     sample.memory_utilisation = value / 100;
   } else if (name == "POWER") {
@@ -74,7 +73,7 @@ class DcgmiReader {
       return;  // "ID", below the header
     }
     if (words[0] != "GPU") {
-      log_.broken_lines += names_.empty() ? 0 : 1;  // a part of one (GPU-I, GPU-CI), a switch, or a message
+      log_.broken_lines += names_.empty() ? 0 : 1;  // a partition (GPU-I, GPU-CI), a switch, or a message
       return;
     }
     if (words.size() != names_.size() + 2 || !row(words)) {

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMostWords = 64;
 using Tokens = std::array<std::string_view, kMostWords>;
 
-/// Words between blanks; commas count as blanks, which covers dmon's own CSV form.
+/// Splits at blanks and commas; dmon's CSV form has commas.
 std::size_t words_of(std::string_view line, Tokens& tokens) {
   std::size_t count = 0;
   std::size_t at = 0;
@@ -37,7 +37,7 @@ std::size_t words_of(std::string_view line, Tokens& tokens) {
   return count;
 }
 
-/// The words of a header line behind its "#".
+/// The words of a header line after its "#".
 std::size_t header_words(std::string_view line, Tokens& tokens) {
   line = trimmed(line);
   if (line.empty() || line.front() != '#') {
@@ -111,7 +111,7 @@ class DmonReader {
   }
 
  private:
-  /// nvidia-smi pmon, whose rows are processes.
+  /// Throws for nvidia-smi pmon, whose rows are processes.
   void refuse_processes() const {
     for (std::size_t i = 0; i < columns_; ++i) {
       if (is_name(names_[i], "pid")) {
@@ -173,7 +173,7 @@ class DmonReader {
 
   GpuLog& log_;
   const Window& window_;
-  std::string header_;  // what names_ points into
+  std::string header_;  // names_ points into it
   Tokens names_;
   std::size_t columns_ = 0;
 };

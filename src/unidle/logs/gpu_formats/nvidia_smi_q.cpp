@@ -1,4 +1,4 @@
-// nvidia-smi -q in a loop (-l): pages of "Name : value" in sections, one page a round, in it a part for each GPU.
+// nvidia-smi -q in a loop (-l): one page of "Name : value" in sections per round, with a part for each GPU.
 #include <array>
 
 #include "unidle/base/characters.h"
@@ -114,7 +114,7 @@ class PagesReader {
   bool told_ = false;
 };
 
-/// Begins with a page, and nearly all of it is of pages: a run may print one and then train.
+/// Whether the text starts with a page and consists almost entirely of pages: a run may print one and then train.
 bool is_pages(std::string_view head) {
   Source source("", head);
   Lines lines(source);

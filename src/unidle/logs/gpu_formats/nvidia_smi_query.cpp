@@ -1,5 +1,5 @@
-// nvidia-smi --query-gpu=... --format=csv: columns in any order, units in cells or header, headers repeated, the last
-// line cut off. Without a header the columns are told apart by their units.
+// nvidia-smi --query-gpu=... --format=csv: columns in any order, units in cells or header, repeated headers, a last
+// line that is cut off. Without a header, units identify the columns.
 #include <array>
 
 #include "unidle/logs/detail/gpu_csv.h"
@@ -16,7 +16,7 @@ using detail::ColumnName;
 using detail::Field;
 using detail::Header;
 
-// Names as `nvidia-smi --help-query-gpu` lists them, older spellings too.
+// Names from `nvidia-smi --help-query-gpu`, including older spellings.
 constexpr std::array kNvidiaColumns = {
     ColumnName{"timestamp", Column::kTime},
     ColumnName{"index", Column::kId},
@@ -70,8 +70,8 @@ constexpr std::array kNvidiaColumns = {
     ColumnName{"persistence_mode", Column::kKnown},
 };
 
-/// Columns of a headless row by their units, of which it needs two: nvidia-smi gives utilisation before memory
-/// utilisation, and the larger of two sizes is the whole.
+/// Identifies the columns of a row without a header by two or more units: nvidia-smi prints utilisation before memory
+/// utilisation, and the larger of two sizes is the total.
 std::optional<Header> header_from_units(std::string_view line) {
   detail::Cells cells;
   Header header;

@@ -1,4 +1,4 @@
-// CSV that people's own scripts write about GPUs: the names of columns are told apart, units are percent and MiB.
+// CSV that people's own scripts write about GPUs: columns are identified by name, units are percent and MiB.
 #include <algorithm>
 #include <array>
 
@@ -53,13 +53,13 @@ class OwnReader : public detail::GpuCsvReader {
   OwnReader(GpuLog& log, const Window& window) : GpuCsvReader(log, window, kOwnColumns, nullptr) {}
 };
 
-/// "Utilization" may be that of a CPU: some name has to speak of a GPU.
+/// "Utilization" may be that of a CPU: some name must mention a GPU.
 bool is_own_monitor(std::string_view head) {
   const std::string first = lower(head.substr(0, head.find('\n')));
   return first.find("gpu") != std::string::npos && detail::is_gpu_csv(head, kOwnColumns, nullptr);
 }
 
-/// Some write shares, not percent: where none is above 1, nobody can tell.
+/// Some scripts write fractions instead of percent: without a value above 1 this is undecidable.
 void drop_shares(GpuLog& log) {
   constexpr double kOnePercent = 0.01;
   const auto most = std::ranges::max_element(

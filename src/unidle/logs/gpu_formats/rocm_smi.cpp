@@ -12,8 +12,8 @@ namespace {
 using detail::Column;
 using detail::ColumnName;
 
-// rocm-smi's names without their units, then amd-smi's. amd-smi's "mem" is a share in one of its commands and a
-// temperature in another.
+// rocm-smi's names without their units, then amd-smi's. amd-smi's "mem" is a fraction in one command and a temperature
+// in another.
 constexpr std::array kAmdColumns = {
     ColumnName{"timestamp", Column::kTime},
     ColumnName{"device", Column::kId},
