@@ -225,7 +225,7 @@ class LockTest(unittest.TestCase):
             warnings.simplefilter("always")
             loader = Loader(wrap(Made(count)), 4, workers=2)
             list(loader)
-        return loader._watch, [one for one in caught if one.category is RuntimeWarning]
+        return loader._streams.watch, [one for one in caught if one.category is RuntimeWarning]
 
     def test_says_that_threads_cannot_help_and_only_then(self):
         def python():

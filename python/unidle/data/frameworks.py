@@ -6,17 +6,15 @@ from __future__ import annotations
 import functools
 import itertools
 import sys
-from typing import TYPE_CHECKING, Any, Callable, Iterator, List, Optional, Tuple
+from typing import Any, Callable, Iterator, List, Optional
 
-if TYPE_CHECKING:
-    from unidle.data.loader import Loader
-    from unidle.data.source import Source
+from unidle.data.source import Source
 
 
 class EpochSetter:
     """The object on which frameworks look for set_epoch()."""
 
-    def __init__(self, loader: Loader) -> None:
+    def __init__(self, loader: DataLoaderParts) -> None:
         self._loader = loader
 
     def set_epoch(self, epoch: int) -> None:
@@ -48,17 +46,29 @@ class DataLoaderParts:
 
     source: Source
 
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError
+
+    def set_epoch(self, epoch: int) -> None:
+        raise NotImplementedError
+
+    def _skip(self, batches: int) -> None:
+        raise NotImplementedError
+
     @property
     def dataset(self) -> Source:
         return self.source
 
     @property
     def sampler(self) -> EpochSetter:
-        return EpochSetter(self)  # type: ignore[arg-type]
+        return EpochSetter(self)
 
     @property
     def batch_sampler(self) -> BatchSampler:
-        return BatchSampler(self)  # type: ignore[arg-type]
+        return BatchSampler(self)
 
     @staticmethod
     def collate_fn(batch: Any) -> Any:
@@ -75,6 +85,8 @@ class EpochEnd:
     nothing in a program without an Accelerator."""
 
     def __init__(self, remainder: int) -> None:
+        """`remainder`: rows of the last batch of all ranks without repeated samples; 0 and -1: see
+        Loader."""
         self.end_of_dataloader = False  # accelerate reads both
         self.remainder = remainder
 
@@ -92,16 +104,3 @@ class EpochEnd:
 def _gradient_state() -> Optional[Any]:
     kind = getattr(sys.modules.get("accelerate.state"), "GradientState", None)
     return kind() if kind is not None and kind._shared_state else None
-
-
-def remainder(loader: Loader, place: Tuple[int, int]) -> int:
-    """Returns the number of rows in the last batch of all ranks without the repeated samples at its end.
-    0: no sample is repeated; -1: repeated samples are elsewhere."""
-    if loader.drop_last or loader.world == 1:
-        return 0
-    samples = loader._samples - place[1]
-    repeats = -samples % loader.world
-    if loader._takes_one_by_one and repeats <= 1 and loader.on_error != "skip":
-        share = (samples + repeats) // loader.world
-        return repeats and ((share - 1) % loader.batch_size + 1) * loader.world - repeats
-    return -1

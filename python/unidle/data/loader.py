@@ -3,24 +3,42 @@
 from __future__ import annotations
 
 import inspect
-import os
-from typing import Any, Callable, Iterator, Optional, Tuple
+from typing import Any, Callable, Iterator, Optional
 
 from unidle import _native
 from unidle.data import frameworks, orders
 from unidle.data import options as check
-from unidle.data.device import Copies, PinnedMemory, can_pin, checked_device, is_gpu, pinned
+from unidle.data.delivery import Delivery
+from unidle.data.device import checked_device
+from unidle.data.epochs import Epochs
 from unidle.data.iteration import Iteration
 from unidle.data.source import Source, Wrapped
-from unidle.data.stream import NativeStream
-from unidle.data.threads import LockWatch, ThreadedStream, default_collate
-from unidle.errors import ForkedError, UsageError
+from unidle.data.streams import Streams
+from unidle.errors import UsageError
 
 _STATE = 1  # version of state_dict()
 
 
 def _seed(seed: Any) -> int:
     return check.whole("loader", "seed", seed, -(2**63), 2**64 - 1)
+
+
+def _check_source(source: Any, batch_size: Any, orders_given: tuple) -> None:
+    if not isinstance(source, Source):
+        raise UsageError(
+            f"loader: expected a source of unidle.data, found {type(source).__name__} (a data set of "
+            "your own: Loader(wrap(dataset)))"
+        )
+    if len(source) == 0:
+        raise UsageError("loader: the source has no samples")
+    if not source.facts.get("batched"):
+        return
+    if batch_size != 1:
+        raise UsageError("loader option batch_size: expected 1, since the source makes whole batches")
+    if any(one is not None for one in orders_given):
+        raise UsageError(
+            "loader options weights, groups and shuffle_shards: the source makes whole batches by itself"
+        )
 
 
 class Loader(frameworks.DataLoaderParts):
@@ -93,15 +111,7 @@ class Loader(frameworks.DataLoaderParts):
         tensors: Optional[str] = None,
         pin_memory: bool = False,
     ) -> None:
-        if not isinstance(source, Source):
-            raise UsageError(
-                f"loader: expected a source of unidle.data, found {type(source).__name__} (a data set of "
-                "your own: Loader(wrap(dataset)))"
-            )
-        if len(source) == 0:
-            raise UsageError("loader: the source has no samples")
-        if source.facts.get("batched") and batch_size != 1:
-            raise UsageError("loader option batch_size: expected 1, since the source makes whole batches")
+        _check_source(source, batch_size, (weights, groups, shuffle_shards))
         if tensors not in (None, "torch", "numpy"):
             raise UsageError(f"loader option tensors: expected torch or numpy, found {tensors!r}")
         if on_error not in ("fail", "skip", "replace"):
@@ -109,13 +119,6 @@ class Loader(frameworks.DataLoaderParts):
         if (rank is None) != (world is None):
             raise UsageError("loader options rank and world: expected both or none")
         self.source = source
-        self._batched = source.facts.get("batched", False)
-        self._wrapped = isinstance(source, Wrapped)
-        if self._batched and any(one is not None for one in (weights, groups, shuffle_shards)):
-            raise UsageError(
-                "loader options weights, groups and shuffle_shards: the source makes whole batches by itself"
-            )
-        self._watch: Optional[LockWatch] = None  # of the threads that make a wrapped data set's samples
         self.batch_size = check.whole("loader", "batch_size", batch_size, 1, 2**31 - 1)
         self.shuffle = check.flag("loader", "shuffle", shuffle)
         self.seed = _seed(seed)
@@ -128,50 +131,46 @@ class Loader(frameworks.DataLoaderParts):
         self.prefetch = check.whole("loader", "prefetch", prefetch, 1, 4096)
         self.max_bytes = None if max_bytes is None else check.whole("loader", "max_bytes", max_bytes, 1)
         self.on_error = on_error
-        self.batch_transform = check.function("loader", "batch_transform", batch_transform)
         self.tensors = tensors or check.default_tensors()
-        if self._wrapped and on_error != "fail":
+        self.pin_memory = check.flag("loader", "pin_memory", pin_memory)
+        self._check_combinations()
+        self._wanted_workers = None if workers is None else check.whole("loader", "workers", workers, 0, 4096)
+        self._delivery = Delivery(source, self.tensors, self.device)
+        self.batch_transform = batch_transform
+        options = {
+            "batch": self.batch_size,
+            "workers": -1 if self._wanted_workers is None else self._wanted_workers,
+            "prefetch": self.prefetch,
+            "max_bytes": self.max_bytes or 0,
+            "seed": self.seed,
+            "shuffle": self.shuffle,
+            "epoch_end": "drop" if self.drop_last else "short",
+            "rank": self.rank,
+            "world": self.world,
+            "on_error": on_error,
+        }
+        sampling = {**options, "drop_last": self.drop_last}
+        self._order = orders.chosen(source, weights, groups, shuffle_shards, sampling)
+        self._samples = self._order.samples  # per epoch, of all ranks
+        self._streams = Streams(self._delivery, self._order, options, self.pin_memory, groups is not None)
+        self._epochs = Epochs(self._streams)
+        self._batches = self._epochs.try_out()  # per epoch
+
+    def _check_combinations(self) -> None:
+        wrapped = isinstance(self.source, Wrapped)
+        if wrapped and self.on_error != "fail":
             raise UsageError("loader option on_error: a wrapped data set has its own errors; expected fail")
-        if self._wrapped and max_bytes is not None:
+        if wrapped and self.max_bytes is not None:
             raise UsageError(
                 "loader option max_bytes: nobody knows how large the samples of a wrapped data set are; "
                 "expected None (a smaller prefetch bounds them)"
             )
-        if device is not None and self.tensors != "torch":
+        if self.device is not None and self.tensors != "torch":
             raise UsageError("loader option device: needs torch")
-        self.pin_memory = check.flag("loader", "pin_memory", pin_memory)
-        if self.pin_memory and (self.tensors != "torch" or device is not None):
+        if self.pin_memory and (self.tensors != "torch" or self.device is not None):
             raise UsageError(
                 'loader option pin_memory: needs tensors="torch", and no device, which pins by itself'
             )
-        sampling = {
-            "batch": self.batch_size,
-            "shuffle": self.shuffle,
-            "drop_last": self.drop_last,
-            "on_error": on_error,
-        }
-        self._order = orders.chosen(source, weights, groups, shuffle_shards, sampling)
-        self._samples = self._order.samples  # per epoch, of all ranks
-        self._takes_one_by_one = source._samples_per_item == 1 and groups is None and not self._batched
-        self.skipped = 0  # unreadable samples, over all epochs
-        self._wanted_workers = None if workers is None else check.whole("loader", "workers", workers, 0, 4096)
-        self._next = (0, 0)  # epoch and sample where the next iteration starts
-        self._place = (0, 0)  # after the last delivered batch
-        self._batches = 0  # per epoch
-        self._stream: Any = None  # a NativeStream or a ThreadedStream
-        self._iterations = 0
-        self._epoch_end: Optional[frameworks.EpochEnd] = None  # of the newest started iteration
-        self._process = os.getpid()
-        self._on_gpu = is_gpu(device)
-        self._pins = False  # batches are made in page-locked memory, or pinned
-        self._copies: Optional[Copies] = None
-        self._extents: tuple = (None,) * len(source.fields)  # of the last batch copied to a GPU
-        self._has_extents = not self._batched and any(field.ragged for field in source.fields)
-        # Validates the options now. Device and page-locked memory are set up with the first batch.
-        waits = self._on_gpu or self.pin_memory
-        self._open((0, 0), for_batches=not waits)
-        if waits:
-            self.close()
 
     @property
     def workers(self) -> int:
@@ -183,35 +182,39 @@ class Loader(frameworks.DataLoaderParts):
     @property
     def active_workers(self) -> int:
         """Number of currently active threads."""
-        return self._opened().pace()[0]
+        return self._epochs.opened().pace()[0]
 
     @property
     def batches_ahead(self) -> int:
         """Current limit of prefetched batches."""
-        return self._opened().pace()[1]
+        return self._epochs.opened().pace()[1]
 
     @property
     def extents(self) -> tuple:
         """Lengths of the last batch's samples before padding: for each field an array of extents along the
         first axis, or None if all samples of the source have the same shape."""
-        return self._extents if self._on_gpu or self._stream is None else self._extents_of(self._stream)
+        stream = self._epochs.stream
+        if self._delivery.on_gpu or stream is None:
+            return self._delivery.extents
+        return self._delivery.extents_of(stream)
 
-    def _extents_of(self, stream: Any) -> tuple:
-        if not self._has_extents:
-            return (None,) * len(self.source.fields)
-        fields = enumerate(self.source.fields)
-        return tuple(stream.extents(number) if field.ragged else None for number, field in fields)
+    @property
+    def skipped(self) -> int:
+        """Unreadable samples that were skipped or replaced, over all epochs."""
+        return self._epochs.skipped
 
-    def _opened(self) -> Any:
-        if self._stream is None:
-            self._check_process()
-            self._stream_at(self._next)
-        return self._stream
+    @property
+    def batch_transform(self) -> Optional[Callable[[tuple], Any]]:
+        return self._delivery.batch_transform
+
+    @batch_transform.setter
+    def batch_transform(self, function: Optional[Callable[[tuple], Any]]) -> None:
+        self._delivery.batch_transform = check.function("loader", "batch_transform", function)
 
     @property
     def epoch(self) -> int:
         """The epoch of the current iteration, or of the next one."""
-        return self._place[0]
+        return self._epochs.place[0]
 
     def __len__(self) -> int:
         """Batches per epoch, of this rank."""
@@ -220,16 +223,11 @@ class Loader(frameworks.DataLoaderParts):
     def set_epoch(self, epoch: int) -> None:
         """Sets the epoch of the next iteration, which starts at its beginning, or at the position in it
         that load_state_dict() set."""
-        epoch = self._epoch(epoch)
-        if self._next[0] != epoch:
-            self._next = (epoch, 0)
-        self._place = self._next
+        self._epochs.set_epoch(self._epoch(epoch))
 
     def _skip(self, batches: int) -> None:
         """Skips the first batches of the next iteration's epoch. Keeps a position set by a state."""
-        if self._next[1] == 0:
-            sample = min(batches * self.batch_size * self.world, self._samples)
-            self._next = self._place = (self._next[0], sample)
+        self._epochs.skip(batches * self.batch_size * self.world)
 
     def _epoch(self, epoch: Any) -> int:
         return check.whole("loader", "epoch", epoch, 0, check.MOST // self._samples - 1)
@@ -238,7 +236,7 @@ class Loader(frameworks.DataLoaderParts):
         """Returns the position after the last delivered batch: a few numbers, the same on all ranks. After
         the last batch of an epoch none of its samples are left; after the loop the state is the start of
         the next epoch."""
-        epoch, sample = self._place
+        epoch, sample = self._epochs.place
         state = {
             "version": _STATE,
             "epoch": epoch,
@@ -274,106 +272,18 @@ class Loader(frameworks.DataLoaderParts):
         if (seed, shuffle) != (self.seed, self.shuffle):
             self.close()
             self.__dict__.update(seed=seed, shuffle=shuffle)
-        self._next = self._place = place
+            self._streams.options.update(seed=seed, shuffle=shuffle)
+        self._epochs.next = self._epochs.place = place
 
     def __iter__(self) -> Iterator[Any]:
-        self._check_process()
-        stream = self._stream_at(self._next)  # its threads start at once
-        self._place = self._next
-        self._iterations += 1
-        return Iteration(self, stream, self._iterations)
-
-    def _is_over(self, place: Tuple[int, int]) -> bool:
-        """Whether the position is after the last batch of its epoch."""
-        return place[1] == self._samples
-
-    def _stream_at(self, place: Tuple[int, int]) -> Any:
-        begin = (place[0] + 1, 0) if self._is_over(place) else place
-        if self._stream is None or self._stream.place != begin:
-            self._open(begin)
-        return self._stream
-
-    def _begun(self) -> Tuple[Tuple[int, int], Any, frameworks.EpochEnd]:
-        """Starts an iteration at its first batch. Returns its position, its stream, and its end."""
-        start = self._next
-        stream = self._stream_at(start)
-        self._next = (start[0] + 1, 0)
-        if self._epoch_end is not None:  # from an abandoned iteration
-            self._epoch_end.leave()
-        self._epoch_end = frameworks.EpochEnd(frameworks.remainder(self, start))
-        return start, stream, self._epoch_end
-
-    def _follows(self, iteration: int, stream: Any) -> bool:
-        """Whether this iteration is the newest, and its stream still open."""
-        return iteration == self._iterations and stream is self._stream
-
-    def _delivered(self, epoch: int, behind: Optional[int], skipped: int) -> None:
-        """Records a delivered batch. `behind`: its epoch's samples delivered so far; None after the last
-        batch."""
-        place = (epoch, self._samples if behind is None else behind)
-        self.__dict__.update(_place=place, skipped=skipped)  # runs per batch; avoids the slower __setattr__
-
-    def _ended(self, iteration: int, epoch: int) -> None:
-        if iteration == self._iterations:
-            self._place = (epoch + 1, 0)
-
-    def _check_process(self) -> None:
-        if self._process != os.getpid():
-            raise ForkedError(
-                "loader: was made before this process was forked, and its threads are in the parent (make "
-                "source and loader in the process that uses them, or start processes by spawn)"
-            )
-
-    def _open(self, place: Tuple[int, int], for_batches: bool = True) -> None:
-        self.close()
-        options = {
-            "batch": self.batch_size,
-            "workers": (-1 if self._wanted_workers is None else self._wanted_workers) if for_batches else 0,
-            "prefetch": self.prefetch,
-            "max_bytes": self.max_bytes or 0,
-            "seed": self.seed,
-            "shuffle": self.shuffle,
-            "start_sample": place[0] * self._samples + place[1],
-            "epoch_end": "drop" if self.drop_last else "short",
-            "rank": self.rank,
-            "world": self.world,
-            "on_error": self.on_error,
-        }
-        if for_batches:
-            self._pins = self._on_gpu or (self.pin_memory and can_pin())
-        if self._on_gpu and for_batches and self._copies is None:
-            self._copies = Copies(self.device)
-        self._stream = self._threads(options, place) if self._wrapped else self._native(options, place)
-        self._batches = self._stream.per_epoch
-
-    def _native(self, options: dict, place: Tuple[int, int]) -> NativeStream:
-        memory = PinnedMemory() if self._pins else None
-        return NativeStream(
-            self.source, self._order, options, place, self.tensors, self.skipped, memory, not self._on_gpu
-        )
-
-    def _threads(self, options: dict, place: Tuple[int, int]) -> ThreadedStream:
-        if options["workers"] < 0:
-            options["workers"] = _native.library().unidle_usable_cpus()
-        items = NativeStream(
-            self.source, self._order, {**options, "workers": 0}, place, "numpy", self.skipped
-        )
-        collate = self.source.collate or default_collate(self.tensors)
-        if self._watch is None or self._watch.threads != options["workers"]:
-            self._watch = LockWatch(options["workers"])
-        pin = pinned if self._pins else None
-        return ThreadedStream(items, self.source.dataset, collate, options, self._watch, pin)
+        return Iteration(self._epochs, self._delivery)
 
     def close(self) -> None:
         """Stops the threads. Delivered batches stay valid; a new iteration restarts the threads."""
-        if self._stream is not None:
-            self._stream.close()
-            self._stream = None
-        if self._copies is not None:
-            self._copies.close()
+        self._epochs.close()
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in _FIXED and hasattr(self, "_next"):
+        if name in _FIXED and hasattr(self, "_epochs"):
             raise UsageError(
                 f"{name} attribute should not be set after {type(self).__name__} is initialized "
                 "(make a new one; load_state_dict(old.state_dict()) goes on where the old one was)"
