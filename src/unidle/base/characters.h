@@ -1,4 +1,4 @@
-// Classes of ASCII characters, whatever the locale.
+// Classes of ASCII characters, independent of the locale.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@ constexpr bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
 constexpr bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 constexpr bool is_letter(char c) { return is_lower(c) || is_upper(c); }
 
-/// Letters in lower case; everything else, also of UTF-8, as it is.
+/// ASCII letters in lower case; every other byte, also of UTF-8, unchanged.
 constexpr char lower(char c) { return is_upper(c) ? static_cast<char>(c + ('a' - 'A')) : c; }
 inline std::string lower(std::string_view text) {
   std::string result(text);
@@ -22,7 +22,7 @@ inline std::string lower(std::string_view text) {
   return result;
 }
 
-/// Without blanks and line ends before and behind.
+/// Without leading and trailing blanks and line ends.
 constexpr std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n";
   const std::size_t begin = text.find_first_not_of(kSpace);

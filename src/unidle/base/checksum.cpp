@@ -24,7 +24,7 @@ std::uint32_t crc32(std::uint32_t before, std::span<const std::byte> bytes) {
 }
 
 std::uint32_t crc32c_bit_by_bit(std::span<const std::byte> bytes) {
-  constexpr std::uint32_t kPolynomial = 0x82f63b78;  // RFC 3720, appendix B.4, bits turned round
+  constexpr std::uint32_t kPolynomial = 0x82f63b78;  // RFC 3720, appendix B.4, bits reversed
   std::uint32_t sum = ~0U;
   for (const std::byte byte : bytes) {
     sum ^= std::to_integer<std::uint32_t>(byte);
@@ -38,7 +38,7 @@ std::uint32_t crc32c_bit_by_bit(std::span<const std::byte> bytes) {
 std::uint32_t crc32c(std::span<const std::byte> bytes) {
 #ifdef UNIDLE_HAS_ISAL
   if (!bytes.empty()) {
-    // It reads only; its C header lacks the const.
+    // The function only reads; its C header lacks the const.
     auto* first = reinterpret_cast<unsigned char*>(const_cast<std::byte*>(bytes.data()));
     return ~::crc32_iscsi(first, static_cast<int>(bytes.size()), ~0U);
   }

@@ -57,7 +57,7 @@ std::optional<std::int64_t> parse_utc(const std::string& text, const char* form)
   if (end == nullptr || *end != '\0') {
     return std::nullopt;
   }
-  // strptime() takes one digit for two, and days that a month has not; neither is written back as it was.
+  // strptime() accepts one digit for two, and days that do not exist in the month; both format differently.
   std::int64_t wall_ns = 0;
   if (__builtin_mul_overflow(::timegm(&parts), kNsPerSecond, &wall_ns)) {
     return std::nullopt;  // after 2262

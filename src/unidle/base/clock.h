@@ -1,4 +1,4 @@
-// Time as an interface, so that waiting can be faked.
+// Time as an interface, so that tests can fake waiting.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace unidle {
 constexpr std::int64_t kNsPerSecond = 1'000'000'000;
 constexpr std::int64_t kNsPerMs = 1'000'000;
 
-/// Thread-safe. All record timestamps are `now_ns()` of the system clock below: CLOCK_MONOTONIC,
-/// which every process of the machine shares.
+/// Thread-safe. All record timestamps are `now_ns()` of the system clock below: CLOCK_MONOTONIC, which is the same in
+/// all processes of the machine.
 class Clock {
  public:
   virtual ~Clock() = default;
@@ -24,7 +24,7 @@ class Clock {
   virtual bool sleep_until(std::int64_t deadline_ns, std::stop_token stop) = 0;
 };
 
-/// The real clock; one for the process, stateless.
+/// The real clock; one per process, stateless.
 Clock& system_clock();
 
 /// "2026-01-31T12:00:00Z"
@@ -32,8 +32,8 @@ std::string format_utc(std::int64_t wall_ns);
 /// "20260131-120000", sorts by time; used in folder names.
 std::string format_utc_compact(std::int64_t wall_ns);
 
-/// Nanoseconds since the Unix epoch of a text that is written exactly in `form`, as strftime() would write it; nothing
-/// for any other text, such as the 31st of February.
+/// Parses a text in exactly the format `form` of strftime() to nanoseconds since the Unix epoch; nothing for any other
+/// text, such as February 31.
 std::optional<std::int64_t> parse_utc(const std::string& text, const char* form);
 
 inline double seconds(std::int64_t ns) { return static_cast<double>(ns) * 1e-9; }

@@ -1,4 +1,4 @@
-// Files on a disk that refuses one call after the other: what lies there is the old state or the new one.
+// Files on a disk that refuses one call after another: afterwards the file has the old content or the new one.
 #include "unidle/base/disk.h"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ using testing::FailingDisk;
 
 const std::string kNew(10'000, 'n');
 
-/// Writes by `write` over a file, where `old` is there, and looks at what came of it.
+/// Overwrites a file by `write`, if `old` exists, and checks the result at each failure.
 void write_at_each_failure(const std::optional<std::string>& old,
                            const std::function<void(const fs::path& path, Disk& disk)>& write) {
   int refusals = 0;

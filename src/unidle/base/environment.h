@@ -1,4 +1,4 @@
-// What execve() takes.
+// Builds the arguments of execve().
 #pragma once
 
 #include <map>
@@ -7,10 +7,11 @@
 
 namespace unidle {
 
-/// Our environment with `added` in place of entries of the same names, as "NAME=value". Not safe beside setenv().
+/// This process's environment as "NAME=value", with entries replaced or added from `added`. Not safe while another
+/// thread calls setenv().
 std::vector<std::string> merged_environment(const std::map<std::string, std::string>& added);
 
-/// The strings' data and a closing null. Valid as long as `strings` stays as it is.
+/// Pointers to the strings and a closing null. Valid while `strings` does not change.
 std::vector<char*> c_strings(std::vector<std::string>& strings);
 
 }  // namespace unidle

@@ -9,7 +9,7 @@ namespace unidle {
 
 namespace {
 
-/// What is quoted of a file may hold line ends.
+/// Text quoted from a file may contain line ends.
 std::string one_line(std::string text) {
   for (std::size_t at = text.find_first_of("\n\r"); at != std::string::npos; at = text.find_first_of("\n\r", at)) {
     text.replace(at, 1, text[at] == '\n' ? "\\n" : "\\r");

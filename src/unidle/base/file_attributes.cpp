@@ -10,7 +10,7 @@ namespace unidle {
 
 namespace {
 
-/// Mode bits of an access list's file are those of its mask: they say nothing of the group.
+/// With an access list, the group bits of the mode hold its mask, not the group's permissions.
 constexpr std::string_view kAccessList = "system.posix_acl_access";
 
 std::vector<std::string> names_of(const char* path) {
@@ -31,7 +31,7 @@ FileAttributes::FileAttributes(const std::filesystem::path& path) {
     return;
   }
   known_ = true;
-  mode_ = status.st_mode & 0777;  // bits that change who runs it are of no use to a copy
+  mode_ = status.st_mode & 0777;  // set-user-id and similar bits are useless in a copy
   owner_ = status.st_uid;
   group_ = status.st_gid;
   for (const std::string& name : names_of(path.c_str())) {
@@ -55,15 +55,15 @@ bool FileAttributes::give_to(int fd) const {
     mode = (mode & 0707) | (mode & ((mode & 07) << 3));
   }
   if (!same_owner) {
-    mode |= S_IRUSR | S_IWUSR;  // the copy is this user's own
+    mode |= S_IRUSR | S_IWUSR;  // this user owns the copy
   }
   if (::fchmod(fd, mode) != 0) {
     return false;
   }
   for (const auto& [name, value] : extended_) {
-    // An access list names its group by "the file's own": with another group it would say something else.
+    // An access list refers to the file's own group; with another group its meaning would change.
     if (same_group || name != kAccessList) {
-      ::fsetxattr(fd, name.c_str(), value.data(), value.size(), 0);  // some are for the system alone to set
+      ::fsetxattr(fd, name.c_str(), value.data(), value.size(), 0);  // only the system may set some of them
     }
   }
   return true;

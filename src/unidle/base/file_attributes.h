@@ -1,4 +1,4 @@
-// What a file is besides its bytes.
+// The attributes of a file, apart from its bytes.
 #pragma once
 
 #include <sys/stat.h>
@@ -13,11 +13,11 @@ namespace unidle {
 /// Mode, owner, group, access list and extended attributes of one file. Not thread-safe.
 class FileAttributes {
  public:
-  /// Of what `path` leads to; private to this user when that cannot be told.
+  /// The attributes of the file that `path` leads to; private to this user if they cannot be read.
   explicit FileAttributes(const std::filesystem::path& path);
 
-  /// Gives them to an open file, as far as this user may: where the group cannot be given, it gets no more than
-  /// everybody has. False, with errno set, when even the mode cannot be set.
+  /// Applies them to an open file, as far as this user may. If the group cannot be set, it gets no more permissions
+  /// than everybody. Returns false with errno if even the mode cannot be set.
   bool give_to(int fd) const;
 
  private:
@@ -25,7 +25,7 @@ class FileAttributes {
   uid_t owner_ = 0;
   gid_t group_ = 0;
   bool known_ = false;
-  std::vector<std::pair<std::string, std::string>> extended_;  // access lists are among them
+  std::vector<std::pair<std::string, std::string>> extended_;  // includes access lists
 };
 
 }  // namespace unidle

@@ -35,7 +35,7 @@ class FilesLike : public ::testing::Test {
     value.resize(size < 0 ? 0 : static_cast<std::size_t>(size));
     return value;
   }
-  /// Whether the file system of the test has extended attributes.
+  /// Sets an attribute; false if the test's file system has no extended attributes.
   static bool set_attribute(const fs::path& path, const char* name, const std::string& value) {
     return ::setxattr(path.c_str(), name, value.data(), value.size(), 0) == 0;
   }
@@ -145,7 +145,7 @@ TEST(FileAttributes, AGroupThatCannotBeGivenGetsNoMoreThanEverybody) {
   ASSERT_EQ(::chmod(original.c_str(), 0664), 0);
   ASSERT_EQ(::chmod(folder.path().c_str(), 0777), 0);
   const FileAttributes attributes(original);
-  ASSERT_EQ(::seteuid(1234), 0);  // who may not give files to that group
+  ASSERT_EQ(::seteuid(1234), 0);  // a user who may not give files to that group
   const fs::path copy = folder.path() / "b";
   const UniqueFd fd(::open(copy.c_str(), O_CREAT | O_WRONLY, 0600));
   const bool given = attributes.give_to(fd.get());

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Nothing for a plain file.
+/// What the file is instead of a regular file; null for a regular file.
 const char* kind_of(mode_t mode) {
   switch (mode & S_IFMT) {
     case S_IFREG: return nullptr;
@@ -37,16 +37,16 @@ const char* kind_of(mode_t mode) {
 
 struct Failure {
   int number = 0;              // errno
-  const char* kind = nullptr;  // of what is no file
+  const char* kind = nullptr;  // set if it is not a regular file
   explicit operator bool() const { return number != 0 || kind != nullptr; }
 };
 
 Failure read_all(const fs::path& path, std::string& out) {
   struct stat status {};
   if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
-    return {0, kind_of(status.st_mode)};  // opening a device may do something
+    return {0, kind_of(status.st_mode)};  // opening a device may have side effects
   }
-  // What becomes a pipe meanwhile is not waited for either.
+  // O_NONBLOCK: do not wait if it has become a FIFO meanwhile.
   const UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   if (!fd || ::fstat(fd.get(), &status) != 0) {
     return {errno};
@@ -67,7 +67,7 @@ Failure read_all(const fs::path& path, std::string& out) {
   }
 }
 
-/// A rename is only durable once its folder is; a folder that cannot be synced is no error.
+/// A rename is only durable once its folder is synced; a folder that cannot be synced is not an error.
 void sync_folder(const fs::path& folder) {
   const UniqueFd fd(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (fd) {
@@ -101,7 +101,7 @@ fs::file_status status_of(const fs::path& path) {
   std::error_code failure;
   const fs::file_status status = fs::status(path, failure);
   if (status.type() != fs::file_type::none) {
-    return status;  // also "not found", which sets `failure`
+    return status;  // includes "not found", which sets `failure`
   }
   const char* const hint = failure == std::errc::too_many_symbolic_link_levels ? "its links lead in a circle"
                            : failure == std::errc::filename_too_long
@@ -128,7 +128,7 @@ std::optional<std::string> try_read_file(const fs::path& path) {
 
 namespace {
 
-/// True when `target` is written into as it stands; false when a new file is to take its place.
+/// Writes into `target` in place if it must be; false when a new file should replace it.
 bool written_in_place(const WriteTarget& target, const fs::path& name, std::string_view bytes, Disk& disk) {
   if (!target.in_place) {
     return false;
@@ -140,7 +140,7 @@ bool written_in_place(const WriteTarget& target, const fs::path& name, std::stri
   return true;
 }
 
-/// A new file under a name of its own beside `path`, private until `prepare` has made it what it is to be.
+/// Writes a new file under a unique name beside `path`; it is private until `prepare` sets its attributes.
 template <typename Prepare>
 void write_beside_and_rename(const fs::path& path, std::string_view bytes, Disk& disk, Prepare prepare) {
   std::string temporary = fmt::format("{}{}XXXXXX", path.string(), kUnfinished);
@@ -162,7 +162,7 @@ void write_beside_and_rename(const fs::path& path, std::string_view bytes, Disk&
   sync_folder(path.parent_path());
 }
 
-/// Permissions that any new file would have.
+/// Sets the permissions of any newly created file.
 int make_usual(int fd, Disk& disk) {
   const mode_t mask = ::umask(0);
   ::umask(mask);
@@ -197,7 +197,7 @@ void replace_file(const fs::path& path, std::string_view bytes, Disk& disk) {
   if (!S_ISREG(status.st_mode)) {
     throw Error(ErrorCode::kInput, path.string(), kind_of(status.st_mode), "a file was expected");
   }
-  // Also for root, whom nothing stops: the bits say what its owner wants.
+  // Also for root, who may write anything: the bits show the owner's intention.
   if ((status.st_mode & 0222) == 0 || ::faccessat(AT_FDCWD, file.c_str(), W_OK, AT_EACCESS) != 0) {
     throw Error(ErrorCode::kInput, path.string(), "is read-only", hint);
   }
@@ -249,7 +249,7 @@ TemporaryFolder::TemporaryFolder(std::string_view prefix) {
 }
 
 void TemporaryFolder::sweep(std::string_view prefix) {
-  constexpr std::time_t kYoungest_s = 60;  // one that was just made may not be locked yet
+  constexpr std::time_t kYoungest_s = 60;  // a younger folder may not be locked yet
   const std::string start = std::string(prefix) + "-";
   std::error_code failure;
   for (fs::directory_iterator entry(fs::temp_directory_path(failure), failure), end; !failure && entry != end;

@@ -77,7 +77,7 @@ TEST(Files, OnlyFilesAreReplaced) {
   EXPECT_EQ(code_of([&] { write_file_atomic(folder.path() / "loop" / "f", "x"); }), ErrorCode::kIo);
 }
 
-/// The name of what `path` is that is no file, as the error says it; empty when it was read.
+/// The message with which reading `path` fails; empty if it succeeds.
 std::string refused(const fs::path& path) {
   try {
     read_file(path);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int kDeepest = 200;
 
-/// Brackets count wherever they stand outside of strings; whether they match is for the parser to say.
+/// Counts all brackets outside strings; the parser checks whether they match.
 bool too_deep(std::string_view text) {
   int depth = 0;
   bool in_string = false;
@@ -39,7 +39,7 @@ bool too_deep(std::string_view text) {
   return false;
 }
 
-/// UTF-16, as JSON writes what is beyond four digits.
+/// Escapes in UTF-16, as JSON requires for code points beyond four hex digits.
 std::string escaped(std::uint32_t code_point) {
   if (code_point < 0x10000) {
     return fmt::format("\\u{:04x}", code_point);
@@ -48,7 +48,7 @@ std::string escaped(std::uint32_t code_point) {
   return fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + (rest >> 10U), 0xDC00 + (rest & 0x3FFU));
 }
 
-/// Of what dump() gave.
+/// Escapes invisible characters in the output of dump().
 std::string without_unseen(std::string dumped) {
   if (std::all_of(dumped.begin(), dumped.end(), [](char c) { return static_cast<unsigned char>(c) < 0x7F; })) {
     return dumped;
@@ -58,7 +58,7 @@ std::string without_unseen(std::string dumped) {
   for (std::string_view rest = dumped; !rest.empty();) {
     const CodePoint point = first_code_point(rest);
     const std::size_t bytes = std::max<std::size_t>(point.bytes, 1);
-    // What is left below a blank is the indentation: dump() has escaped the rest.
+    // Only indentation contains characters below a blank: dump() has escaped the others.
     if (point.value >= 0x7F && acts_unseen(point.value)) {
       text += escaped(point.value);
     } else {
@@ -69,7 +69,7 @@ std::string without_unseen(std::string dumped) {
   return text;
 }
 
-/// nullptr where there is none.
+/// nullptr if there is no such key.
 const json* value_in(const json& object, std::string_view key) {
   if (!object.is_object()) {
     return nullptr;

@@ -1,4 +1,4 @@
-// Values out of JSON documents that others wrote, and that may hold anything.
+// Reads values of untrusted JSON documents.
 #pragma once
 
 #include <cstdint>
@@ -9,30 +9,28 @@
 
 namespace unidle {
 
-/// What `text` says, or a discarded value when it is no JSON or nested deeper than anything that writes for us does:
-/// copying and writing a value take the stack once a level.
+/// Parses `text`; returns a discarded value when it is not JSON, or nested deeper than any document written for unidle:
+/// copying and writing a value use the stack for each level.
 nlohmann::json parse_json(std::string_view text);
 
-/// `document` as valid UTF-8 JSON, indented by `indent` (-1: on one line). Bytes that are no UTF-8 are replaced; what a
-/// terminal would act upon (see acts_unseen) is written as an escape, which says the same.
+/// `document` as valid UTF-8 JSON, indented by `indent` (-1: on one line). Invalid UTF-8 is replaced; characters that a
+/// terminal interprets (see acts_unseen) are escaped, which does not change the value.
 std::string json_text(const nlohmann::json& document, int indent = 2);
 std::string json_text(const nlohmann::ordered_json& document, int indent = 2);
 
-/// The text at `key`; empty where `object` is none, has no such key, or has something else there.
+/// The text at `key`; empty if `object` is not an object, has no such key, or has another type there.
 std::string text_in(const nlohmann::json& object, std::string_view key);
 
-/// The finite number at `key`, the whole number nearest to it, or the truth; nothing in the same cases. None of them
-/// throws.
+/// The finite number at `key`, the nearest integer to it, or the boolean; nothing in the same cases. Never throws.
 std::optional<double> number_in(const nlohmann::json& object, std::string_view key);
 std::optional<std::int64_t> whole_in(const nlohmann::json& object, std::string_view key);
 std::optional<bool> flag_in(const nlohmann::json& object, std::string_view key);
 
-/// A text as it is, without quotes, and all else as JSON; bytes that are no UTF-8 are replaced, so that it never
-/// throws.
+/// A string without quotes, any other value as JSON. Invalid UTF-8 is replaced, so it never throws.
 std::string plain_text(const nlohmann::json& value);
 
-/// All texts in it with their secrets masked, see secrets.h: values at keys that name one, and lists of nothing but
-/// texts as the words of a command.
+/// Masks the secrets in all strings, see secrets.h: values of keys that name a secret, and lists of strings as the
+/// words of a command.
 void mask_secrets(nlohmann::json& value);
 
 }  // namespace unidle

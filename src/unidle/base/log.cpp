@@ -13,7 +13,7 @@ namespace unidle {
 
 namespace {
 
-/// Messages quote exceptions and paths: they go out the way all text does.
+/// Messages quote exceptions and paths, so they need the same escaping as all text.
 class SafeSink : public spdlog::sinks::base_sink<std::mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {

@@ -10,7 +10,7 @@ namespace unidle {
 /// Sends spdlog's default logger to stderr. Call once, at the start of a program.
 void init_log();
 
-/// One line on stderr, "unidle: TEXT". That it cannot be written is no failure.
+/// Prints one line on stderr, "unidle: TEXT". Ignores write errors.
 void say(std::string_view text);
 
 }  // namespace unidle

@@ -17,7 +17,7 @@ namespace {
 
 std::atomic<int> left_behind{0};
 
-/// New threads inherit the mask of the one that makes them.
+/// New threads inherit the signal mask.
 class AllSignalsBlocked {
  public:
   AllSignalsBlocked() {
@@ -46,7 +46,7 @@ struct LooseThread::State {
   void run() {
     try {
       work(stop.get_token());
-    } catch (...) {  // NOLINT(bugprone-empty-catch): whoever needs to know has it told by `work`
+    } catch (...) {  // NOLINT(bugprone-empty-catch): `work` reports its own errors
     }
     work = nullptr;
     const std::lock_guard lock(mutex);

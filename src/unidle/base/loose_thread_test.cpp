@@ -33,7 +33,7 @@ TEST(LooseThread, WhatDoesNotReturnIsLeftBehindUntilItDoes) {
   }
   EXPECT_TRUE(threads_left_behind());
   gate->set_value();
-  over->get_future().wait();  // what it owned is given back
+  over->get_future().wait();  // its objects are destroyed
   while (threads_left_behind()) {
     sched_yield();
   }

@@ -1,4 +1,4 @@
-// Numbers and truth values out of text, and nothing but these.
+// Parses numbers and booleans; the whole text must match.
 #pragma once
 
 #include <array>
@@ -13,8 +13,7 @@
 
 namespace unidle {
 
-/// The number that all of `text` is; nothing for an empty text, for anything before or behind the number, for one that
-/// does not fit, and for infinities and NaN.
+/// The number in `text`; nothing for an empty text, extra characters, an overflow, infinity or NaN.
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text) {
   Number value{};
@@ -30,7 +29,7 @@ std::optional<Number> parse_number(std::string_view text) {
   return value;
 }
 
-/// true, yes, on and 1, or false, no, off and 0, in any case.
+/// true, yes, on and 1, or false, no, off and 0, ignoring case.
 inline std::optional<bool> parse_bool(std::string_view text) {
   const auto is = [&](std::string_view word) {
     if (text.size() != word.size()) {

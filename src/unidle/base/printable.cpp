@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";
 
-/// Bytes of the sequence at the front (ECMA-48), whose first is the escape.
+/// Length of the escape sequence (ECMA-48) at the front.
 std::size_t escape_bytes(std::string_view text) {
   const auto within = [&](std::size_t at, char first, char last) {
     return at < text.size() && text[at] >= first && text[at] <= last;
@@ -24,7 +24,7 @@ std::size_t escape_bytes(std::string_view text) {
     return within(at, '@', '~') ? at + 1 : at;
   }
   if (at < text.size() && std::string_view("]PX^_").find(text[at]) != std::string_view::npos) {
-    const std::size_t end = text.find_first_of("\a\x1b\n", at);  // a bell or ESC \ ends it, and it has one line
+    const std::size_t end = text.find_first_of("\a\x1b\n", at);  // ends at a bell or ESC \, and never spans lines
     if (end != std::string_view::npos && text[end] == '\a') {
       return end + 1;
     }

@@ -32,7 +32,7 @@ Pipe make_pipe() {
   return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-/// Async-signal-safe: runs between fork and exec.
+/// Runs between fork and exec; async-signal-safe.
 void redirect(Command::Stream stream, int target, int pipe_end) {
   if (stream == Command::Stream::kPipe) {
     ::dup2(pipe_end, target);
@@ -73,7 +73,7 @@ ChildProcess::ChildProcess(const Command& command) : own_group_(command.own_grou
   Pipe out = command.out == Command::Stream::kPipe ? make_pipe() : Pipe{};
   Pipe err = command.err == Command::Stream::kPipe ? make_pipe() : Pipe{};
   Pipe failure = make_pipe();  // closed by a successful exec, otherwise carries errno
-  ::signal(SIGCHLD, SIG_DFL);  // ignored, as we may have been started, nobody could be waited for
+  ::signal(SIGCHLD, SIG_DFL);  // if inherited as ignored, no child could be waited for
   const pid_t parent = ::getpid();
 
   pid_ = ::fork();
@@ -102,7 +102,7 @@ ChildProcess::ChildProcess(const Command& command) : own_group_(command.own_grou
     ::_exit(127);
   }
   if (command.own_group) {
-    ::setpgid(pid_, pid_);  // both sides set it, so that no kill() can come too early
+    ::setpgid(pid_, pid_);  // set on both sides, so that no kill() comes too early
   }
   failure.write.reset();
   int number = 0;
@@ -153,7 +153,7 @@ void ChildProcess::kill(int signal) {
 
 namespace {
 
-/// Reads what is there; false once the other side has closed.
+/// Reads the available bytes; false once the other end is closed.
 bool drain(int fd, std::string& into) {
   std::array<char, 16 * 1024> buffer;
   const ssize_t got = ::read(fd, buffer.data(), buffer.size());
@@ -195,7 +195,7 @@ Finished run_to_end(Command command, std::optional<std::chrono::milliseconds> li
   std::array<pollfd, 2> streams = {pollfd{child.out(), POLLIN, 0}, pollfd{child.err(), POLLIN, 0}};
   const std::array<std::string*, 2> sinks = {&result.out, &result.err};
   const auto any_open = [&] { return std::any_of(streams.begin(), streams.end(), [](auto& s) { return s.fd >= 0; }); };
-  // A grandchild may hold the pipes open after the child has ended: its output is not waited for.
+  // A grandchild may keep the pipes open after the child has ended: do not wait for its output.
   while (any_open() && !child.poll()) {
     ::poll(streams.data(), streams.size(), 50);
     for (std::size_t i = 0; i < streams.size(); ++i) {

@@ -20,7 +20,7 @@ bool is_number(std::string_view text) {
   });
 }
 
-/// Its parts in lower case: hfToken, HF_TOKEN and --hf-token are {hf, token}.
+/// Splits a name into parts in lower case: hfToken, HF_TOKEN and --hf-token give {hf, token}.
 std::vector<std::string> parts_of(std::string_view name) {
   std::vector<std::string> parts(1);
   char before = '\0';
@@ -39,7 +39,7 @@ std::vector<std::string> parts_of(std::string_view name) {
   return parts;
 }
 
-/// Values that say nothing: switches, numbers, places of files, variables of a shell.
+/// Values that are not secret: switches, numbers, file paths, shell variables.
 bool is_plain(std::string_view value) {
   static const std::set<std::string_view> kWords = {"true", "false", "none", "null", "yes",   "no",
                                                     "on",   "off",   "auto", "True", "False", "None"};
@@ -49,7 +49,7 @@ bool is_plain(std::string_view value) {
 
 struct Shape {
   std::string_view start;
-  std::size_t least;  // characters that follow, at least
+  std::size_t least;  // fewest characters that follow
 };
 
 constexpr std::array<Shape, 16> kShapes = {{{"hf_", 20},
@@ -69,7 +69,7 @@ constexpr std::array<Shape, 16> kShapes = {{{"hf_", 20},
                                             {"AIza", 30},
                                             {"wandb_v1_", 20}}};
 
-/// A token has digits, which words with dashes between have not.
+/// A token has digits; words joined by dashes have none.
 bool is_token(std::string_view word) {
   for (const Shape& shape : kShapes) {
     if (!word.starts_with(shape.start)) {
@@ -85,7 +85,7 @@ bool is_token(std::string_view word) {
     const auto is_digit = [](unsigned char c) { return std::isdigit(c) != 0; };
     const auto is_letter = [](unsigned char c) { return std::isalpha(c) != 0; };
     if (rest.size() >= shape.least && std::any_of(rest.begin(), rest.end(), is_letter)) {
-      // hf_hub_download_with_retries is a name: tokens have no words between underscores, but digits or capitals.
+      // hf_hub_download_with_retries is a name: tokens contain digits or capitals, not words joined by underscores.
       return std::any_of(rest.begin(), rest.end(), is_digit) ||
              (rest.find('_') == std::string_view::npos && rest.find('-') == std::string_view::npos);
     }
@@ -93,8 +93,8 @@ bool is_token(std::string_view word) {
   return false;
 }
 
-/// header.payload.signature, of which the first two are JSON in base64: both begin with eyJ. The first is from `at` to
-/// `end`.
+/// A JSON web token, header.payload.signature: the first two parts are JSON in base64 and start with eyJ. The first
+/// part is from `at` to `end`.
 bool is_web_token(std::string_view text, std::size_t at, std::size_t end) {
   return end - at >= 10 && text.substr(at, 3) == "eyJ" && text.substr(end, 4) == ".eyJ";
 }
@@ -115,8 +115,8 @@ std::size_t end_of_web_token(std::string_view text, std::size_t at) {
 
 bool is_quote(char c) { return c == '"' || c == '\''; }
 
-/// Where the value after the name that ends at `at` lies: NAME=value, NAME: value, "NAME": "value", and with `option`
-/// --NAME value; empty: there is none.
+/// Range of the value after the name that ends at `at`: NAME=value, NAME: value, "NAME": "value", and with `option`
+/// --NAME value. Empty if there is none.
 std::pair<std::size_t, std::size_t> value_after(std::string_view text, std::size_t at, bool option) {
   const auto skip_blanks = [&] {
     while (at < text.size() && is_blank(text[at])) {
@@ -143,13 +143,13 @@ std::pair<std::size_t, std::size_t> value_after(std::string_view text, std::size
   return {begin, at};
 }
 
-/// "user:password" between "://" at `at` and "@": where the password lies; empty: there is none.
+/// Range of the password in "user:password" between "://" at `at` and "@"; empty if there is none.
 std::pair<std::size_t, std::size_t> password_after(std::string_view text, std::size_t at) {
   std::size_t colon = std::string_view::npos;
   for (std::size_t i = at; i < text.size(); ++i) {
     const char c = text[i];
     if (c == '@') {
-      // A token alone is a password as well: https://TOKEN@host.
+      // A token without a user is a password too: https://TOKEN@host.
       return colon != std::string_view::npos ? std::pair(colon + 1, i) : std::pair<std::size_t, std::size_t>(0, 0);
     }
     if (c == '/' || c == '?' || c == '#' || c == '"' || c == '\'' || std::isspace(static_cast<unsigned char>(c)) != 0 ||
@@ -166,7 +166,7 @@ bool is_hex_key(std::string_view word) {
          std::all_of(word.begin(), word.end(), [](unsigned char c) { return std::isxdigit(c) != 0; });
 }
 
-/// Speaks of a key, though not surely of a secret one: --key, --wandb-key, WANDB.
+/// Whether a name mentions a key that may be secret: --key, --wandb-key, WANDB.
 bool may_name_key(std::string_view name) {
   const std::vector<std::string> parts = parts_of(name);
   return std::any_of(parts.begin(), parts.end(),
@@ -180,14 +180,14 @@ bool names_secret(std::string_view name) {
                                               "passphrase", "apikey",    "credential", "credentials",
                                               "pwd",        "secretkey", "accesskey"};
   static const std::set<std::string> kBeforeKey = {"api", "secret", "access", "private", "wandb", "auth", "encryption"};
-  // Names of tokens of a text, which models and tokenizers have.
+  // Names of text tokens in models and tokenizers.
   static const std::set<std::string> kOfText = {
       "pad",   "eos",     "bos",    "unk",    "sep",    "cls",   "mask",  "max",    "min",  "num",   "n",   "per",
       "image", "special", "start",  "end",    "stop",   "audio", "video", "prompt", "text", "class", "add", "use",
       "patch", "decoder", "target", "source", "forced", "next",  "first", "last",   "drop", "new"};
   const std::vector<std::string> parts = parts_of(name);
   if (parts.empty() || (parts.size() == 1 && parts[0] == "pwd")) {
-    return false;  // PWD is where one is
+    return false;  // PWD is the working folder
   }
   const std::string& last = parts.back();
   if (last == "key" || last == "keys") {
@@ -248,7 +248,7 @@ std::string mask_secrets(std::string_view text) {
 
 std::vector<std::string> mask_secrets(const std::vector<std::string>& words) {
   std::vector<std::string> masked;
-  std::string_view option;  // whose value comes next
+  std::string_view option;  // the next word is its value
   for (const std::string& word : words) {
     const bool is_value = !option.empty() && !word.starts_with("-");
     if (is_value && ((names_secret(option) && !is_plain(word)) || (may_name_key(option) && is_hex_key(word)))) {

@@ -1,4 +1,4 @@
-// Tokens and passwords, so that they are not written down.
+// Masks tokens and passwords, so that they are never stored.
 #pragma once
 
 #include <string>
@@ -7,19 +7,18 @@
 
 namespace unidle {
 
-/// What stands for a masked secret.
+/// Replaces a masked secret.
 constexpr std::string_view kMasked = "****";
 
-/// Text with its secrets masked: values of names that say so (WANDB_API_KEY=..., "hf_token": "..."), passwords in URLs,
-/// and what has the shape of a token (hf_..., sk-..., ghp_..., AKIA..., xoxb-..., JSON web tokens). Linear in the
-/// length.
+/// Masks the secrets in a text: values of names like WANDB_API_KEY=... and "hf_token": "...", passwords in URLs, and
+/// strings in a token's format (hf_..., sk-..., ghp_..., AKIA..., xoxb-..., JSON web tokens). Linear time.
 std::string mask_secrets(std::string_view text);
 
-/// The same for the words of a command line, where an option's value is the next word (--token X), and 40 hexadecimal
-/// digits after an option or name that speaks of a key are one.
+/// The same for the words of a command line, where an option's value is the next word (--token X). 40 hexadecimal
+/// digits after an option or name that mentions a key are a secret too.
 std::vector<std::string> mask_secrets(const std::vector<std::string>& words);
 
-/// `name` is one of a secret: WANDB_API_KEY, hf_token, --password; not max_tokens, tokens_per_batch, token_dim,
+/// Whether `name` names a secret: WANDB_API_KEY, hf_token, --password; not max_tokens, tokens_per_batch, token_dim,
 /// primary_key.
 bool names_secret(std::string_view name);
 

@@ -1,4 +1,4 @@
-// Words of a command line as a shell reads them back.
+// Quotes words of a command line so that a shell reads them back.
 #pragma once
 
 #include <string>
@@ -6,9 +6,9 @@
 
 namespace unidle {
 
-/// The word itself when it is plain, otherwise in single quotes.
+/// The word itself if it needs no quoting, otherwise in single quotes.
 std::string shell_quoted(const std::string& word);
-/// All of them, quoted where needed, with blanks between.
+/// All words, quoted if needed, separated by blanks.
 std::string shell_joined(const std::vector<std::string>& words);
 
 }  // namespace unidle

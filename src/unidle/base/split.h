@@ -1,4 +1,4 @@
-// Text in parts.
+// Splits text.
 #pragma once
 
 #include <algorithm>

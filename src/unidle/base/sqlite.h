@@ -1,5 +1,5 @@
-// SQLite by RAII: a connection and its prepared statements, for all modules that keep something in a database. Failures
-// are unidle::Error naming the file.
+// RAII for SQLite: a connection and its prepared statements, for all modules with a database. Failures are
+// unidle::Error naming the file.
 #pragma once
 
 #include <sqlite3.h>
@@ -28,31 +28,32 @@ struct StatementTraits {
   static void close(Type statement) { sqlite3_finalize(statement); }
 };
 
-/// Bytes that are bound as a BLOB rather than as text.
+/// Bytes to bind as a BLOB instead of text.
 struct Blob {
   std::string_view bytes;
 };
 
-/// What a writer that was killed, or refused by the disk, leaves beside the file: the log of what the file does not
-/// have yet, and the journal of what is to be taken back in it.
+/// Suffixes of the files that a killed writer or a full disk leaves: the log with changes that are not in the file yet,
+/// and the journal of changes to roll back.
 inline constexpr std::array kLeftovers = {"-wal", "-journal"};
 
-/// A path as SQLite takes it with SQLITE_OPEN_URI. `query`: "?immutable=1" or nothing.
+/// The path as a URI for SQLITE_OPEN_URI. `query`: "?immutable=1" or empty.
 std::string uri_of(const std::filesystem::path& path, std::string_view query);
 
-/// SQLite counts its memory under one lock of all threads, which is much of the time of opening a small file. From here
-/// on it does not. Only for programs, before anything else of SQLite is called.
+/// Turns off SQLite's memory statistics. They use one lock for all threads, which takes much of the time to open a
+/// small file. Only for programs, before any other call of SQLite.
 void count_no_sqlite_memory();
 
-/// A connection. Not thread-safe. Every failure is thrown as an Error of `failure_code` whose subject is `path`.
+/// A connection. Not thread-safe. Every failure throws an Error with `failure_code` and the subject `path`.
 class Database {
  public:
-  /// `uri`: what SQLite opens ("file:...?immutable=1" or a plain path). `kind`: what the file is to be, for its errors.
+  /// `uri`: what SQLite opens ("file:...?immutable=1" or a plain path). `kind`: the expected kind of file, for error
+  /// messages.
   Database(std::filesystem::path path, const std::string& uri, int flags, ErrorCode failure_code,
            std::string_view kind = "SQLite database");
 
   void execute(const char* sql);
-  /// The first column of the first row as an integer; 0 without a row.
+  /// The first column of the first row as an integer; 0 if there is no row.
   std::int64_t query_integer(std::string_view sql);
   [[noreturn]] void fail() const;
   sqlite3* get() const { return db_.get(); }
@@ -70,7 +71,7 @@ class Statement {
  public:
   Statement(Database& database, std::string_view sql);
 
-  /// Binds all parameters, runs to the end and resets: for INSERT and its like.
+  /// Binds all parameters, runs to the end and resets: for INSERT and similar statements.
   template <typename... Values>
   void run(const Values&... values) {
     bind_all(values...);
@@ -79,7 +80,7 @@ class Statement {
     reset();
   }
 
-  /// Binds all parameters; the rows come by step().
+  /// Binds all parameters; step() then returns the rows.
   template <typename... Values>
   Statement& bind_all(const Values&... values) {
     int index = 0;
@@ -94,7 +95,7 @@ class Statement {
   bool is_null(int column) const { return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL; }
   std::int64_t integer(int column) const { return sqlite3_column_int64(statement_.get(), column); }
   std::optional<std::int64_t> maybe_integer(int column) const;
-  /// NaN for NULL: SQLite has no NaN of its own.
+  /// NaN for NULL: SQLite does not store NaN.
   double real(int column) const;
   std::string text(int column) const;
   /// The bytes of a BLOB; valid until the next step() or reset().

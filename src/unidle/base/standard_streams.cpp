@@ -8,12 +8,12 @@ namespace unidle {
 void hold_standard_streams() {
   for (const int stream : {0, 1, 2}) {
     if (::fcntl(stream, F_GETFD) < 0) {
-      [[maybe_unused]] const int lowest_free = ::open("/dev/null", O_RDWR | O_CLOEXEC);  // that is this stream
+      [[maybe_unused]] const int lowest_free = ::open("/dev/null", O_RDWR | O_CLOEXEC);  // this stream's descriptor
     }
   }
 }
 
-// Inherited descriptors are not close-on-exec: only what we opened ourselves is.
+// Inherited descriptors are not close-on-exec; unidle's own are.
 bool is_given_stream(int stream) {
   const int flags = ::fcntl(stream, F_GETFD);
   return flags >= 0 && (flags & FD_CLOEXEC) == 0;

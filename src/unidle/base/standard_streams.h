@@ -1,13 +1,13 @@
-// Descriptors 0, 1 and 2 where whoever started us closed them.
+// Handles descriptors 0, 1 and 2 when the parent process closed them.
 #pragma once
 
 namespace unidle {
 
-/// Puts /dev/null where one of them is closed, so that no file of ours is opened there and gets what is printed.
-/// Programs that we start find it closed as we did. Call first of all.
+/// Opens /dev/null for each closed standard stream, so that no other file gets its descriptor and receives output.
+/// Child processes find the stream closed. Call it first.
 void hold_standard_streams();
 
-/// True when that stream was open when we were started.
+/// Whether the stream was open when the process started.
 bool is_given_stream(int stream);
 
 }  // namespace unidle

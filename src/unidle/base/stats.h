@@ -15,7 +15,7 @@ double standard_deviation(std::span<const double> values);
 double quantile(std::span<const double> values, double q);
 double median(std::span<const double> values);
 
-/// What lies between, with a confidence of 95 %.
+/// A 95 % confidence interval.
 struct Interval {
   double low;
   double high;
@@ -23,10 +23,11 @@ struct Interval {
 
 constexpr int kBootstrapDraws = 2000;
 
-/// The middle 95 % of the draws of a bootstrap (percentile method, Efron 1979). REQUIRES: not empty.
+/// The middle 95 % of bootstrap draws (percentile method, Efron 1979). REQUIRES: not empty.
 Interval percentile_interval(std::span<const double> draws);
 
-/// The interval of a statistic; `draw` computes it of one resample. Seeded: the same draws give the same interval.
+/// The confidence interval of a statistic; `draw` computes it for one resample. Uses a fixed seed: equal draws give
+/// equal intervals.
 Interval bootstrap(const std::function<double(std::mt19937_64&)>& draw);
 
 }  // namespace unidle

@@ -1,4 +1,4 @@
-// Several words looked for in one text.
+// Searches a text for several words.
 #pragma once
 
 #include <algorithm>

@@ -40,7 +40,7 @@ int terminal_width(std::FILE* stream) {
 
 namespace {
 
-/// What stands before the parameters of a style.
+/// The marker before the parameters of a style.
 const std::string& style_mark() {
   static const std::string kMark = [] {
     std::uint64_t drawn[2] = {};
@@ -61,7 +61,7 @@ std::string painted(std::string_view text, std::string_view parameters) {
 
 namespace {
 
-/// Throws, unless it is that nobody reads on.
+/// Throws, unless the reader has gone away.
 void tell_of_cut_output(int error_number) {
   if (error_number != EPIPE) {
     throw Error(ErrorCode::kIo, "standard output",
@@ -107,7 +107,7 @@ void say_error(std::string_view program, std::string_view text) noexcept {
   try {
     write_to(stderr, fmt::format("{}: {}\n", program, printable_line(text)));
   } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
-    // Nobody is left to be told.
+    // There is nobody left to report to.
   }
 }
 
@@ -153,7 +153,7 @@ constexpr std::int64_t kRedrawNs = 100 * kNsPerMs;
 constexpr int kBarColumns = 24;
 constexpr int kLeastBarColumns = 4;
 
-/// A bar of `share` in as many of `columns` as it may have, or nothing where those are too few to tell.
+/// A bar for `share` in at most `columns`; empty if they are too few.
 std::string bar(double share, int columns) {
   const int width = std::min(kBarColumns, columns - static_cast<int>(std::string_view(" []").size()));
   const int filled = static_cast<int>(share * width);
@@ -194,7 +194,7 @@ void Progress::update(std::uint64_t done, std::string_view note) {
     const double left = seconds(now - start_ns_) * (1 / share - 1);
     words += fmt::format(" {} left", format_seconds(left));
   }
-  // Where the line is too narrow, the bar gives way first: the words say more.
+  // In a narrow line the bar shrinks first: the words say more.
   const int columns = terminal_width(stderr) - 1;
   const std::string line = label_ + bar(share, columns - code_points(label_) - code_points(words)) + words;
   std::fputs(fmt::format("\r\x1b[K{}", printable_line(line.substr(0, static_cast<std::size_t>(columns)))).c_str(),

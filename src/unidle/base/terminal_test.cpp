@@ -48,7 +48,7 @@ TEST(Terminal, WhatIsWrittenHasOnlyOurOwnStyles) {
 }
 
 TEST(Terminal, AStyleThatWasSeenElsewhereIsNoStyle) {
-  // What another process, or a record of an earlier one, may hold.
+  // Text that another process or an earlier record may contain.
   const std::string mark = "\uFFFD";
   EXPECT_EQ(written([](std::FILE* file) { write_to(file, "\x1b{0123456789abcdef:31mb"); }),
             mark + "{0123456789abcdef:31mb");

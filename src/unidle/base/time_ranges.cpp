@@ -8,7 +8,7 @@ namespace unidle {
 TimeRanges::TimeRanges(std::vector<TimeRange> any) {
   std::erase_if(any, [](const TimeRange& one) { return one.end_ns <= one.begin_ns; });
   const auto earlier = [](const TimeRange& a, const TimeRange& b) { return a.begin_ns < b.begin_ns; };
-  if (!std::is_sorted(any.begin(), any.end(), earlier)) {  // steps come in order
+  if (!std::is_sorted(any.begin(), any.end(), earlier)) {  // steps are already in order
     std::sort(any.begin(), any.end(), earlier);
   }
   for (const TimeRange& one : any) {

@@ -1,4 +1,4 @@
-// Sets of ranges of time.
+// Sets of time ranges.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@ struct TimeRange {
   std::int64_t end_ns = 0;
 };
 
-/// Sorted, disjoint, none empty. All operations are linear in the number of ranges, but for overlap_ns().
+/// Sorted, disjoint, non-empty ranges. All operations take linear time, except overlap_ns().
 class TimeRanges {
  public:
   TimeRanges() = default;
-  /// Any order, overlapping or empty ones welcome.
+  /// Accepts ranges in any order, overlapping or empty.
   explicit TimeRanges(std::vector<TimeRange> any);
 
   const std::vector<TimeRange>& all() const { return all_; }
@@ -23,7 +23,7 @@ class TimeRanges {
   std::int64_t total_ns() const;
   TimeRanges minus(const TimeRanges& other) const;
   TimeRanges plus(const TimeRanges& other) const;
-  /// How much of [begin, end) is in the set; logarithmic.
+  /// Length of the part of [begin, end) that is in the set; logarithmic time.
   std::int64_t overlap_ns(std::int64_t begin_ns, std::int64_t end_ns) const;
   bool contains(std::int64_t t_ns) const { return overlap_ns(t_ns, t_ns + 1) > 0; }
 

@@ -1,12 +1,12 @@
-// What a file is called while it is written.
+// Names of files that are being written.
 #pragma once
 
 #include <string_view>
 
 namespace unidle {
 
-/// Between the name that a file is to have and six letters that make it a name of its own. A process that is killed
-/// leaves such a file behind.
+/// Between the final name of a file and six letters that make the name unique. A killed process leaves such a file
+/// behind.
 inline constexpr std::string_view kUnfinished = ".part-";
 
 }  // namespace unidle

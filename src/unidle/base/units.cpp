@@ -70,7 +70,7 @@ std::string format_count(std::uint64_t count, std::string_view word) {
 
 std::string format_number(double value) {
   if (std::isnan(value)) {
-    return "nan";  // it has a sign, which says nothing
+    return "nan";  // do not print its sign
   }
   const double magnitude = std::abs(value);
   if (magnitude != 0 && (magnitude < 1e-3 || magnitude >= 1e6)) {

@@ -1,4 +1,4 @@
-// Numbers as people read and write them.
+// Formats and parses numbers for people.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,13 @@ namespace unidle {
 std::string format_bytes(std::uint64_t bytes);
 /// 0.0123 -> "12.3 ms", 75 -> "1 min 15 s"
 std::string format_seconds(double seconds);
-/// "90", "90s", "10m", "10min", "1.5h" and "7d" in seconds; nothing for all else, and for what is not above zero.
+/// "90", "90s", "10m", "10min", "1.5h" and "7d" in seconds; nothing for anything else, or if it is not positive.
 std::optional<double> parse_seconds(std::string_view text);
-/// For times that people give: at most a century either way, so that it can be added to any time of a clock. 0 for what
-/// is no number.
+/// For times given by users: limited to a century either way, so that it can be added to any clock time. 0 for NaN.
 std::int64_t nanoseconds(double seconds);
 /// 0.624 -> "62 %"; below ten percent with one decimal.
 std::string format_share(double share);
-/// "1 run", "2 runs": the word's plural has an s.
+/// "1 run", "2 runs": appends an s for the plural.
 std::string format_count(std::uint64_t count, std::string_view word);
 /// Three significant digits, without an exponent between 0.001 and 1e6.
 std::string format_number(double value);

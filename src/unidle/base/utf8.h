@@ -1,4 +1,4 @@
-// UTF-8, as strictly as the Unicode Standard has it.
+// Decodes UTF-8, as strictly as the Unicode Standard requires.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@ namespace unidle {
 
 struct CodePoint {
   std::uint32_t value = 0;
-  std::size_t bytes = 0;  // 0: what stands there is no UTF-8 (cut off, overlong, a surrogate, beyond U+10FFFF)
+  std::size_t bytes = 0;  // 0: not valid UTF-8 (truncated, overlong, a surrogate, beyond U+10FFFF)
 };
 
-/// The code point that `text`, which must not be empty, begins with.
+/// The first code point of `text`, which must not be empty.
 CodePoint first_code_point(std::string_view text);
 
 }  // namespace unidle

@@ -1,4 +1,4 @@
-// The version of all programs and packages; CMakeLists.txt and python/unidle have the same one, which a test holds.
+// The version of all programs and packages. A test checks that CMakeLists.txt and python/unidle have the same one.
 #pragma once
 
 namespace unidle {

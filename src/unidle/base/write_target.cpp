@@ -13,9 +13,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr int kMostLinks = 40;  // as the kernel follows
+constexpr int kMostLinks = 40;  // the kernel's limit
 
-/// Names that the kernel has for open files: what such a link says is no name to write to.
+/// The kernel's names for open files: the target of such a link is not a name to write to.
 bool is_of_kernel(const fs::path& path) {
   const fs::path top = *std::next(path.begin(), std::min<std::ptrdiff_t>(1, std::distance(path.begin(), path.end())));
   return path.is_absolute() && (top == "dev" || top == "proc");
@@ -45,7 +45,7 @@ WriteTarget write_target(const fs::path& path) {
 }
 
 UniqueFd open_in_place(const WriteTarget& target) {
-  std::fflush(stdout);  // it may be where this goes
+  std::fflush(stdout);  // it may write to the same file
   return UniqueFd(::open(target.path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY));
 }
 

@@ -1,4 +1,4 @@
-// What the name of a file to be written stands for.
+// Resolves the name of a file to write.
 #pragma once
 
 #include <filesystem>
@@ -7,16 +7,17 @@
 
 namespace unidle {
 
-/// Only plain files are ever replaced.
+/// Only regular files are ever replaced.
 struct WriteTarget {
-  std::filesystem::path path;  // links are followed, also to where nothing is yet
-  bool in_place = false;       // a device, a pipe, or an open stream (/dev/stdout): written into, at the end
+  std::filesystem::path path;  // after following links, even to a file that does not exist yet
+  bool in_place = false;       // a device, a FIFO, or an open stream (/dev/stdout): append to it
 };
 
-/// Nothing is opened or changed. Folders are left to whoever opens the path.
+/// Opens and changes nothing. Folders are reported when the path is opened.
 WriteTarget write_target(const std::filesystem::path& path);
 
-/// Opens a target that is written in place; invalid (errno says why) when it cannot be. Waits for the reader of a pipe.
+/// Opens a target to be written in place; invalid, with errno set, when it cannot be opened. Waits for the reader of a
+/// FIFO.
 UniqueFd open_in_place(const WriteTarget& target);
 
 }  // namespace unidle

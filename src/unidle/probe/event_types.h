@@ -80,7 +80,7 @@ constexpr const EventShape& shape_of(unidle_event_kind kind) {
 /// The name of an integer field of this event type, in `a`, `b` or `reserved`; any other name does not compile.
 template <unidle_event_kind kind>
 struct EventCount {
-  consteval EventCount(const char* field) {  // NOLINT(google-explicit-constructor): it stands for the name
+  consteval EventCount(const char* field) {  // NOLINT(google-explicit-constructor): names a field
     constexpr const EventShape& kShape = shape_of(kind);
     const std::string_view name(field);
     place = name == field_name(kShape.a)          ? &unidle_event::a
@@ -94,7 +94,7 @@ struct EventCount {
 /// The same for the number in `value`.
 template <unidle_event_kind kind>
 struct EventNumber {
-  consteval EventNumber(const char* field) {  // NOLINT(google-explicit-constructor): it stands for the name
+  consteval EventNumber(const char* field) {  // NOLINT(google-explicit-constructor): names a field
     if (std::string_view(field) != field_name(shape_of(kind).value)) {
       throw "events of this kind have no such number";
     }

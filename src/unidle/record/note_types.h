@@ -141,7 +141,7 @@ constexpr bool has_field(NoteType type, std::string_view field) {
 /// The name of a field of this note type; any other name does not compile.
 template <NoteType type>
 struct NoteField {
-  consteval NoteField(const char* field) : name(field) {  // NOLINT(google-explicit-constructor): it stands for the text
+  consteval NoteField(const char* field) : name(field) {  // NOLINT(google-explicit-constructor): names a field
     if (!has_field(type, name)) {
       throw "notes of this type have no such field";
     }

@@ -1,4 +1,4 @@
-// A disk that refuses from some call on.
+// A disk that fails from some call on.
 #pragma once
 
 #include <atomic>
@@ -9,8 +9,8 @@
 
 namespace unidle::testing {
 
-/// The real disk until `fail_from` calls were made; from then on each call fails with `error`, or, with `once`, only
-/// that one. A write that fails has written some of its bytes. Unlinking always works, as on a full disk. Thread-safe.
+/// The real disk until `fail_from` calls were made; from then on each call fails with `error`, or with `once` only that
+/// one. A failing write has written some of its bytes. Unlinking always works, as on a full disk. Thread-safe.
 class FailingDisk final : public Disk {
  public:
   using Disk::write;
@@ -35,7 +35,7 @@ class FailingDisk final : public Disk {
     if (failure == 0) {
       return Disk::write(fd, pieces);
     }
-    iovec half = {pieces.front().iov_base, pieces.front().iov_len / 2};  // some of it gets there
+    iovec half = {pieces.front().iov_base, pieces.front().iov_len / 2};  // a partial write
     Disk::write(fd, {&half, 1});
     return failure;
   }
@@ -60,7 +60,7 @@ class FailingDisk final : public Disk {
     return no_maps ? ENODEV : Disk::map(fd, bytes, address);
   }
 
-  /// A call has failed.
+  /// Whether a call has failed.
   bool failed() const { return calls > fail_from; }
 
   static constexpr int kNever = std::numeric_limits<int>::max();
@@ -78,8 +78,8 @@ class FailingDisk final : public Disk {
   }
 };
 
-/// Calls action(disk) with a disk whose first call fails, then the second, ... until none fails any more: each once by
-/// itself, and once with all that come after it.
+/// Calls action(disk) with a disk whose first call fails, then the second, and so on until none fails: each call once
+/// alone, and once with all later ones.
 template <typename Action>
 void at_each_failure(Action action) {
   for (const bool once : {true, false}) {

@@ -6,7 +6,7 @@
 
 namespace unidle::testing {
 
-/// Time that moves only when told to, or when somebody sleeps: sleeping returns at once and moves it on.
+/// A clock that moves only when set, or when somebody sleeps: sleeping returns at once and moves it forward.
 class FakeClock final : public Clock {
  public:
   explicit FakeClock(std::int64_t start_ns = kNsPerSecond) : now_ns_(start_ns) {}

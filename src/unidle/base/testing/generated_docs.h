@@ -1,5 +1,5 @@
-// Documents, and tables in them, that say what the sources say. Tests hold them against the sources; with
-// UNIDLE_UPDATE_DOCS set, as ./dev format does, the same tests write them.
+// Tests that compare generated documents and tables with the sources. With UNIDLE_UPDATE_DOCS set, as in ./dev format,
+// the same tests write them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace unidle::testing {
 
-/// The file `path` of the source tree is `expected`.
+/// Expects the file `path` of the source tree to equal `expected`.
 inline void expect_generated(const std::filesystem::path& path, const std::string& expected) {
   if (std::getenv("UNIDLE_UPDATE_DOCS") != nullptr) {
     write_file_atomic(path, expected);
@@ -20,7 +20,7 @@ inline void expect_generated(const std::filesystem::path& path, const std::strin
   EXPECT_EQ(read_file(path), expected) << path << " is stale: ./dev format writes it";
 }
 
-/// In the page `path`, `rows` stand between the table's `head` and the next empty line or the end.
+/// Expects `rows` in the page `path` between the table's `head` and the next empty line or the end.
 inline void expect_generated_table(const std::filesystem::path& path, const std::string& head,
                                    const std::string& rows) {
   const std::string page = read_file(path);

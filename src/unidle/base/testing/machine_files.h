@@ -10,11 +10,11 @@
 
 namespace unidle::testing {
 
-/// A test with a folder that stands for the root of a machine (proc/, sys/, ...), empty at first and gone at the end.
+/// A test with a temporary folder as the root of a machine (proc/, sys/, ...).
 class MachineFiles : public ::testing::Test {
  protected:
   const std::filesystem::path& root() const { return folder_.path(); }
-  /// Writes `text` to `path` below root(), folders included.
+  /// Writes `text` to `path` below root() and creates its folders.
   void put(const std::string& path, const std::string& text) const {
     make_folders((root() / path).parent_path());
     std::ofstream(root() / path) << text;

@@ -9,7 +9,7 @@
 
 namespace unidle::testing {
 
-/// What `action` throws of our family; that it throws nothing fails the test.
+/// The Error that `action` throws; the test fails if it throws none.
 inline std::optional<Error> thrown_by(const std::function<void()>& action) {
   try {
     action();
@@ -20,7 +20,7 @@ inline std::optional<Error> thrown_by(const std::function<void()>& action) {
   return std::nullopt;
 }
 
-/// Its code, and its subject where that is asked for.
+/// Its code and, if requested, its subject.
 inline ErrorCode code_of(const std::function<void()>& action, std::string* subject = nullptr) {
   const auto error = thrown_by(action);
   if (error && subject != nullptr) {
