@@ -1,4 +1,4 @@
-// What a record holds, said once: every command reads this and computes none of it.
+// All figures of a record, computed in one place: commands read them and compute none themselves.
 #pragma once
 
 #include <filesystem>
@@ -18,13 +18,13 @@ namespace unidle::account {
 
 struct Account {
   Timeline timeline;
-  std::vector<Period> periods;  // one a step of the timeline
+  std::vector<Period> periods;  // one per step of the timeline
   std::optional<StepMeans> step;
   PhaseTimes phases;
   Rates rates;
   CpuUse cpus;
   CpusAllowed cpus_allowed;
-  std::optional<OwnGpu> gpu;  // that the run trains on
+  std::optional<OwnGpu> gpu;  // the GPU that the run trains on
   std::optional<double> gpu_utilisation;
   std::vector<RankTime> ranks;
   LossCurve losses;
@@ -33,8 +33,8 @@ struct Account {
 /// Pure: the same data give the same account.
 Account account_of(const RunData& run);
 
-/// Rates::training and Rates::total with their intervals. Two runs that are compared take different seeds: with the
-/// same one their draws would move together and hide the noise.
+/// Rates::training and Rates::total with their intervals. Compare two runs with different seeds: with equal ones their
+/// draws would be correlated and hide the noise.
 Throughput throughput(const Account& account, std::uint64_t seed = 1);
 
 }  // namespace unidle::account

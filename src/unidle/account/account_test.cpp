@@ -141,7 +141,7 @@ TEST(Rates, CountGapsAndTheTotalCountsValidationToo) {
   std::vector<record::Step> steps;
   std::vector<record::Span> spans;
   for (int i = 0; i < 16; ++i) {
-    steps.push_back(step_at(1000 * i, 500));  // then half a second of something else
+    steps.push_back(step_at(1000 * i, 500));  // then half a second of other work
     spans.push_back({"validate", 1, (1000 * i + 600) * kMs, 300 * kMs, 0});
   }
   const Account account = account_of(run_of(steps, spans));

@@ -18,12 +18,12 @@ namespace {
 using nlohmann::json;
 
 struct Parsed {
-  std::string option;  // as a person writes it
+  std::string option;  // as typed on the command line
   std::optional<std::string> value;
-  bool changed = false;  // by the program, after it was parsed
+  bool changed = false;  // by the program, after parsing
 };
 
-/// By every name of an argument. Ranks tell the same; where processes differ, none of them decides.
+/// Arguments by each of their names. Ranks report the same; if processes differ, the argument counts as changed.
 class Arguments {
  public:
   explicit Arguments(const std::vector<record::Note>& notes) {
@@ -74,20 +74,20 @@ class Arguments {
   std::map<std::string, Parsed> by_name_;
 };
 
-/// Texts beside numbers that mean the same to a knob as to a parser. Of others ("16-mixed") it cannot be told.
+/// True for values that mean the same to a knob and to a parser; for others ("16-mixed") this is unknown.
 bool is_plain(const std::string& value) {
   static const std::set<std::string> kPlain = {"true",    "false",           "bf16",        "fp16", "fp32",
                                                "default", "reduce-overhead", "max-autotune"};
   return parse_number<double>(value).has_value() || kPlain.contains(knobs::plain_value(value));
 }
 
-/// What is configured of a knob by way of an argument; nothing where that cannot be told.
+/// The configured value of a knob that an argument sets; nothing when it cannot be determined.
 std::optional<record::Setting> resolved(const record::Setting& argument, const record::Setting* configured,
                                         const Arguments& arguments) {
   const Parsed* parsed = arguments.find(argument.location);
   const auto as_it_stands = [&] { return configured == nullptr ? std::nullopt : std::optional(*configured); };
   if (parsed == nullptr) {
-    // The parser that has this default was never asked.
+    // The parser with this default was never called.
     return argument.value == "default" && arguments.told() ? std::nullopt : as_it_stands();
   }
   if (parsed->changed || !parsed->value) {

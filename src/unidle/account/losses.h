@@ -1,4 +1,4 @@
-// Losses and metrics against the samples seen when they were taken.
+// Losses and metrics against the number of samples seen.
 #pragma once
 
 #include <vector>
@@ -14,15 +14,15 @@ struct CurvePoint {
 /// Sorted by samples; every value is workable().
 using Curve = std::vector<CurvePoint>;
 
-/// Sorts by samples. Values that are no finite number, or too large to work with, are left out.
+/// Sorts by samples. Drops values that are not finite or too large to compute with.
 Curve curve_of(Curve points);
 
-/// The training loss of the process that is looked at; samples are of all ranks.
+/// The training loss of the reference process; samples are of all ranks.
 struct LossCurve {
   Curve points;
-  std::vector<double> not_finite;  // samples at which the loss was no finite number
+  std::vector<double> not_finite;  // samples at which the loss was not finite
 };
-/// Of the steps, and of the metric "loss": a loss that is read back long after its step is recorded as that.
+/// From the steps and the metric "loss": a loss that is read long after its step is recorded as a metric.
 LossCurve loss_curve(const RunData& run, const Timeline& timeline);
 
 Curve metric_curve(const std::vector<record::Metric>& metrics);

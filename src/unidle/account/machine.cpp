@@ -10,7 +10,7 @@ namespace unidle::account {
 
 namespace {
 
-/// CPUs that the training process bound itself to, by its last word.
+/// CPUs to which the training process bound itself, by its newest note.
 std::optional<double> own_affinity(const RunData& run, const Timeline& timeline) {
   std::optional<double> cpus;
   record::each_note<record::NoteType::kAffinity>(run.notes, [&](const auto& note) {

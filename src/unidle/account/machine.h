@@ -1,4 +1,4 @@
-// What the machine gave the run: CPUs and device.
+// What the machine gave the run: CPUs and GPU.
 #pragma once
 
 #include <optional>
@@ -11,19 +11,19 @@ namespace unidle::account {
 /// Means while training, in CPUs.
 struct CpuUse {
   std::optional<double> own;      // by the command and its children
-  std::optional<double> machine;  // by everybody
-  std::optional<double> others;   // by everybody else
+  std::optional<double> machine;  // by all processes
+  std::optional<double> others;   // by all other processes
 };
 CpuUse cpu_use(const Readings& readings);
 
-/// CPUs that the run may use.
+/// CPUs allowed to the run.
 struct CpusAllowed {
-  std::optional<double> now;  // by affinity and quota, and by the training process's own affinity where it is narrower
-  std::optional<double> at_start;  // before the program narrowed itself; nothing where it did not
+  std::optional<double> now;       // by affinity and quota, and by the training process's own affinity when narrower
+  std::optional<double> at_start;  // before the program restricted itself; nothing when it did not
 };
 CpusAllowed cpus_allowed(const RunData& run, const Timeline& timeline);
 
-/// Share of the time that kernels ran on the run's own GPU while training, 0..1, as NVML says.
+/// Share of the time that kernels ran on the run's own GPU while training, 0..1, according to NVML.
 std::optional<double> gpu_utilisation(const Readings& readings, const std::optional<OwnGpu>& gpu);
 
 }  // namespace unidle::account

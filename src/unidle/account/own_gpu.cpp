@@ -19,12 +19,12 @@ json gpus_of(const RunData& run) {
   return gpus.is_array() ? gpus : json::array();
 }
 
-/// Records of older versions have no index: the place in the list.
+/// Records of older versions have no index; there the position in the list counts.
 std::string subject_of(const json& gpus, std::size_t place) {
   return "gpu" + std::to_string(whole_in(gpus[place], "index").value_or(static_cast<std::int64_t>(place)));
 }
 
-/// "GPU-x" and "MIG-x" -> "x": a program that has a slice may call it either.
+/// "GPU-x" and "MIG-x" give "x": a program with a slice may report either prefix.
 std::string_view plain_uuid(std::string_view uuid) {
   return uuid.starts_with("GPU-") || uuid.starts_with("MIG-") ? uuid.substr(4) : uuid;
 }
@@ -47,7 +47,7 @@ OwnGpu with_slice(OwnGpu gpu, const json& slice) {
   return gpu;
 }
 
-/// By its UUID or that of one of its slices; by its PCI address where nothing has that UUID.
+/// By its UUID or that of one of its slices, else by its PCI address.
 std::optional<OwnGpu> find_gpu(const json& gpus, const std::string& uuid, const std::string& pci) {
   std::optional<OwnGpu> at_address;
   for (std::size_t i = 0; i < gpus.size(); ++i) {
@@ -67,7 +67,7 @@ std::optional<OwnGpu> find_gpu(const json& gpus, const std::string& uuid, const 
   return at_address;
 }
 
-/// The last word of the training process: a device may be told of before the model is moved there.
+/// From the newest note of the training process: it may note a device before it moves the model there.
 std::optional<OwnGpu> told(const RunData& run, const json& gpus, std::optional<std::int64_t> process) {
   std::optional<OwnGpu> found;
   record::each_note<record::NoteType::kDevice>(run.notes, [&](const auto& note) {

@@ -1,4 +1,4 @@
-// Which of a machine's GPUs a run trains on.
+// Finds out on which of a machine's GPUs a run trains.
 #pragma once
 
 #include <cstdint>
@@ -11,19 +11,19 @@
 
 namespace unidle::account {
 
-/// One GPU of the record, by the names that series have for it.
+/// One GPU of the record.
 struct OwnGpu {
-  std::string subject;               // "gpu3"
-  nlohmann::json facts;              // null when the record says nothing of it
-  std::optional<std::string> slice;  // "gpu3/mig1", where the run has a known slice of it
+  std::string subject;               // name in series: "gpu3"
+  nlohmann::json facts;              // null when the record has none
+  std::optional<std::string> slice;  // "gpu3/mig1", when the run uses a known slice
   nlohmann::json slice_facts = {};
 
-  /// In MIG mode a run has a slice, whichever: memory and strangers of the whole device say nothing about it.
+  /// True in MIG mode: memory and foreign processes of the whole device say nothing about the run's slice.
   bool sliced() const;
 };
 
-/// The training process's GPU: by the UUID or the PCI address that the program said, else the one that the run's
-/// processes hold most memory on, else the only one. Nothing where several may be meant: another run's device would be
+/// The training process's GPU: by the UUID or PCI address that the program reported, else the one on which the run's
+/// processes use most memory, else the only one. Nothing when it is ambiguous, so that another run's device is never
 /// judged.
 std::optional<OwnGpu> own_gpu(const RunData& run, const Readings& readings, std::optional<std::int64_t> process);
 

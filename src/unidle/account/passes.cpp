@@ -13,7 +13,7 @@ namespace {
 
 std::int64_t input_ns(const record::Step& step) { return std::max<std::int64_t>(0, step.input_ns.value_or(0)); }
 
-/// Calls `visit(step, first of its pass, samples before it)` for every step.
+/// Calls `visit(step, first of its epoch, samples before it)` for every step.
 template <typename Visit>
 void walk_passes(const Timeline& timeline, std::optional<double> per_pass, Visit visit) {
   double samples = 0;
@@ -28,7 +28,7 @@ void walk_passes(const Timeline& timeline, std::optional<double> per_pass, Visit
   }
 }
 
-constexpr std::size_t kFewestForBursts = 20;  // below, a tenth of the steps is one or two
+constexpr std::size_t kFewestForBursts = 20;  // with fewer steps, a tenth is only one or two
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Passes over the data: what waiting for input is like at their starts, and after the first of them.
+// Epochs: the wait for input at their starts, and after the first of them.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,24 @@
 
 namespace unidle::account {
 
-/// Samples in one pass over the data as the program says; nothing where it does not.
+/// Samples per epoch as the program reports it; nothing otherwise.
 std::optional<double> told_samples_per_pass(const RunData& run);
 
-/// Share of the input wait in the second half of the steps that falls to the tenth of them that wait longest. The first
-/// step of each pass over the data, of `per_pass` samples, is left out: its wait is the start of the pass. Nothing with
-/// too few steps or no wait.
+/// Share of the input wait, over the second half of the steps, in the tenth of steps that wait longest. Excludes the
+/// first step of each epoch of `per_pass` samples, whose wait belongs to the epoch's start. Nothing with too few steps
+/// or no wait.
 std::optional<double> input_bursts(const Timeline& timeline, std::optional<double> per_pass);
 
-/// What is seen of the run after the first pass over the data.
+/// The run after the first epoch.
 struct LaterPasses {
   std::int64_t begin_ns = 0;
   double input_s = 0;
 };
-/// Nothing while the first pass goes on. REQUIRES: per_pass > 0.
+/// Nothing while the first epoch is going on. REQUIRES: per_pass > 0.
 std::optional<LaterPasses> later_passes(const Timeline& timeline, double per_pass);
 
-/// Seconds that the first `workers` steps of each pass waited for input beyond the usual: each worker's first batch
-/// comes only once it has started. REQUIRES: per_pass > 0.
+/// Seconds that the first `workers` steps of each epoch waited for input beyond the usual: a worker's first batch comes
+/// only after the worker has started. REQUIRES: per_pass > 0.
 double pass_start_wait_s(const Timeline& timeline, double per_pass, std::int64_t workers);
 
 }  // namespace unidle::account

@@ -5,7 +5,7 @@
 
 namespace unidle::account {
 
-struct PhaseTimes {  // seconds; sums to the wall time of the run
+struct PhaseTimes {  // seconds; the sum is the wall time of the run
   double startup = 0;
   double train = 0;
   double validate = 0;
@@ -13,10 +13,10 @@ struct PhaseTimes {  // seconds; sums to the wall time of the run
   double other = 0;
 };
 
-/// What no step or span covers after start-up is `other`.
+/// Time after start-up that no step or span covers is `other`.
 PhaseTimes phase_times(const Timeline& timeline);
 
-/// When start-up is over; the beginning of the run where nothing tells.
+/// The end of start-up; the beginning of the run when unknown.
 std::int64_t start_of_training_ns(const Timeline& timeline);
 
 }  // namespace unidle::account

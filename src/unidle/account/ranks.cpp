@@ -10,7 +10,7 @@ namespace unidle::account {
 
 namespace {
 
-/// The median duration of a process's steps; 0 where it has none.
+/// The median duration of a process's steps; 0 without steps.
 double median_step_s(const RunData& run, std::int64_t process) {
   std::vector<double> durations;
   for (const record::Step& step : run.steps) {
@@ -24,7 +24,7 @@ double median_step_s(const RunData& run, std::int64_t process) {
 }  // namespace
 
 std::vector<RankTime> rank_times(const RunData& run) {
-  // Totals: of each rank the newest word counts.
+  // Notes hold totals, so the newest one of each rank counts.
   std::map<std::pair<std::int64_t, std::int64_t>, RankTime> newest;
   record::each_note<record::NoteType::kRank>(run.notes, [&](const auto& note) {
     const auto rank = note.whole("rank");

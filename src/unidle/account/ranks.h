@@ -1,4 +1,4 @@
-// Ranks: processes that train side by side and wait for each other.
+// Ranks: processes that train together and wait for each other.
 #pragma once
 
 #include <cstdint>
@@ -12,13 +12,13 @@ namespace unidle::account {
 struct RankTime {
   int rank = 0;
   double step_s = 0;
-  double wait_s = 0;  // of it, in collectives
+  double wait_s = 0;  // part of step_s in collectives
   std::int64_t process = 0;
-  std::string node = {};  // of several
+  std::string node = {};  // for a run on several nodes
 };
 
-/// Those that told how long they wait for each other. The time of a step is what they told, else the median by the
-/// process's own steps; ranks without either are left out.
+/// The ranks that reported how long they wait for each other. Their step time is what they reported, else the median of
+/// the process's steps; ranks without either are left out.
 std::vector<RankTime> rank_times(const RunData& run);
 
 }  // namespace unidle::account

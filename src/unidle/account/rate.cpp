@@ -27,7 +27,7 @@ std::vector<Block> blocks_of(std::span<const Period> steps) {
   const auto size =
       std::max<std::size_t>(1, static_cast<std::size_t>(std::sqrt(static_cast<double>(steps.size())) / 1.5));
   std::vector<Block> blocks(steps.size() / size);
-  // What does not fill a block is spread over the last one, so that nothing is lost.
+  // The last block also takes the steps that do not fill a block.
   for (std::size_t i = 0; i < steps.size(); ++i) {
     Block& block = blocks[std::min(i / size, blocks.size() - 1)];
     block.samples += steps[i].samples;
@@ -36,8 +36,8 @@ std::vector<Block> blocks_of(std::span<const Period> steps) {
   return blocks;
 }
 
-/// How long each of the pauses took that belong to the steps that count: those between them, and those after them to
-/// the end of the run, unless a profiler slows them.
+/// Durations of the pauses that belong to counted steps: those between them, and those after them until the end of the
+/// run, unless a profiler's window slows these.
 std::vector<double> pauses_of(const TimeRanges& pauses, const Timeline& timeline, std::span<const Period> steps) {
   const std::int64_t end_ns = timeline.window ? steps.back().end_ns : std::numeric_limits<std::int64_t>::max();
   std::vector<double> found;
@@ -149,7 +149,7 @@ RecentRates recent_rates(const std::vector<record::Step>& last, double window_s)
   std::erase_if(run.steps,
                 [&](const record::Step& step) { return static_cast<double>(step.t_ns + step.duration_ns) < from_ns; });
   Timeline timeline = make_timeline(run);
-  timeline.first_counted = 0;  // a run that goes on has warmed up long ago, or says what it does now
+  timeline.first_counted = 0;  // a running program warmed up long ago; if not, its present rate is what is wanted
   const std::vector<Period> periods = make_periods(timeline);
   const Rates now = rates(timeline, periods);
   const auto means = step_means(timeline, periods);

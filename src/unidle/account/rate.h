@@ -1,4 +1,4 @@
-// Throughput, with its uncertainty: block bootstrap over the steps that count.
+// Throughput with its uncertainty: block bootstrap over the counted steps.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace unidle::account {
 
-/// Of all ranks. The time is that of the steps that count, gaps between them counted in.
+/// Rates of all ranks over the time of the counted steps, including gaps between them.
 struct Rates {
   std::optional<double> training;     // samples/s, without validation and checkpoints
-  std::optional<double> total;        // samples/s, with those after warm-up
+  std::optional<double> total;        // samples/s, including those after warm-up
   std::optional<double> steps_per_s;  // of one rank, without validation and checkpoints
   std::optional<double> total_steps_per_s;
 };
-/// Nothing where a profiler's window leaves too few steps, or no samples were counted.
+/// Nothing when a profiler's window leaves too few steps, or when no samples were counted.
 Rates rates(const Timeline& timeline, const std::vector<Period>& periods);
 
-/// A rate in samples/s. The interval is absent when there are too few steps to take one.
+/// A rate in samples/s. The interval is absent when there are too few steps.
 struct Rate {
   double value = 0;
   std::optional<Interval> interval;  // 95 %
@@ -31,23 +31,23 @@ struct Rate {
 struct Throughput {
   std::optional<Rate> training;
   std::optional<Rate> total;
-  std::size_t steps = 0;    // that were counted
-  std::size_t warm_up = 0;  // that were left out
+  std::size_t steps = 0;    // counted
+  std::size_t warm_up = 0;  // left out
 };
 
 /// Blocks of two thirds of the square root of the number of steps keep most of the correlation between neighbouring
-/// steps (a loader with N workers hands out its batches in bursts of N) inside one block and leave enough blocks to
-/// draw from. How many validations and checkpoints there are is the schedule; how long each takes is drawn. Below eight
-/// counted steps there is no interval. Seeded: the same steps and seed give the same draws.
+/// steps (a loader with N workers delivers batches in bursts of N) within a block, and leave enough blocks to draw
+/// from. The number of validations and checkpoints is given by the schedule; the duration of each is drawn. With fewer
+/// than eight counted steps there is no interval. Seeded: the same steps and seed give the same draws.
 Throughput throughput(const Timeline& timeline, const std::vector<Period>& periods, std::uint64_t seed);
 
-/// The last seconds of a run that goes on.
+/// Rates over the last seconds of a running program.
 struct RecentRates {
-  std::optional<double> steps_per_s;    // of the process that is looked at
+  std::optional<double> steps_per_s;    // of the reference process
   std::optional<double> samples_per_s;  // of all ranks
   std::optional<double> input_share;    // of the time of these steps
 };
-/// `last`: the newest steps of all processes. Counts those that end in the last `window_s` of them.
+/// `last`: the newest steps of all processes. Uses those that end within the last `window_s` seconds.
 RecentRates recent_rates(const std::vector<record::Step>& last, double window_s);
 
 }  // namespace unidle::account

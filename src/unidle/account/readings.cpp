@@ -26,7 +26,7 @@ std::vector<double> Readings::training(std::string_view name, const std::string*
     }
   }
   if (values.size() > 1) {
-    values.erase(values.begin());  // a mean since the reading before, which was taken during warm-up
+    values.erase(values.begin());  // a mean since the previous reading, which includes warm-up
   }
   return values;
 }

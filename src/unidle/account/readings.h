@@ -1,4 +1,4 @@
-// Series of the host and the devices, over the time that training takes.
+// Host and device series, read while the run trains.
 #pragma once
 
 #include <optional>
@@ -10,16 +10,16 @@
 
 namespace unidle::account {
 
-/// Keeps references to both.
+/// Keeps references to both arguments.
 class Readings {
  public:
   Readings(const RunData& run, const Timeline& timeline) : run_(run), timeline_(timeline) {}
 
-  /// Readings after warm-up while steps run; the first series of that name where `subject` is null.
+  /// Readings after warm-up while steps run; without `subject`, those of the first series with that name.
   std::vector<double> training(std::string_view name, const std::string* subject = nullptr) const;
   std::optional<double> mean(std::string_view name, const std::string* subject = nullptr) const;
   std::optional<double> most(std::string_view name, const std::string* subject = nullptr) const;
-  /// Subjects that have a series of that name.
+  /// Subjects with a series of that name.
   std::vector<std::string> subjects(std::string_view name) const;
 
  private:
@@ -29,7 +29,7 @@ class Readings {
   const Timeline& timeline_;
 };
 
-/// Of the whole run, start-up included, over all subjects.
+/// Over the whole run, including start-up, and all subjects.
 std::optional<double> mean_ever(const RunData& run, std::string_view name);
 std::optional<double> most_ever(const RunData& run, std::string_view name);
 

@@ -13,7 +13,7 @@ namespace unidle::account {
 
 namespace {
 
-// Any honest clock reading is far below; sums of two of them cannot overflow.
+// Real clock readings are far below this; the sum of two cannot overflow.
 constexpr std::int64_t kLatestNs = std::int64_t{1} << 61;
 
 bool possible(std::int64_t t_ns, std::int64_t duration_ns) {
@@ -96,7 +96,7 @@ nlohmann::json RunData::meta_value(std::string_view key) const {
 }
 
 std::optional<std::int64_t> RunData::meta_time(std::string_view key) const {
-  const nlohmann::json value = meta_value(key);  // a truncated or foreign one must not stop anybody
+  const nlohmann::json value = meta_value(key);  // a truncated or foreign value must not stop the caller
   const bool whole = value.is_number_integer() && possible(value.get<std::int64_t>(), 0);
   return whole ? std::optional(value.get<std::int64_t>()) : std::nullopt;
 }

@@ -1,4 +1,4 @@
-// A record, read once, tidied, and from then on plain data.
+// A record as plain data, read once and tidied.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace unidle::account {
 
-/// One run. After tidy() times lie in [0, 2^61] ns and are sorted, and every value but a loss is workable().
+/// One run. After tidy(), times are sorted and within [0, 2^61] ns, and every value except losses is workable().
 struct RunData {
   std::string name;  // the record folder's name
   std::filesystem::path folder;
@@ -26,29 +26,29 @@ struct RunData {
   std::vector<record::Setting> settings;
   std::map<std::string, std::vector<record::Metric>> metrics;
   std::vector<std::pair<record::Series, std::vector<record::Point>>> series;
-  std::vector<std::string> missing;  // what the record lacks, in words for a person
+  std::vector<std::string> missing;  // what the record lacks, in words
 
-  /// The text of a meta key; "" when absent or not a string.
+  /// The text of a meta key; "" when it is absent or not a string.
   std::string meta_text(std::string_view key) const;
   /// The value of a meta key; null when absent.
   nlohmann::json meta_value(std::string_view key) const;
-  /// Of kStartNs or kEndNs; nothing where it is missing or no possible time.
+  /// The value of kStartNs or kEndNs; nothing when it is missing or not a possible time.
   std::optional<std::int64_t> meta_time(std::string_view key) const;
   /// The points of a series for every subject; empty when there are none.
   std::vector<const std::vector<record::Point>*> points(std::string_view series_name) const;
 };
 
-/// A measured value that can be worked with: finite, and so far from the limit that sums and squares stay finite.
+/// True for a finite value far enough from the limit that sums and squares stay finite.
 bool workable(double value);
 
-/// Reads the record at `path` (its folder or record.db) and tidies it. Throws kInput when it is none.
+/// Reads the record at `path` (its folder or record.db) and tidies it. Throws kInput when it is not a record.
 RunData load_run(const std::filesystem::path& path);
 RunData load_run(const record::Reader& reader);
-/// What the record says about the run, and only these series of it.
+/// Reads meta values, and only the named series.
 RunData load_series(const record::Reader& reader, const std::vector<std::string_view>& names);
 
-/// Drops rows with impossible times or values, sorts, and says in `missing` what it did and what is not there. Never
-/// throws on odd data.
+/// Drops rows with impossible times or values, sorts the others, and lists in `missing` what was dropped or is absent.
+/// Never throws on odd data.
 void tidy(RunData& run);
 
 }  // namespace unidle::account

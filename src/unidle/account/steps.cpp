@@ -27,7 +27,7 @@ Parts reported_parts(const record::Step& step, double step_s) {
   return parts;
 }
 
-/// What a step leaves unexplained that was not seen in full is divided as in those that were.
+/// Divides the unexplained time of steps whose parts were not all timed in the proportions of steps that were.
 void fill_in(const std::vector<record::Step>& steps, std::vector<Period>& periods) {
   Parts full{};
   std::size_t count = 0;
@@ -40,11 +40,11 @@ void fill_in(const std::vector<record::Step>& steps, std::vector<Period>& period
       input_in_all = input_in_all || steps[i].input_ns.has_value();
     }
   }
-  full[kTransfer] = full[kSync] = 0;  // known of every step
+  full[kTransfer] = full[kSync] = 0;  // known for every step
   full[kInput] = input_in_all ? 0 : full[kInput];
   if (count == 0) {
     full = {};
-    full[kCompute] = 1;  // what is left of a step is computing, unless its parts were seen
+    full[kCompute] = 1;  // without timed parts, the rest of a step counts as compute
   }
   const double whole = std::accumulate(full.begin(), full.end(), 0.0);
   if (count == steps.size() || whole <= 0) {
@@ -71,7 +71,8 @@ std::array<bool, kPartCount> parts_seen(Steps steps) {
   return seen;
 }
 
-/// Its duration without validation and checkpoints in it, or the sum of its parts where the wait lies before its begin.
+/// The step's duration less validation and checkpoints in it, or the sum of its parts when its wait lies before its
+/// begin.
 std::int64_t step_ns(const record::Step& step, const TimeRanges& pauses) {
   const std::int64_t inside = step.duration_ns - pauses.overlap_ns(step.t_ns, step.t_ns + step.duration_ns);
   return std::max(inside, parts_ns(step));

@@ -10,7 +10,7 @@ namespace unidle::account {
 
 namespace {
 
-/// Fewer steps before a profiler's window give no rate.
+/// With fewer steps before a profiler's window there is no rate.
 constexpr std::size_t kFewestRated = 5;
 
 std::int64_t positive(const std::optional<std::int64_t>& value) { return std::max<std::int64_t>(0, value.value_or(0)); }
@@ -27,8 +27,8 @@ std::optional<std::int64_t> busiest_process(const std::vector<record::Step>& ste
   return most == count.end() ? std::nullopt : std::optional(most->first);
 }
 
-/// Of the processes that train at the same time: steps before and after its own have a time of their own. By their
-/// middles, so that ranks that begin a little apart count alike.
+/// Over steps of processes that train at the same time, since earlier or later ones have other rates. Steps count by
+/// their middles, so that ranks that begin slightly apart count equally.
 double rank_factor_of(const std::vector<record::Step>& all, const std::vector<record::Step>& own) {
   double samples = 0;
   double own_samples = 0;
@@ -43,7 +43,7 @@ double rank_factor_of(const std::vector<record::Step>& all, const std::vector<re
   return own_samples > 0 ? samples / own_samples : 1;
 }
 
-/// Begin and end by the record's own word, and by its first and last timestamps where that is missing.
+/// Sets begin and end from the record's meta values, else from its first and last timestamps.
 void set_ends(const RunData& run, Timeline& timeline) {
   std::int64_t first = std::numeric_limits<std::int64_t>::max();
   std::int64_t last = 0;
@@ -93,7 +93,7 @@ std::int64_t count_of(const RunData& run, std::string_view kind, const Timeline&
   });
 }
 
-/// Of the process that is looked at.
+/// The spans of one kind of the reference process.
 TimeRanges spans_of(const RunData& run, std::string_view kind, const Timeline& timeline) {
   std::vector<TimeRange> found;
   for (const record::Span& span : run.spans) {
@@ -106,7 +106,7 @@ TimeRanges spans_of(const RunData& run, std::string_view kind, const Timeline& t
 }
 
 void set_ranges(const RunData& run, Timeline& timeline) {
-  // Whoever keeps the best model saves it before the validation is seen to be over.
+  // Programs often save the best model before the validation span ends.
   timeline.checkpoint = spans_of(run, "checkpoint", timeline);
   timeline.validate = spans_of(run, "validate", timeline).minus(timeline.checkpoint);
   timeline.pauses = timeline.validate.plus(timeline.checkpoint);

@@ -9,21 +9,21 @@ namespace unidle::experiment {
 
 namespace {
 
-/// Less than this share of the speed of the best so far may be the machine's doing rather than a knob's.
+/// A speed below this share of the best so far may be caused by the machine rather than the knob.
 constexpr double kSuspicious = 0.85;
-/// Ratios of neighbouring runs after which the median decides, however far apart they are.
+/// After this many ratios of neighbouring runs the median decides, even if it is unclear.
 constexpr std::size_t kMostRatios = 7;
-/// Ratios with which a second run of a change comes in.
+/// Ratios needed to confirm a change.
 constexpr std::size_t kConfirming = 3;
-/// Standard errors: a median that is further than this from the limit decides.
+/// In standard errors: a median further than this from the limit is decisive.
 constexpr double kClearance = 1;
-/// How much further than neighbours two runs are apart that have others between them.
+/// The scatter of two runs with others between them, relative to neighbouring runs.
 constexpr double kStale = 1.5;
-/// Two runs of one setting that are further apart than this tell of an accident rather than of the usual scatter.
+/// A larger difference between two runs of one setting is an accident rather than scatter.
 constexpr double kWidest = 0.2;
-/// The standard deviation of a normal distribution for a mean absolute deviation of 1.
+/// The ratio of standard deviation to mean absolute deviation in a normal distribution.
 constexpr double kOfMeanDeviation = 1.25;
-/// Alternation in all, those that say nothing with them.
+/// Additional runs in total, including disturbed ones.
 constexpr int kMostTurns = 9;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A change and the best so far run alternately: which of them is faster.
+// Alternates runs of a change and of the best setting so far to decide which is faster.
 #pragma once
 
 #include <vector>
@@ -7,41 +7,42 @@
 
 namespace unidle::experiment {
 
-/// How far two runs of one setting lie apart, as the search has seen it. Not thread-safe.
+/// The scatter between runs of one setting, as observed by a search. Not thread-safe.
 class Scatter {
  public:
-  /// Two runs of one setting with one of another between them.
+  /// Adds two runs of one setting, between which a run of another took place.
   void add(const Measurement& before, const Measurement& after);
-  /// Standard deviation of the ratio of two runs one after the other.
+  /// Standard deviation of the ratio of two successive runs.
   double of_ratio() const;
 
  private:
-  std::vector<double> apart_ = {0.02, 0.02};  // relative; at first what is usual
+  std::vector<double> apart_ = {0.02, 0.02};  // relative differences, starting with typical ones
 };
 
-/// What one trial leaves open, or says in favour of a change that needs confirming, is decided by alternating runs of
-/// both, each compared with its neighbours only, so that a machine that gets slower meanwhile is no argument. Not
-/// thread-safe.
+/// Settles what a single trial leaves open, or confirms a change that looks faster, by alternating runs of both
+/// settings. Each run is compared only with its neighbours, so that a machine that slows down gradually does not bias
+/// the result. Not thread-safe.
 class Alternation {
  public:
-  /// `neighbours`: the two ran one after the other. `confirm`: a single run in favour is not enough.
+  /// `neighbours`: the two runs were successive. `confirm`: a single run in favour of the change is not enough.
   Alternation(const Measurement& change, const Measurement& reference, bool neighbours, bool confirm);
 
-  /// A further turn is needed to tell on which side of `limit` the ratio lies. `disturbed`: the newest run was.
+  /// True when another run is needed to tell on which side of `limit` the ratio lies. `disturbed`: other processes used
+  /// the CPUs during the newest run.
   bool is_open(double limit, const Scatter& scatter, bool disturbed) const;
   bool reference_is_next() const { return reference_next_; }
 
   struct Turn {
     double ratio = 1;
-    bool counts = false;  // others did not use the CPUs during one of the two only
+    bool counts = false;  // false when other processes used the CPUs during only one of the two runs
   };
-  /// One more run, of the reference or the change, whichever is next; it makes a ratio with the run before it.
+  /// Adds a run of the reference or the change, whichever is next, and compares it with the run before it.
   Turn take(const Measurement& run, Scatter& scatter);
 
-  /// The change's speed by the reference's: the median of what counts.
+  /// Speed of the change relative to the reference: the median of the ratios that count.
   double ratio() const;
-  const Measurement& change() const { return change_; }        // the newest
-  const Measurement& reference() const { return reference_; }  // the same of the best so far
+  const Measurement& change() const { return change_; }        // newest run
+  const Measurement& reference() const { return reference_; }  // newest run of the best setting so far
   int taken() const { return taken_; }
   std::size_t counted() const { return ratios_.size(); }
 
@@ -51,7 +52,7 @@ class Alternation {
   Measurement change_;
   Measurement reference_;
   std::vector<double> ratios_;
-  bool neighbours_;  // the ratios are of runs one after the other; otherwise the only one is to an older run
+  bool neighbours_;  // ratios are of successive runs; otherwise the only one refers to an older run
   bool confirm_;
   bool reference_next_ = true;
   int taken_ = 0;

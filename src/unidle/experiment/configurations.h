@@ -1,4 +1,4 @@
-// Two configurations of one program, run in turns under observation.
+// Runs two configurations of one program alternately under observation.
 #pragma once
 
 #include <filesystem>
@@ -11,33 +11,34 @@
 
 namespace unidle::experiment {
 
-/// A run that has ended.
+/// A finished run.
 struct ConfigurationRun {
   Side side = Side::kA;
   int pair = 0;                  // from 0
-  std::filesystem::path config;  // that it ran
+  std::filesystem::path config;  // the configuration that ran
   std::filesystem::path record;  // deleted when on_run returns
-  bool timed_out = false;        // ended by us, as it was meant to be
+  bool timed_out = false;        // ended by us at the time limit, as intended
 };
 
 struct ConfigurationTurns {
   std::filesystem::path a;
   std::filesystem::path b;
-  std::vector<std::string> command;     // with {config} where the file goes; empty: the workload's own program
+  std::vector<std::string> command;     // with {config} as placeholder for the file; empty: the workload's own program
   std::filesystem::path train_program;  // unidle-train
-  int runs = 3;                         // of each
-  double seconds = 30;                  // a run that has not ended by then is ended
+  int runs = 3;                         // per configuration
+  double seconds = 30;                  // longer runs are ended
   std::function<void(const ConfigurationRun&)> on_run;
 };
 
-/// `command` with the path of a configuration in place of {config}. Throws kUsage when it has none.
+/// `command` with {config} replaced by the path of a configuration. Throws kUsage when it has no {config}.
 std::vector<std::string> with_config(const std::vector<std::string>& command, const std::filesystem::path& config);
 
-/// The command of one configuration. Throws kUsage when `command` has no {config}, kMissing without `train_program`.
+/// The command for one configuration. Throws kUsage when `command` has no {config}, and kMissing when `train_program`
+/// is needed but absent.
 std::vector<std::string> command_for(const ConfigurationTurns& turns, const std::filesystem::path& config);
 
-/// Each run is a fresh process in a copy of the working folder where one can be made. Throws kChild when A fails,
-/// kCancelled when stopped; that B fails is an answer.
+/// Runs each configuration in a fresh process, in a copy of the working folder if possible. Throws kChild when A fails
+/// and kCancelled when stopped; a failure of B is a result.
 void run_in_turns(const ConfigurationTurns& turns, std::stop_token stop);
 
 }  // namespace unidle::experiment

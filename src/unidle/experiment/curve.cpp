@@ -52,7 +52,7 @@ Curve between(const Curve& curve, double from, double to) {
 }
 
 std::optional<double> noise(const Curve& curve) {
-  constexpr double kMedianOfNormal = 0.6745;  // of the absolute value, in standard deviations
+  constexpr double kMedianOfNormal = 0.6745;  // median absolute value, in standard deviations
   std::vector<double> distances;
   for (std::size_t i = 1; i + 1 < curve.size(); ++i) {
     const CurvePoint& left = curve[i - 1];

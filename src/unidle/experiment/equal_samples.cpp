@@ -11,15 +11,15 @@ namespace unidle::experiment {
 
 namespace {
 
-/// With fewer losses than this there is no curve.
+/// Fewer losses are not a curve.
 constexpr std::size_t kFewestPoints = 5;
-/// Fewer in the last quarter, and the last half is taken.
+/// With fewer losses in the last quarter, the last half is used.
 constexpr std::size_t kFewInTail = 8;
-/// Losses at the same samples: fewer tell nothing of chance.
+/// Losses at equal samples; fewer give no standard error.
 constexpr std::size_t kFewestInCommon = 4;
 constexpr double kFewestInWindow = 3;
-constexpr double kWindows = 20;    // smoothing windows in the range that both have seen
-constexpr std::size_t kGrid = 50;  // places at which smoothed curves are compared
+constexpr double kWindows = 20;    // smoothing windows in the common range
+constexpr std::size_t kGrid = 50;  // points at which smoothed curves are compared
 
 constexpr const char* kTooFew = "too few losses at common numbers of samples";
 
@@ -28,8 +28,8 @@ std::size_t points_from(const Curve& curve, double from) {
       std::count_if(curve.begin(), curve.end(), [&](const auto& point) { return point.samples >= from; }));
 }
 
-/// Where two curves are compared: at the points of the rarer one from `tail` on, or at the last one before when there
-/// is none; between rare points nothing is known.
+/// Where to compare two curves: at the points of the sparser one from `tail` on, or at its last point before. Between
+/// its points nothing is known.
 std::vector<double> places_of(const Curve& rarer, double tail) {
   std::vector<double> places;
   for (const CurvePoint& point : rarer) {
@@ -48,7 +48,7 @@ bool has(const Curve& curve, double samples) {
                             [](const CurvePoint& x, const CurvePoint& y) { return x.samples < y.samples; });
 }
 
-/// Loss against loss at the same samples.
+/// Compares losses directly at equal samples.
 EqualSamples one_by_one(const Curve& a, const Curve& b, const std::vector<double>& places) {
   EqualSamples found;
   std::vector<double> differences;
@@ -61,8 +61,8 @@ EqualSamples one_by_one(const Curve& a, const Curve& b, const std::vector<double
   return found;
 }
 
-/// Standard deviation of a curve about its smooth from `tail` on. A window with few points follows the noise: there,
-/// and with few points from `tail` on, the noise of the whole curve. Nothing for too few points.
+/// Standard deviation of a curve around its smoothed version from `tail` on. A window with few points follows the
+/// noise; then, and with few points from `tail` on, the noise of the whole curve is used. Nothing for too few points.
 std::optional<double> scatter(const Curve& raw, const Curve& smoothed, double tail, double width) {
   std::vector<double> rests;
   for (std::size_t i = 0; i < raw.size(); ++i) {
@@ -78,7 +78,7 @@ std::optional<double> scatter(const Curve& raw, const Curve& smoothed, double ta
   return standard_deviation(rests) / std::sqrt(1 - 1 / in_window);
 }
 
-/// Smooth against smooth.
+/// Compares the smoothed curves.
 EqualSamples smoothed(const Curve& a, const Curve& b, std::vector<double> places, double tail, double width) {
   EqualSamples found;
   if (places.size() > kGrid) {
@@ -107,7 +107,7 @@ EqualSamples smoothed(const Curve& a, const Curve& b, std::vector<double> places
 
 double last_of(const Curve& curve) { return curve.empty() ? std::numeric_limits<double>::max() : curve.back().samples; }
 
-/// The metric of each run at the last samples that all of them reached; nothing of runs that report none before.
+/// Reads the metric of each run at the last samples that all of them reached; skips runs without a value until then.
 void read_metric(const std::string& name, const std::vector<LearningCurves>& runs, std::vector<Learned>& learned) {
   double samples = std::numeric_limits<double>::max();
   for (const LearningCurves& run : runs) {
@@ -185,7 +185,8 @@ std::vector<Learned> learned_by(const std::vector<LearningCurves>& runs) {
   first.loss = between(first.loss, 0, to);
   LossScale scale(std::move(first));
   std::vector<Learned> learned(runs.size());
-  for (std::size_t i = runs.size(); i-- > 0;) {  // the first run last: its level is that beside the others
+  for (std::size_t i = runs.size(); i-- > 0;) {  // the first run comes last, so that its level is the one used for the
+                                                 // others
     scale.read(runs[i], learned[i]);
   }
   for (const auto& [name, curve] : runs.front().metrics) {

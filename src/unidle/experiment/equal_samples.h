@@ -1,4 +1,4 @@
-// What runs learned, at equal numbers of samples.
+// What runs learned, compared at equal numbers of samples.
 #pragma once
 
 #include <map>
@@ -11,61 +11,61 @@
 
 namespace unidle::experiment {
 
-/// What one run reported while it trained.
+/// What one run reported while training.
 struct LearningCurves {
   Curve loss;
-  std::size_t not_finite = 0;  // losses that were no finite number; the curve is without them
+  std::size_t not_finite = 0;  // number of non-finite losses, which the curve leaves out
   std::map<std::string, Curve> metrics;
 };
 
-/// The losses of two runs, compared where both have seen the same samples.
+/// The losses of two runs, compared over the samples that both have seen.
 struct EqualSamples {
-  double samples = 0;  // the last place at which they are compared
+  double samples = 0;  // the last point of comparison
   double a = 0;        // mean loss
   double b = 0;
-  double error = 0;  // standard error of b - a, as far as the two runs themselves tell it
-  double fall = 0;   // how far the first run's loss came down until then
+  double error = 0;  // standard error of b - a, estimated from the two runs
+  double fall = 0;   // how far the first run's loss had fallen by then
 };
 
-/// Compares the last quarter of the samples that both have seen; where one has fewer than eight losses there, the last
-/// half. Both curves are smoothed and compared at the points of the one that was read less often, at most at fifty.
-/// Losses that both report at the same samples are compared one by one as well, and the surer of the two results
-/// counts: runs with the same samples in the same order differ by rounding alone, and hardly scatter. Nothing when
-/// there are too few losses.
+/// Compares the last quarter of the samples that both have seen, or the last half when one has fewer than eight losses
+/// in the quarter. Both curves are smoothed and compared at the points of the sparser one, at most fifty. Losses that
+/// both report at the same samples are also compared directly, and the result with the smaller error counts: runs with
+/// the same samples in the same order differ only by rounding and hardly scatter. Nothing when there are too few
+/// losses.
 std::optional<EqualSamples> at_equal_samples(const Curve& a, const Curve& b);
 
-/// A value with the standard error that the run itself tells: 0 where it tells none.
+/// A value with its standard error as estimated from the run; 0 when unknown.
 struct Reading {
   double value = 0;
   double error = 0;
-  double samples = 0;  // when it was read; 0: at the end of runs of the same length
+  double samples = 0;  // when it was read; 0: at the end of runs of equal length
 };
 
-/// What one run learned, on a scale that it shares with the runs it is compared with.
+/// What one run learned, on a scale shared with the runs with which it is compared.
 struct Learned {
-  std::optional<Reading> loss;  // not a number when the run's loss stopped being one
-  double loss_fall = 0;         // by how much the loss came down before
-  std::string why_no_loss;      // empty when there is one
+  std::optional<Reading> loss;  // NaN when the run's loss became non-finite
+  double loss_fall = 0;         // how far the loss had fallen by then
+  std::string why_no_loss;      // empty when there is a loss
   std::map<std::string, Reading> metrics;
 };
 
-/// Puts the losses of any number of runs on the scale of a first run. A program may report its loss less often in one
-/// run than in another, so that each is compared with the first where both have one. Not thread-safe.
+/// Puts the losses of any number of runs on the scale of the first run. Programs may report losses at different
+/// intervals, so each run is compared with the first over their common samples. Not thread-safe.
 class LossScale {
  public:
   LossScale() = default;
   explicit LossScale(LearningCurves first) : first_(std::move(first)) {}
 
-  /// Fills in the loss of `learned`, and why there is none. Without a first run, the first
-  /// call with a loss gives it.
+  /// Sets the loss of `learned`, or why there is none. Without a first run, the first call with a loss provides it.
   void read(const LearningCurves& run, Learned& learned);
 
  private:
   LearningCurves first_;
-  std::optional<double> level_;  // of the first run, at its first comparison
+  std::optional<double> level_;  // loss of the first run at its first comparison
 };
 
-/// What several runs learned, up to the last samples that all of them saw. The first is the scale. REQUIRES: not empty.
+/// What several runs learned, up to the last samples that all of them saw, on the scale of the first. REQUIRES: not
+/// empty.
 std::vector<Learned> learned_by(const std::vector<LearningCurves>& runs);
 
 }  // namespace unidle::experiment

@@ -8,7 +8,7 @@
 namespace unidle::experiment {
 namespace {
 
-/// Forty losses, four samples apart, that swing about a level.
+/// Forty losses, four samples apart, that oscillate around a level.
 Curve swinging(double level, double swing) {
   Curve curve;
   for (int i = 0; i < 40; ++i) {
@@ -17,7 +17,7 @@ Curve swinging(double level, double swing) {
   return curve;
 }
 
-/// A falling loss with noise, every `apart` samples up to `samples`.
+/// A falling noisy loss, every `apart` samples up to `samples`.
 Curve falling(int samples, int apart, double factor, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> unit;

@@ -8,7 +8,7 @@ namespace unidle::experiment {
 
 namespace {
 
-/// CPUs in use by others from which on a run counts as disturbed.
+/// A run counts as disturbed when other processes use at least this many CPUs.
 constexpr double kDisturbingCpus = diagnose::Policy{}.others_cpus;
 
 }  // namespace

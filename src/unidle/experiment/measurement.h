@@ -1,4 +1,4 @@
-// How fast one run was, and what disturbed it.
+// The speed of one run, and whether other processes disturbed it.
 #pragma once
 
 #include <optional>
@@ -7,13 +7,13 @@ namespace unidle::experiment {
 
 struct Measurement {
   double rate = 0;                    // samples/s
-  std::optional<double> others_cpus;  // CPUs that other processes used meanwhile
+  std::optional<double> others_cpus;  // CPUs used by other processes
 };
 
-/// Other processes used the CPUs meanwhile.
+/// True when other processes used the CPUs during the run.
 bool is_disturbed(const Measurement& run);
 
-/// Both ran beside about as many busy CPUs of others: otherwise the rate of one says nothing about the other's.
+/// True when other processes used about as many CPUs during both runs: otherwise the rates cannot be compared.
 bool comparable(const Measurement& a, const Measurement& b);
 
 }  // namespace unidle::experiment

@@ -29,7 +29,7 @@ template <std::size_t N>
 bool names_one_of(const std::string& name, const std::array<std::string_view, N>& known) {
   const std::set<std::string> words = words_of(name);
   return std::any_of(known.begin(), known.end(), [&](std::string_view word) {
-    // Short words are parts of others: "acc" of "accumulated".
+    // Short words occur inside others ("acc" in "accumulated"), so they must be whole words.
     return word.size() > 3 ? lower(name).find(word) != std::string::npos : words.contains(std::string(word));
   });
 }
@@ -48,7 +48,7 @@ Direction better_direction(const std::string& metric) {
       "psnr",   "ssim",      "acc", "accuracy", "auc", "auroc", "f1",   "r2",    "hit",  "hits",
       "recall", "precision", "iou", "miou",     "map", "dice",  "bleu", "rouge", "ndcg", "mrr"};
   if (words_of(metric).contains("scale")) {
-    return Direction::kUnknown;  // loss_scale of mixed precision
+    return Direction::kUnknown;  // loss_scale of mixed precision is not a loss
   }
   return names_one_of(metric, kSmaller)  ? Direction::kSmaller
          : names_one_of(metric, kLarger) ? Direction::kLarger

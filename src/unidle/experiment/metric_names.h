@@ -1,4 +1,4 @@
-// What the name of a metric tells.
+// What a metric's name says about it.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@ namespace unidle::experiment {
 
 enum class Direction { kUnknown, kLarger, kSmaller };
 
-/// Which way a metric is better, by the words of its name: val_acc, roc-auc, rmse_log. Nothing is judged by a name that
-/// does not tell.
+/// Which direction of a metric is better, by the words of its name: val_acc, roc-auc, rmse_log. Metrics with other
+/// names are not judged.
 Direction better_direction(const std::string& metric);
 
 bool is_psnr(const std::string& metric);

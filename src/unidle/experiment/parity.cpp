@@ -19,9 +19,9 @@ constexpr double kOfFall = 0.01;
 constexpr double kStandardErrors = 4;
 constexpr double kPsnrDb = 0.1;
 constexpr double kMetric = 0.02;
-/// Chance that hides more than this share of the loss hides a difference that matters.
+/// Noise above this share of the loss hides differences that matter.
 constexpr double kTooCoarse = 0.25;
-/// A difference of exactly the band is no breach, whatever rounding makes of it.
+/// A difference of exactly the band is not a breach, whatever the rounding.
 constexpr double kRounding = 1e-9;
 
 double loss_band(Demand demand) { return demand == Demand::kSame ? kSameArithmetic : kOtherArithmetic; }
@@ -51,7 +51,7 @@ Measure side_by_side(std::string name, const Reading& a, const Reading& b) {
   return measure;
 }
 
-/// `worse`: by how much B is.
+/// `worse`: by how much B is worse.
 void judge(Measure& measure, double worse, double allowed) {
   measure.judged = true;
   measure.allowed = allowed;
@@ -79,7 +79,7 @@ Measure compare_loss(const Learned& before, const Learned& after, Demand demand,
   const double band = std::max(loss_band(demand) * scale, kOfFall * before.loss_fall);
   const double chance = kStandardErrors * std::hypot(before.loss->error, after.loss->error, by_chance.loss);
   judge(measure, measure.b - measure.a, std::max(band, chance));
-  // Where other samples were drawn, a lower loss is no sign of harm.
+  // With different samples, a lower loss is not a sign of harm.
   if (demand == Demand::kSame && measure.verdict == Verdict::kBetter && chance <= band) {
     measure.held = false;
   }

@@ -1,4 +1,4 @@
-// Does a changed run learn as well? The one definition, for trials of a search and for records that are compared.
+// Does a changed run learn as well? The only definition, for trials of a search and for comparisons of records.
 #pragma once
 
 #include <string>
@@ -10,11 +10,11 @@
 
 namespace unidle::experiment {
 
-/// What is asked of a changed run.
+/// What a changed run must fulfil.
 enum class Demand {
-  kSame,    // the change leaves the arithmetic alone: the loss is neither higher nor lower
-  kAsGood,  // it changes rounding, or nobody knows what changed: the loss is not higher
-  kFinite,  // it changes the effective batch, in a run that is too short to tell more: the loss is a number
+  kSame,    // same arithmetic: the loss is neither higher nor lower
+  kAsGood,  // different rounding, or unknown changes: the loss is not higher
+  kFinite,  // different effective batch in a run too short to tell more: the loss is finite
 };
 Demand demand_of(const knobs::Settings& changes);
 
@@ -24,13 +24,13 @@ enum class Verdict { kEqual, kBetter, kWorse, kNotComparable };
 struct Measure {
   std::string name;
   Verdict verdict = Verdict::kNotComparable;
-  bool judged = false;  // false: the difference is stated, and nothing follows from it
-  bool held = true;     // it is as good as was asked for
-  double samples = 0;   // where the two are compared; 0 where only known to be equal
+  bool judged = false;  // false: the difference is reported, without consequences
+  bool held = true;     // fulfils the demand
+  double samples = 0;   // where the two are compared; 0 when only known to be equal
   double a = 0;
   double b = 0;
-  double allowed = 0;  // how far apart the two may lie; 0 where a difference is only stated
-  std::string why;     // of kNotComparable, and of a value that is no finite number
+  double allowed = 0;  // the largest allowed difference; 0 when a difference is only reported
+  std::string why;     // for kNotComparable and for values that are not finite
 };
 
 /// "loss at 800 samples is 1.2 against 1 (+20 %, allowed 5 %)"
@@ -38,39 +38,39 @@ std::string in_words(const Measure& measure);
 
 struct Parity {
   bool held = true;
-  std::string why;                // what broke it, in words; empty when it held
+  std::string why;                // which measure failed, in words; empty when all held
   std::vector<Measure> measures;  // the loss first, then the metrics that both report, by name
 
-  /// There was a loss or a metric to compare.
+  /// True when there was a loss or a metric to compare.
   bool compared() const;
 };
 
-/// Runs with a change against runs without, one at least of each. `chance`: how far the two may differ without any
-/// change, Spread::of_difference of further runs; it widens every band.
+/// Compares runs with a change against runs without, at least one each. `chance`: how far the two may differ without
+/// any change, as Spread::of_difference of further runs; it widens every band.
 ///
-/// The loss counts as higher, or lower, when it differs by more than each of these:
-/// - 2 % where the arithmetic is the same, otherwise 5 %;
-/// - 1 % of what it fell by until then: near zero a share of the loss means nothing;
-/// - four standard errors, of the runs themselves and of `chance`. Neighbouring steps share a drift, so that their
-///   standard error is too small by up to a factor of two.
-/// When chance hides even a quarter of the loss and no difference shows, the two are not comparable.
+/// The loss counts as higher or lower when the difference exceeds each of:
+/// - 2 % if the arithmetic is the same, otherwise 5 %;
+/// - 1 % of the fall of the loss until then, because near zero a share of the loss is meaningless;
+/// - four standard errors, of the runs themselves and of `chance`. Neighbouring steps share a drift, which makes their
+///   standard error too small by up to a factor of two.
+/// If noise hides even a quarter of the loss and no difference shows, the two are not comparable.
 ///
 /// Where the bands come from:
-/// - 2 %: sums in another order (thread counts, algorithms) move the loss by far less. DeepSeek-V3 (arXiv:2412.19437)
-///   saw 0.25 % even between FP8 and BF16, over long runs with smoothed losses. Runs of some hundred steps
-///   scatter more. A wrong order of samples or a lost update moves it by more.
-/// - A lower loss is no gain when the arithmetic is the same: samples are repeated, or no longer augmented. MLPerf
-///   Training refuses a submission for the same reason when it converges too fast beside its reference (rcp_checker).
-/// - 5 %: rounding is amplified from step to step. Through the implementation alone, runs with equal seeds differ by up
-///   to 2.9 % in accuracy, and by up to 10.8 % without (Pham et al., ASE 2020).
+/// - 2 %: a different order of sums (thread counts, algorithms) moves the loss by far less. DeepSeek-V3
+///   (arXiv:2412.19437) saw 0.25 % even between FP8 and BF16, over long runs with smoothed losses. Runs of a few
+///   hundred steps scatter more. A wrong order of samples or a lost update moves the loss by more.
+/// - A lower loss is not a gain when the arithmetic is the same: samples are repeated, or no longer augmented. For the
+///   same reason MLPerf Training rejects submissions that converge too fast compared to its reference (rcp_checker).
+/// - 5 %: rounding is amplified from step to step. Runs with equal seeds differ by up to 2.9 % in accuracy through the
+///   implementation alone, and runs without by up to 10.8 % (Pham et al., ASE 2020).
 ///
-/// Metrics, where the name tells which way is better: PSNR may be 0.1 dB lower, the difference that super-resolution
+/// Metrics whose name says which direction is better: PSNR may be 0.1 dB lower, the difference that super-resolution
 /// papers call visible; a metric that is a loss has the loss's band; any other may be 2 % worse, twice what MLPerf
-/// Inference grants (99 % of the FP32 quality), because the runs are short. A better metric breaks nothing.
+/// Inference allows (99 % of the FP32 quality), because the runs are short. A better metric never fails.
 Parity parity_of(const std::vector<Learned>& before, const std::vector<Learned>& after, Demand demand,
                  const Spread& chance = {});
 
-/// Records of runs, by their curves: runs of A among themselves tell how far chance goes.
+/// Compares the curves of recorded runs; the runs of A among themselves give `chance`.
 Parity parity_of(const std::vector<LearningCurves>& a, const std::vector<LearningCurves>& b, Demand demand);
 
 }  // namespace unidle::experiment

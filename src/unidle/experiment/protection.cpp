@@ -53,7 +53,7 @@ void share_compiled(observe::Options& run, const fs::path& own, SandboxOptions& 
   if (std::getenv(kCache) != nullptr) {
     return;
   }
-  const fs::path cache = own.parent_path() / "compiled";  // as long as the search: only the first trial compiles
+  const fs::path cache = own.parent_path() / "compiled";  // shared by the whole search: only the first trial compiles
   make_folders(cache);
   run.environment[kCache] = cache.string();
   sandbox.shared.push_back(cache);
@@ -112,8 +112,8 @@ Ways ways_to_protect(const fs::path& folder, const std::vector<std::string>& com
     found.ways.push_back(Protection::kCopy);
   }
   found.ways.push_back(Protection::kInPlace);
-  // A program that fails may have destroyed first: what the kernel does not see to is for machines that have nothing
-  // else.
+  // A failing program may already have destroyed files, so ways without the kernel's help are only for machines that
+  // offer no others.
   if (std::any_of(found.ways.begin(), found.ways.end(), is_certain)) {
     std::erase_if(found.ways, [](Protection way) { return !is_certain(way); });
   }

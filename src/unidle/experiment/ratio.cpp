@@ -8,7 +8,7 @@ namespace unidle::experiment {
 
 namespace {
 
-// Two rates this close are the same number but for rounding.
+// Two rates this close differ only by rounding.
 constexpr double kSameRate = 1e-9;
 
 bool usable(double value) { return std::isfinite(value) && value > 0; }

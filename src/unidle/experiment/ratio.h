@@ -1,4 +1,4 @@
-// How much faster: the ratio of paired runs with its interval, and what it says.
+// Speed-up: the ratio of paired runs with its interval, and its interpretation.
 #pragma once
 
 #include <cstdint>
@@ -9,35 +9,35 @@
 
 namespace unidle::experiment {
 
-/// The rate of one run. `draws`: a bootstrap over its steps; empty where the value alone is known.
+/// The rate of one run. `draws`: a bootstrap over its steps; empty when only the value is known.
 struct SampledRate {
   double value = 0;
   std::vector<double> draws;
 };
 
-/// Two runs that stood side by side, one of each setting.
+/// Two runs of a pair, one per setting.
 struct PairOfRates {
   SampledRate a;
   SampledRate b;
 };
 
-/// B's rate by A's. The interval is absent where nothing tells it.
+/// B's rate relative to A's. The interval is absent when unknown.
 struct Ratio {
   double value = 0;
   std::optional<Interval> interval;  // 95 %
 };
 
-/// The median of the pairs, so that a machine that gets slower meanwhile does no harm. The interval is a bootstrap over
-/// the pairs and over the draws in them; of one pair without draws there is none. Seeded: the same pairs give the same
-/// interval. Nothing when a rate is no positive number, or without pairs.
+/// The median ratio of the pairs, so that a machine that slows down gradually does not bias it. The interval is a
+/// bootstrap over the pairs and their draws; a single pair without draws has none. Seeded: the same pairs give the same
+/// interval. Nothing without pairs, or when a rate is not a positive number.
 std::optional<Ratio> ratio_of(const std::vector<PairOfRates>& pairs);
 
 enum class SpeedChange {
-  kUnknown,       // there is no ratio, or no interval of it
+  kUnknown,       // no ratio, or no interval
   kNoDifference,  // the interval contains 1
   kFaster,
   kSlower,
-  kRegression,  // slower, and the whole interval lies beyond the tolerance
+  kRegression,  // slower, with the whole interval beyond the tolerance
 };
 /// `tolerance` as a share, 0.05 for five per cent.
 SpeedChange judge_speed(const std::optional<Ratio>& ratio, double tolerance);

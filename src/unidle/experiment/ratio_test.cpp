@@ -10,7 +10,7 @@ namespace {
 PairOfRates pair_of(double a, double b) { return {{a, {}}, {b, {}}}; }
 
 TEST(RatioOf, PairsIsTheirMedian) {
-  // Each pair is slower than the one before, both sides alike.
+  // Both sides of each pair are slower than in the pair before.
   const auto ratio = ratio_of({pair_of(100, 150), pair_of(80, 121), pair_of(60, 89), pair_of(50, 75)});
   ASSERT_TRUE(ratio && ratio->interval);
   EXPECT_NEAR(ratio->value, 1.5, 1e-9);

@@ -11,7 +11,7 @@ namespace unidle::experiment {
 
 namespace {
 
-/// Losses that are closer than this are those of the same samples.
+/// Losses closer than this come from the same samples.
 constexpr double kSameLoss = 1e-4;
 
 std::vector<double> losses_in(const std::vector<Learned>& runs) {
@@ -34,7 +34,7 @@ std::vector<double> metrics_in(const std::vector<Learned>& runs, const std::stri
   return values;
 }
 
-/// A seeded program draws the same samples in each run: its losses are equal, and more runs say no more than one.
+/// A seeded program draws the same samples in each run, so its losses are equal and further runs add no information.
 std::size_t different_losses(const std::vector<Learned>& runs) {
   std::vector<double> different;
   for (const double loss : losses_in(runs)) {

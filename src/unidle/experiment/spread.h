@@ -1,4 +1,4 @@
-// Several runs of one setting: their mean, and how far they lie apart.
+// Several runs of one setting: their mean and their spread.
 #pragma once
 
 #include <cstddef>
@@ -10,22 +10,22 @@
 
 namespace unidle::experiment {
 
-/// How far runs of one setting lie apart by themselves, as standard deviations: nothing of a program that repeats
-/// itself, and where fewer than two runs tell.
+/// Standard deviations between runs of one setting: zero for a program that repeats itself, and when fewer than two
+/// runs have a value.
 struct Spread {
   double loss = 0;
   std::map<std::string, double> metrics;
 
-  /// Standard errors of the difference of two means, of so many runs each.
+  /// Standard errors of the difference of two means, over `before` and `after` runs.
   Spread of_difference(std::size_t before, std::size_t after) const;
 };
 Spread spread_of(const std::vector<Learned>& runs);
 
-/// The runs came to the same losses and metrics, but for rounding.
+/// True when the runs reached the same losses and metrics, except for rounding.
 bool agree(const std::vector<Learned>& runs);
 
-/// Losses and metrics of all runs. Where one has no loss, there is none; a metric is that of the runs that report it.
-/// REQUIRES: not empty.
+/// Mean losses and metrics of all runs. There is a loss only when all runs have one; a metric is the mean of the runs
+/// that report it. REQUIRES: not empty.
 Learned averaged(const std::vector<Learned>& runs);
 
 }  // namespace unidle::experiment

@@ -11,11 +11,11 @@ namespace {
 
 struct Variable {
   const char* name;
-  const char* value;  // $OWN at its beginning stands for the trial's own folder
+  const char* value;  // a leading $OWN stands for the trial's own folder
 };
 
-// Tokens are set to nothing rather than left out: libraries take that for none, and a file of their own is not asked.
-// Offline where a tracker has it, not disabled: the work of logging is part of what a trial measures.
+// Tokens are set to the empty string rather than unset: libraries treat that as no token and do not look for token
+// files. Trackers are set offline rather than disabled where possible: logging is part of what a trial measures.
 constexpr Variable kVariables[] = {
     // Weights & Biases
     {"WANDB_MODE", "offline"},
@@ -23,18 +23,18 @@ constexpr Variable kVariables[] = {
     {"WANDB_API_KEY", ""},
     // MLflow
     {"MLFLOW_TRACKING_URI", "file://$OWN/mlruns"},
-    {"MLFLOW_ALLOW_FILE_STORE", "true"},  // which 3.17 and later ask for
+    {"MLFLOW_ALLOW_FILE_STORE", "true"},  // required by 3.17 and later
     {"MLFLOW_TRACKING_TOKEN", ""},
     {"MLFLOW_TRACKING_USERNAME", ""},
     {"MLFLOW_TRACKING_PASSWORD", ""},
     {"MLFLOW_RUN_ID", ""},
-    // Hugging Face: what is public is still read; nothing can be pushed
+    // Hugging Face: public data can still be read; nothing can be pushed
     {"HF_TOKEN", ""},
     {"HUGGING_FACE_HUB_TOKEN", ""},
     {"HF_TOKEN_PATH", "/dev/null"},
     {"HF_HUB_DISABLE_IMPLICIT_TOKEN", "1"},
     {"HF_HUB_DISABLE_TELEMETRY", "1"},
-    // Comet: `start` goes by the first, Experiment by the second
+    // Comet: `start` reads the first, Experiment the second
     {"COMET_START_ONLINE", "0"},
     {"COMET_AUTO_LOG_DISABLE", "1"},
     {"COMET_OFFLINE_DIRECTORY", "$OWN"},
@@ -50,7 +50,7 @@ constexpr Variable kVariables[] = {
     // SwanLab
     {"SWANLAB_MODE", "offline"},
     {"SWANLAB_API_KEY", ""},
-    // Passwords for whatever asks the standard way, and no question in a terminal that is not there
+    // Standard sources of passwords, and prompts on a terminal
     {"NETRC", "/dev/null"},
     {"GIT_TERMINAL_PROMPT", "0"},
 };

@@ -1,4 +1,4 @@
-// Runs of a search stay out of the places where others look for runs.
+// Keeps the runs of a search out of the user's experiment trackers.
 #pragma once
 
 #include <filesystem>
@@ -8,10 +8,10 @@
 
 namespace unidle::experiment {
 
-/// Environment by which trackers of experiments write to `own` instead of a server, and by which no token is found.
+/// Environment variables with which experiment trackers write to `own` instead of a server and find no token.
 std::map<std::string, std::string> muted_trackers(const std::filesystem::path& own);
 
-/// Files in the user's home that hold tokens of trackers and hubs; a trial with layers reads them as empty.
+/// Files in the user's home with tokens of trackers and hubs; a trial with layers sees them empty.
 std::vector<std::filesystem::path> files_with_tokens();
 
 }  // namespace unidle::experiment

@@ -5,11 +5,11 @@
 
 namespace unidle::experiment {
 
-/// A is the program as it was, B the one with the change.
+/// A: the unchanged program; B: the program with the change.
 enum class Side { kA, kB };
 
-/// The two runs of a pair, in their order. Every other pair is turned round, so that a machine that gets slower
-/// steadily favours neither side.
+/// The two runs of a pair, in their order. Every other pair is reversed, so that a machine that gradually slows down
+/// favours neither side.
 constexpr std::array<Side, 2> turns_of_pair(std::size_t pair) {
   return pair % 2 == 0 ? std::array{Side::kA, Side::kB} : std::array{Side::kB, Side::kA};
 }

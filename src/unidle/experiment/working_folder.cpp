@@ -25,7 +25,7 @@ constexpr std::uintmax_t kLongestScript_bytes = 1 << 20;
 bool in_word(char c) { return is_letter(c) || is_digit(c) || c == '_'; }
 bool is_quote(char c) { return c == '"' || c == '\''; }
 
-/// What stands behind `".."` in `"..", "NAME"`, from the quote before NAME on; empty when nothing like that does.
+/// The text after `".."` in `"..", "NAME"`, from the quote before NAME on; empty for any other text.
 std::string_view behind_comma(std::string_view rest) {
   const auto skip_blanks = [&rest] { rest.remove_prefix(std::min(rest.find_first_not_of(" \t\r\n"), rest.size())); };
   skip_blanks();
@@ -56,7 +56,7 @@ void add_named(std::string_view text, std::set<std::string>& names) {
   }
 }
 
-/// Adds the absolute paths in `text`: at its beginning, or after what stands before a value.
+/// Adds the absolute paths in `text`: at its beginning, or after a character that can precede a value.
 void add_absolute(std::string_view text, std::set<fs::path>& paths) {
   constexpr std::string_view kBefore = "=:,\"'[( \t\r\n";
   for (std::size_t at = text.find('/'); at != std::string_view::npos; at = text.find('/', at)) {
@@ -72,7 +72,7 @@ void add_absolute(std::string_view text, std::set<fs::path>& paths) {
   }
 }
 
-/// Out of the folder, and not only to something beside it.
+/// True when `word` leads out of the folder and beyond its siblings.
 bool leads_far(const std::string& word) {
   const std::size_t at = word.find("..");
   return at != std::string::npos && word.find("..", at + 2) != std::string::npos;
@@ -80,7 +80,7 @@ bool leads_far(const std::string& word) {
 
 bool leads_out(const fs::path& path) { return std::find(path.begin(), path.end(), "..") != path.end(); }
 
-/// Records of earlier runs are nothing that a program reads, and may be large.
+/// Records of earlier runs may be large, and programs do not read them.
 bool is_record(const fs::path& entry) { return entry.filename() == ".unidle"; }
 
 }  // namespace
@@ -104,7 +104,7 @@ std::set<std::string> named_siblings(const fs::path& folder, const std::vector<s
       }
     }
   } catch (const fs::filesystem_error&) {
-    return names;  // as far as it can be read
+    return names;  // as far as it could be read
   }
   std::erase_if(names, [&](const std::string& name) {
     std::error_code unknown;
@@ -176,7 +176,7 @@ void copy_folder(const fs::path& from, const fs::path& to) {
         }
       } else if (entry.is_regular_file()) {
         fs::copy_file(entry.path(), target);
-        fs::last_write_time(target, entry.last_write_time());  // programs compare ages
+        fs::last_write_time(target, entry.last_write_time());  // programs compare modification times
       }
     }
   } catch (const fs::filesystem_error& failure) {

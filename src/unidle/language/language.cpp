@@ -41,7 +41,7 @@ std::string format_message(std::string_view translated, std::string_view english
   try {
     return put_in(translated);
   } catch (const fmt::format_error&) {
-    return put_in(english);  // one bad message never costs the whole answer
+    return put_in(english);  // a bad translation must not cost the answer
   }
 }
 

@@ -1,5 +1,5 @@
-// The language that a program speaks. Messages are English in the sources; other languages translate whole messages by
-// their English text (po/), so that what a rule says stays in the rule.
+// The language of a program's output. Messages in the sources are English; other languages translate whole messages,
+// looked up by their English text (po/), so that a rule's words stay in the rule.
 #pragma once
 
 #include <fmt/format.h>
@@ -14,17 +14,18 @@ enum class Language { kEnglish, kChinese };
 
 /// "zh", "zh_CN.UTF-8", "zh-Hans" -> kChinese; everything else is English.
 Language language_of(std::string_view locale);
-/// By the environment as gettext does: LC_ALL, then LC_MESSAGES, then LANG; the first that is set and not empty.
+/// The language of the environment by gettext's rules: the first of LC_ALL, LC_MESSAGES and LANG that is set and not
+/// empty.
 Language language_of_environment();
 
-/// The message in `language`; `english` itself where there is no translation. REQUIRES: `english` outlives the result.
+/// The message in `language`, or `english` without a translation. REQUIRES: `english` outlives the result.
 std::string_view translate(Language language, std::string_view english);
 
-/// `translated` with the arguments put in; `english` where that does not take them.
+/// Formats `translated` with the arguments, or `english` if `translated` does not accept them.
 std::string format_message(std::string_view translated, std::string_view english, fmt::format_args args);
 
-/// A message in `language` with its arguments put in. Translations may place arguments by position, as {1}, then all of
-/// them: fmt mixes no two ways.
+/// Formats a message in `language`. Translations may refer to arguments by position ({1}), but then to all of them: fmt
+/// does not allow both ways in one string.
 template <typename... Args>
 std::string translate(Language language, fmt::format_string<Args...> english, Args&&... args) {
   const fmt::string_view text = english;

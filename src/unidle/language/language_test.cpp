@@ -31,7 +31,7 @@ TEST(Language, AMessageWithoutTranslationStaysEnglish) {
   EXPECT_EQ(translate(Language::kChinese, "set {} to {}", "a", 1), "把 a 设为 1");
 }
 
-/// What a message asks to be put in, by position.
+/// The placeholders of a message, by position.
 std::multiset<std::string> placeholders(std::string_view text) {
   std::multiset<std::string> found;
   int next = 0;
@@ -54,7 +54,7 @@ TEST(Language, TranslationsTakeTheSameArguments) {
   }
 }
 
-/// Arguments of the kinds that the message asks for, each recognisable in the result.
+/// Arguments of the types that the message expects, each recognisable in the result.
 fmt::dynamic_format_arg_store<fmt::format_context> arguments_of(std::string_view english,
                                                                 std::vector<std::string>& expected) {
   fmt::dynamic_format_arg_store<fmt::format_context> store;
@@ -80,7 +80,7 @@ TEST(Language, EveryTranslationTakesItsArguments) {
     std::vector<std::string> expected;
     const auto arguments = arguments_of(english, expected);
     std::string said;
-    // Without the way back to English, which would hide what this looks for.
+    // Not translate(): its fallback to English would hide the fault.
     EXPECT_NO_THROW(said = fmt::vformat(fmt::string_view(chinese.data(), chinese.size()), arguments)) << chinese;
     for (const std::string& argument : expected) {
       EXPECT_THAT(said, HasSubstr(argument)) << english;
@@ -102,7 +102,7 @@ TEST(Language, ATranslationThatDoesNotTakeItsArgumentsIsSaidInEnglish) {
 
 TEST(Language, AFactorIsWhatItBecomesNotWhatIsAdded) {
   for (const auto& [english, chinese] : chinese()) {
-    for (const char* misread : {"最多快", "约快", "快 {"}) {  // "1.3 times faster" is 2.3 times to many
+    for (const char* misread : {"最多快", "约快", "快 {"}) {  // many read "1.3 times faster" as 2.3 times
       EXPECT_EQ(chinese.find(misread), std::string_view::npos) << chinese;
     }
   }

@@ -10,7 +10,7 @@ namespace unidle {
 
 namespace {
 
-/// The code point at the front and its bytes; a byte that begins none stands for itself.
+/// The first code point and its length in bytes; an invalid byte counts as one code point.
 std::pair<std::uint32_t, std::size_t> code_point(std::string_view text) {
   const auto byte = [&](std::size_t at) { return static_cast<std::uint32_t>(static_cast<unsigned char>(text[at])); };
   const std::uint32_t first = byte(0);
@@ -28,7 +28,7 @@ std::pair<std::uint32_t, std::size_t> code_point(std::string_view text) {
   return {value, size};
 }
 
-/// The blocks of East Asian Wide and Fullwidth characters (Unicode Standard Annex 11), whole.
+/// True for characters in the blocks of East Asian Wide and Fullwidth characters (Unicode Standard Annex 11).
 bool is_wide(std::uint32_t c) {
   static constexpr std::array<std::pair<std::uint32_t, std::uint32_t>, 8> kWide = {{{0x1100, 0x115F},
                                                                                     {0x2E80, 0xA4CF},
@@ -42,21 +42,21 @@ bool is_wide(std::uint32_t c) {
                      [&](const auto& range) { return c >= range.first && c <= range.second; });
 }
 
-/// Punctuation that belongs to what stands before it.
+/// True for punctuation that stays with the character before it.
 bool closes(std::uint32_t c) {
   static constexpr std::array<std::uint32_t, 11> kClosing = {0x3001, 0x3002, 0xFF0C, 0xFF1A, 0xFF1B, 0xFF09,
                                                              0xFF01, 0xFF1F, 0x300D, 0x300F, 0x201D};
   return std::find(kClosing.begin(), kClosing.end(), c) != kClosing.end();
 }
 
-/// A run of text that no line breaks, and whether a blank stands before it.
+/// Text without a line break, and whether a blank precedes it.
 struct Piece {
   std::string text;
   int width = 0;
   bool blank_before = false;
 };
 
-/// "40 %," is read as one: what stands after a number, its punctuation aside.
+/// True for a unit after a number, ignoring punctuation, as in "40 %,".
 bool is_unit(std::string_view text) {
   static constexpr std::array<std::string_view, 28> kUnits = {
       "%",  "s",   "ms",  "us",  "ns",  "min", "h",  "d", "B",   "kB",  "KB",        "MB",       "GB",      "TB",
@@ -73,7 +73,7 @@ bool is_unit(std::string_view text) {
 
 bool ends_in_digit(std::string_view text) { return !text.empty() && text.back() >= '0' && text.back() <= '9'; }
 
-/// Units belong to the number before them.
+/// Joins units to the number before them.
 std::vector<Piece> with_units_joined(std::vector<Piece> pieces) {
   std::vector<Piece> joined;
   for (Piece& piece : pieces) {
@@ -111,7 +111,7 @@ std::vector<Piece> pieces_of(std::string_view text) {
   return with_units_joined(std::move(pieces));
 }
 
-/// Puts a piece that no line holds onto as many as it takes; returns the columns used of the last.
+/// Splits a piece that is too wide for one line over several; returns the columns used in the last.
 int split_over_lines(const Piece& piece, int width, std::string& out) {
   std::string_view rest = piece.text;
   int column = 0;

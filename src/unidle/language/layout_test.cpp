@@ -22,7 +22,7 @@ TEST(Layout, WideCharactersTakeTwoColumnsAndBreakAnywhere) {
 }
 
 TEST(Layout, ClosingPunctuationStaysWithItsWord) {
-  // The full stop does not begin a line: the character before it comes along.
+  // A full stop cannot begin a line, so the character before it moves along.
   EXPECT_EQ(fill("等待数据。", 8), "等待数\n据。");
 }
 

@@ -76,7 +76,7 @@ class Reader {
     return out;
   }
 
-  /// Puts the entry that was read into the catalogue; the one with the empty message is the file's header.
+  /// Adds the current entry to the catalogue; the entry with the empty message is the file's header.
   void finish() {
     if (part_ == Part::kMessage) {
       fail("a msgid has no msgstr");

@@ -76,7 +76,7 @@ Line placed(const Line& points, const Scale& x, const Scale& y) {
   return out;
 }
 
-/// Room for the longest label of the vertical axis; the same for most plots, so that they line up.
+/// The width of the longest label of the vertical axis, equal for most plots, so that they line up.
 double label_width(double low, double high) {
   const std::vector<double> ticks = nice_ticks(low, high, kVerticalTicks);
   std::size_t longest = 0;
@@ -127,7 +127,7 @@ void draw_x_axis(Svg& svg, const Frame& frame, const Scale& x, const std::string
   for (const double tick : ticks) {
     const double at = x.at(tick);
     svg.line(at, frame.bottom, at, frame.bottom + 4, "axis");
-    // A label in the middle of the last tick would stick out of the picture.
+    // A centred label at the last tick would stick out of the picture.
     const char* anchor = at > frame.right - 14 ? "end" : "middle";
     svg.text(at > frame.right - 14 ? frame.right + 6 : at, frame.bottom + 17, anchor, "tick", tick_label(tick, step));
   }

@@ -28,7 +28,7 @@ void add_step_means(Summary& summary, const account::StepMeans& means) {
   summary.samples_per_step = means.samples_per_step;
 }
 
-/// W of all devices together, mean while training.
+/// Total power of all devices in W, mean while training.
 std::optional<double> total_power(const account::Readings& readings) {
   std::optional<double> total;
   for (const std::string& subject : readings.subjects(record::series::kGpuPower)) {
@@ -150,7 +150,7 @@ std::size_t middle_pair(const std::vector<RunPair>& pairs) {
   return order[order.size() / 2];
 }
 
-/// What the settings that differ ask of the losses is what a search asks of such a change.
+/// Demands on the losses follow from the differing settings, as in a search.
 experiment::Parity learning_parity(std::span<const RunData> a, std::span<const RunData> b,
                                    const std::vector<SettingDifference>& differences) {
   knobs::Settings changes;
@@ -263,7 +263,7 @@ Comparison compare(const RunData& a, const RunData& b, double tolerance) {
 Comparison compare(std::span<const RunData> a, std::span<const RunData> b, double tolerance) {
   std::vector<RatedPair> rates;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    // Different seeds: with the same one the two sides' draws would move together and hide their noise.
+    // Different seeds: with equal ones, both sides' draws would be correlated and hide their noise.
     rates.emplace_back(account::throughput(account::account_of(a[i]), 2 * i + 1),
                        account::throughput(account::account_of(b[i]), 2 * i + 2));
   }

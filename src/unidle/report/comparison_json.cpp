@@ -1,4 +1,4 @@
-// The comparison as unidle.comparison/1.
+// A comparison as unidle.comparison/1.
 #include <cmath>
 
 #include "unidle/report/comparison.h"

@@ -23,7 +23,7 @@ Script at(double compute_ms, std::uint64_t seed) {
 TEST(ComparisonOfTurns, ADriftingMachineIsNoDifference) {
   Runs a;
   Runs b;
-  // Each pair is slower than the one before by a tenth, both sides alike.
+  // Both sides of each pair are a tenth slower than in the pair before.
   for (int pair = 0; pair < 5; ++pair) {
     const double ms = 50 * (1 + 0.1 * pair);
     a.push_back(scripted_run(at(ms, 10 + pair)));

@@ -31,7 +31,7 @@ Script quiet(double compute_ms) {
 TEST(Comparison, FindsTheSpeedUpWithItsInterval) {
   const Comparison c = compare(scripted_run(naive_script()), scripted_run(tuned_script()));
   ASSERT_TRUE(c.training_ratio && c.training_ratio->interval);
-  // By the scripts: 150 ms a step against 36.7.
+  // By the scripts: 150 ms per step against 36.7.
   EXPECT_NEAR(c.training_ratio->value, 150 / 36.7, 0.25);
   EXPECT_LT(c.training_ratio->interval->low, c.training_ratio->value);
   EXPECT_GT(c.training_ratio->interval->high, c.training_ratio->value);
@@ -66,7 +66,7 @@ TEST(Comparison, StepsThatDoNotVaryAtAllStillCompare) {
 
 TEST(Comparison, SlowerWithinTheToleranceIsSaidButIsNoRegression) {
   const RunData a = scripted_run(quiet(50));
-  const RunData b = scripted_run(quiet(53));  // 69 ms a step against 72
+  const RunData b = scripted_run(quiet(53));  // 69 ms per step against 72
   EXPECT_EQ(compare(a, b, 0.10).training, experiment::SpeedChange::kSlower);
   EXPECT_FALSE(compare(a, b, 0.10).regression());
   EXPECT_EQ(compare(a, b, 0.01).training, experiment::SpeedChange::kRegression);
@@ -82,7 +82,7 @@ TEST(Comparison, SlowerValidationIsAnEndToEndRegression) {
 }
 
 TEST(Comparison, TheIntervalCoversAsOftenAsItSays) {
-  // Neighbouring steps are alike (first-order autoregressive), which a bootstrap of single steps would miss.
+  // Neighbouring steps are correlated (first-order autoregressive), which a bootstrap of single steps would miss.
   int covered = 0;
   constexpr int kRuns = 150;
   std::mt19937_64 random(3);
@@ -120,7 +120,7 @@ TEST(Comparison, StepsThatAProfilerSlowsDoNotCount) {
                           traced.steps.front().process,
                           {{"type", "trace"}, {"status", "recorded"}, {"attached_ns", traced.steps[half].t_ns}}});
   for (std::size_t i = half; i < traced.steps.size(); ++i) {
-    traced.steps[i].samples /= 2;  // as slow as that
+    traced.steps[i].samples /= 2;  // half as fast
   }
   const Comparison c = compare(plain, traced);
   EXPECT_NEAR(c.training_ratio->value, 1, 0.05);
@@ -225,7 +225,7 @@ TEST(Comparison, ALowerLossIsNoGainWhereTheArithmeticIsTheSame) {
 }
 
 TEST(Comparison, LossIsComparedAtEqualSamplesWhateverTheBatch) {
-  // Twice the batch, half the steps: the curve over samples is the same, over steps it is not.
+  // Twice the batch, half the steps: the curves agree over samples, not over steps.
   Script large = quiet(50);
   large.batch = 8;
   large.steps = 100;
@@ -310,7 +310,7 @@ TEST(Comparison, PsnrMayFallByATenthOfADecibel) {
   EXPECT_FALSE(compare(a, b).regression());
   b.metrics["psnr"][1].value = 26.85;
   EXPECT_TRUE(compare(a, b).regression());
-  // Only what both have seen counts: B is measured at 400 samples alone, where it is equal.
+  // Only the common range counts: B is measured at 400 samples only, where both are equal.
   b.metrics["psnr"].pop_back();
   const Comparison c = compare(a, b);
   EXPECT_FALSE(c.regression());

@@ -1,4 +1,4 @@
-// The comparison for a terminal.
+// A comparison for a terminal.
 #include <fmt/format.h>
 
 #include "unidle/base/printable.h"

@@ -38,12 +38,12 @@ std::string ratio_words(const std::optional<experiment::Ratio>& ratio, experimen
   return change == experiment::SpeedChange::kNoDifference ? words + " no difference shown" : words;
 }
 
-/// What became of a duration: "-62 %", or nothing where it was nothing before.
+/// The relative change of a duration: "-62 %"; nothing when it was zero before.
 std::string change_words_of(double before, double after) {
   if (before <= 0 || after <= 0) {
     return "";
   }
-  const double change = std::round((after / before - 1) * 100) + 0.0;  // no "-0"
+  const double change = std::round((after / before - 1) * 100) + 0.0;  // avoids "-0"
   return fmt::format("{}{:.0f} %", change > 0 ? "+" : "", change);
 }
 
@@ -234,7 +234,7 @@ JsonTable json_table(const nlohmann::json& value) {
       }
     }
   }
-  // Keys come in the order of the alphabet; the number of the trial reads best in front.
+  // JSON keys are in alphabetical order; the trial's number belongs first.
   if (const auto trial = std::find(table.header.begin(), table.header.end(), "trial"); trial != table.header.end()) {
     std::rotate(table.header.begin(), trial, trial + 1);
   }

@@ -30,7 +30,7 @@ Line series_line(const Shown& shown, std::string_view name, double scale, const 
   return thinned(line, kMostPoints);
 }
 
-/// Samples of the steps over wall time, so that validation and waiting show as what they cost.
+/// Samples of steps over wall time, so that the cost of validation and waiting shows.
 Line throughput_line(const Shown& shown, double length_s, const TimeUnit& unit) {
   const double width = length_s / kThroughputBins;
   if (shown.account.periods.empty() || !(width > 0)) {
@@ -41,7 +41,7 @@ Line throughput_line(const Shown& shown, double length_s, const TimeUnit& unit) 
     const double from = shown.since_start(period.begin_ns);
     const double to = from + period.wall_s;
     if (!(to > from)) {
-      continue;  // a step that took no time has no place
+      continue;  // a step without duration cannot be placed
     }
     const auto bin = [&](double at) {
       return static_cast<std::size_t>(std::clamp(std::floor(at / width), 0.0, kThroughputBins - 1.0));
@@ -60,7 +60,7 @@ Line throughput_line(const Shown& shown, double length_s, const TimeUnit& unit) 
   return line;
 }
 
-/// CPUs that the run may use; 0 when unknown.
+/// CPUs allowed to the run; 0 when unknown.
 double cpus(const Shown& shown) { return shown.account.cpus_allowed.now.value_or(0); }
 
 Line as_line(const account::Curve& curve) {
@@ -86,7 +86,7 @@ class ChartMaker {
   ChartMaker(const std::vector<Shown>& runs, double length_s)
       : runs_(runs), length_s_(length_s), unit_(time_unit(length_s)) {}
 
-  /// One line a run; runs without points are left out, and the chart too when none has any.
+  /// Adds a chart with one line per run, leaving out runs without points; adds none when no run has any.
   void add(const std::string& id, const std::string& title, const std::string& x_label, const std::string& y_label,
            const std::function<ChartLine(const Shown&)>& make, std::optional<double> y_low = std::nullopt,
            std::optional<double> y_high = std::nullopt) {
@@ -120,7 +120,7 @@ class ChartMaker {
         0.0, y_high);
   }
 
-  /// Device and CPUs of one run in one picture, or one picture each for several runs.
+  /// GPU and CPUs of one run in one picture, or one picture each for several runs.
   void add_busy() {
     const auto gpu = [&](const Shown& s) { return series_line(s, record::series::kGpuUtil, 100, unit_); };
     const auto cpu = [&](const Shown& s) {
@@ -140,7 +140,7 @@ class ChartMaker {
       }
       finish(std::move(chart));
     }
-    // Without the number of CPUs allowed, cores are what can be said.
+    // Without the number of CPUs allowed, only cores in use can be shown.
     add_over_time("cores", "CPU cores in use", "cores", [&](const Shown& s) {
       return cpus(s) > 0 ? Line() : series_line(s, record::series::kTreeCpu, 1, unit_);
     });

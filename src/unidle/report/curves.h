@@ -1,4 +1,4 @@
-// From a record to the lines of the plots, thinned to what a picture can show.
+// From a record to the lines of the plots, with as many points as a picture can show.
 #pragma once
 
 #include <string>
@@ -9,20 +9,20 @@
 
 namespace unidle::report {
 
-/// A run with its account and the colour it has on the page.
+/// A run with its account and its colour on the page.
 struct Shown {
   const account::RunData* run;
   account::Account account;
   std::string css;
 
-  /// Seconds from the beginning of the run.
+  /// Seconds since the start of the run.
   double since_start(std::int64_t t_ns) const { return static_cast<double>(t_ns - account.timeline.begin_ns) * 1e-9; }
 };
 
-/// Means over at most `most` equal stretches of x; REQUIRES: sorted by x. Points that are fewer stay as they are.
+/// Means over at most `most` equal intervals of x. Lines with fewer points stay unchanged. REQUIRES: sorted by x.
 Line thinned(const Line& points, std::size_t most);
 
-/// Every plot that the runs have data for, in the order of the page. `length_s`: the longest run's wall time.
+/// Every plot for which the runs have data, in the order of the page. `length_s`: the longest run's wall time.
 std::vector<Chart> charts(const std::vector<Shown>& runs, double length_s);
 
 }  // namespace unidle::report

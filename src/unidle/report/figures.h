@@ -1,4 +1,4 @@
-// Figures of a run that stand beside those of the other: each is a row for people and a key in JSON.
+// Figures that are shown for two runs side by side: each has a row for people and a key in JSON.
 #pragma once
 
 #include <optional>
@@ -15,11 +15,11 @@ struct Figure {
   std::string_view label;  // of the row; empty: only in JSON
   std::optional<double> Summary::*value;
   std::string (*words)(double value);
-  bool changes = false;     // the row tells by how much it changed
-  bool when_rough = false;  // the row is only there where others disturbed a run
+  bool changes = false;     // the row shows the relative change
+  bool when_rough = false;  // the row is shown only when other processes disturbed a run
 };
 
-/// In the order of their rows. A figure that neither run has is no row.
+/// In the order of their rows. A figure that neither run has gets no row.
 std::span<const Figure> figures();
 
 }  // namespace unidle::report

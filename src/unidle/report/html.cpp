@@ -73,7 +73,7 @@ std::string rate_note(const Rate& rate) {
 
 namespace {
 
-/// A cell's text, escaped, with numbers kept on the line of their unit.
+/// The escaped text of a cell, in which numbers stay on the line of their unit.
 std::string cell_html(const std::string& text) {
   std::string out = escape(text);
   for (const std::string_view unit : {" %", " ms", " s"}) {
@@ -146,7 +146,7 @@ std::vector<Tile> key_figures(const Summary& s, const std::optional<diagnose::Di
   if (diagnosis) {
     std::string verdict = to_string(diagnosis->verdict);
     if (const auto hyphen = verdict.find('-'); hyphen != std::string::npos) {
-      verdict.replace(hyphen, 1, "\u2011");  // one that does not break
+      verdict.replace(hyphen, 1, "\u2011");  // non-breaking
     }
     tiles.push_back({verdict, "verdict", "run " + to_string(diagnosis->outcome), true});
   }

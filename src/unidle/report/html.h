@@ -1,4 +1,4 @@
-// Pieces of the page. Everything that comes from a record is escaped here, once.
+// Pieces of the page. Text from a record is escaped here, once.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@ namespace unidle::report {
 /// The page's style sheet.
 std::string_view style();
 
-/// A table with a header row and row headers; the caption is read out and not shown.
+/// A table with a header row and row headers; the caption is for screen readers only.
 std::string table_html(const std::string& caption, const std::vector<std::string>& header,
                        const std::vector<std::vector<std::string>>& rows);
 std::string section_html(const std::string& title, const std::string& body);
@@ -23,23 +23,23 @@ struct Tile {
   std::string value;
   std::string label;
   std::string note;   // smaller, below; may be empty
-  bool word = false;  // the value is a word rather than a number: set smaller
+  bool word = false;  // the value is a word rather than a number, in smaller type
 };
 std::string tiles_html(const std::vector<Tile>& tiles);
-/// The figures that matter most, of one run.
+/// The most important figures of one run.
 std::vector<Tile> key_figures(const Summary& summary, const std::optional<diagnose::Diagnosis>& diagnosis);
 
-/// One card a finding.
+/// One card per finding.
 std::string findings_html(const diagnose::Diagnosis& diagnosis);
 
-/// Where a mean step's time went.
+/// Where the time of a mean step went.
 std::string step_table(const Summary& summary);
 std::string settings_table(const RunData& run);
 std::string facts_table(const RunData& run, const Account& account);
-/// What the record lacks and what no rule could look at.
+/// What the record lacks, and which signals rules lacked.
 std::string missing_html(const RunData& run, const std::optional<diagnose::Diagnosis>& diagnosis);
 
-/// Changes, trials and verification of an optimising run; "" when there are none.
+/// Changes, trials and verification of an optimising run; "" when absent.
 std::string optimise_html(const nlohmann::json& meta);
 
 }  // namespace unidle::report

@@ -1,4 +1,4 @@
-// What a run learned, as experiments compare it.
+// What a run learned, in the form in which experiments compare runs.
 #pragma once
 
 #include "unidle/account/losses.h"

@@ -1,4 +1,4 @@
-// The report: one self-contained HTML page out of one or more records.
+// The report: one self-contained HTML page of one or more records.
 #pragma once
 
 #include <optional>
@@ -15,8 +15,8 @@ struct Entry {
   std::optional<diagnose::Diagnosis> diagnosis;
 };
 
-/// The page. No script, no address of anything outside, everything from the records escaped, every coordinate finite;
-/// the same entries give the same bytes. With two or more runs that trained, the first is compared with each other one.
+/// The page has no script and no external address, all text from records is escaped, and every coordinate is finite.
+/// The same entries give the same bytes. With two or more runs that trained, the first is compared with each other one.
 /// REQUIRES: at least one entry.
 std::string page(const std::vector<Entry>& entries);
 

@@ -1,5 +1,5 @@
-// The page's style: quiet, two colour schemes, one breakpoint. Colours keep apart for colour-blind readers, and text
-// has a contrast of at least 4.5 to its ground in both schemes.
+// The page's style: two colour schemes, one breakpoint. Colours are distinguishable for colour-blind readers, and text
+// has a contrast of at least 4.5 in both schemes.
 #include "unidle/report/html.h"
 
 namespace unidle::report {

@@ -32,7 +32,7 @@ std::size_t count(const std::string& text, std::string_view part) {
   return found;
 }
 
-/// The first "nan" or "inf" that stands where a number could, with what comes before it; "" when there is none.
+/// The first "nan" or "inf" in place of a number, with the text before it; "" when there is none.
 std::string bad_number(const std::string& html) {
   constexpr std::string_view kBefore = "\" >MLhv-";
   constexpr std::string_view kAfter = "\" ,LMx<z";
@@ -47,7 +47,7 @@ std::string bad_number(const std::string& html) {
   return {};
 }
 
-/// What must hold of every page: numbers in the pictures are numbers, nothing is fetched, tags are closed.
+/// Properties of every page: numbers in pictures are numbers, nothing is fetched, tags are closed.
 void expect_sound(const std::string& html) {
   EXPECT_EQ(bad_number(html), "");
   EXPECT_EQ(count(html, "http://") + count(html, "https://"), count(html, "xmlns=\"http://www.w3.org/2000/svg\""));

@@ -1,4 +1,4 @@
-// A search and a comparison say the same of the same two records.
+// A search and a comparison give the same verdict about the same two records.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ struct Case {
   const char* what;
   knobs::Settings changes;
   double loss_factor = 1;
-  std::uint64_t seed = 1;  // of the losses; 1: the same samples in the same order
+  std::uint64_t seed = 1;  // of the losses; 1: same samples in the same order
   int losses_every = 1;
   bool held = true;
 };
@@ -92,7 +92,7 @@ TEST(SameVerdict, OfASearchAndAComparison) {
     if (std::isfinite(each.loss_factor)) {
       EXPECT_NEAR(loss.a, searched.measures.front().a, 0.05 * loss.a) << each.what;
       EXPECT_NEAR(loss.b / loss.a, searched.measures.front().b / searched.measures.front().a, 1e-9) << each.what;
-      // A comparison looks no further than both have seen; a search knows how far its first trial went.
+      // A comparison ends at the samples that both have seen; a search knows how far its first trial went.
       EXPECT_NEAR(loss.allowed / loss.a, searched.measures.front().allowed / searched.measures.front().a, 2e-3)
           << each.what;
     }

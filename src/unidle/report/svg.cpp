@@ -47,7 +47,7 @@ double Scale::at(double value) const {
   if (to <= from) {
     return (low + high) / 2;
   }
-  // Halved first: the difference of two huge values would not be finite.
+  // Halves first: the difference of two huge values may not be finite.
   const double share = (std::clamp(value, from, to) / 2 - from / 2) / (to / 2 - from / 2);
   return low + share * (high - low);
 }
@@ -66,7 +66,7 @@ std::vector<double> nice_ticks(double low, double high, int most) {
     std::vector<double> ticks;
     const double first = std::ceil(low / step - 1e-9);
     const double last = std::floor(high / step + 1e-9);
-    // Past 2^53 whole numbers are no longer apart.
+    // Above 2^53, consecutive integers are not distinct.
     if (last - first + 1 > most || std::abs(last) > 9e15 || std::abs(first) > 9e15) {
       continue;
     }

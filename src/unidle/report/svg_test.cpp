@@ -28,7 +28,7 @@ TEST(Escape, KeepsTextInOtherScriptsAndReplacesWhatIsNoUtf8) {
   EXPECT_EQ(escape("\xC0\xBC"), "\xEF\xBF\xBD\xEF\xBF\xBD");          // an overlong "<"
   EXPECT_EQ(escape("\xED\xA0\x80").find('\xED'), std::string::npos);  // a surrogate
   EXPECT_EQ(escape(std::string("a\0b\x1b[1m", 7)), "a\uFFFDb\uFFFD[1m");
-  EXPECT_EQ(escape("a\u202eb"), "a\uFFFDb");  // turns the direction of what follows
+  EXPECT_EQ(escape("a\u202eb"), "a\uFFFDb");  // changes the direction of the following text
 }
 
 TEST(Scale, IsLinearAndHoldsAtTheEnds) {

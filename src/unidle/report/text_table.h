@@ -6,7 +6,7 @@
 
 namespace unidle::report {
 
-/// Columns of text that fit `width` code points: the first to the left, the others to the right. Where they do not fit,
+/// Columns of text within `width` code points: the first left-aligned, the others right-aligned. If they do not fit,
 /// each row becomes a small block: its first cell, then "header: cell" lines. Rows may be shorter than the header.
 class TextTable {
  public:
@@ -22,7 +22,7 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// At most `length` code points, the last one "…" where something was cut.
+/// At most `length` code points; the last one is "…" when text was cut.
 std::string cut(std::string text, std::size_t length);
 std::size_t code_points(const std::string& text);
 

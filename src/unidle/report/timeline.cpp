@@ -23,7 +23,7 @@ struct Look {
   const char* css;
   const char* label;
 };
-// From the bottom up: work first, waiting on top of it, what lies around the steps last.
+// From the bottom up: work, then waiting, then phases outside of the steps.
 constexpr std::array<Look, kActivityCount> kLooks = {{{kCompute, "compute", "compute"},
                                                       {kOptimizer, "optimizer", "optimizer"},
                                                       {kTransfer, "transfer", "transfer"},
@@ -38,7 +38,7 @@ class Binner {
  public:
   Binner(double length_s, std::size_t count) : width_(length_s / static_cast<double>(count)), bins_(count) {}
 
-  /// Spreads `share` of the stretch over the bins that it touches.
+  /// Spreads `share` of the interval over the bins that it overlaps.
   void add(double from_s, double to_s, std::size_t activity, double share) {
     if (!(to_s > from_s) || !(width_ > 0) || share <= 0) {
       return;
@@ -80,7 +80,7 @@ struct Phase {
   const TimeRanges& ranges;
 };
 
-/// What lies around the steps.
+/// Phases outside of the steps.
 std::array<Phase, 3> phases_of(const Account& account) {
   return {{{kStartup, account.timeline.startup},
            {kValidate, account.timeline.validate},
@@ -158,7 +158,7 @@ std::vector<Bin> bins(const Account& account, double length_s, std::size_t count
     }
   }
   for (const account::Period& period : account.periods) {
-    // A validation after the step is not part of it: the step's own time is what comes first.
+    // Validation after a step is not part of it: the step's own time comes first.
     const double from = since_start(account, period.begin_ns);
     for (std::size_t part = 0; part < account::kPartCount && period.step_s > 0; ++part) {
       binner.add(from, from + period.step_s, part, period.parts[part] / period.step_s);

@@ -1,4 +1,4 @@
-// The timeline of a run: what each moment of wall time went into.
+// The timeline of a run: how each interval of wall time was spent.
 #pragma once
 
 #include <array>
@@ -9,10 +9,10 @@
 
 namespace unidle::report {
 
-/// The parts of the steps, then what lies around them.
+/// The parts of the steps, then the phases outside of them.
 enum Activity : std::size_t { kStartup = account::kPartCount, kValidate, kCheckpoint, kActivityCount };
 
-/// Share of the bin's time by activity; sums to at most 1: what nobody reported stays empty.
+/// Shares of the bin's time by activity; the sum is at most 1, unreported time stays empty.
 using Bin = std::array<double, kActivityCount>;
 
 /// `count` bins over [start of the run, start + length_s].
@@ -21,11 +21,12 @@ std::vector<Bin> bins(const account::Account& account, double length_s, std::siz
 /// The legend for all timelines of a page.
 std::string timeline_legend();
 
-/// Both pictures of one run's timeline, `length_s` wide so that several runs share one scale. `title` may be the name.
+/// Both pictures of one run's timeline. `length_s`: the time axis, so that several runs share one scale. `title` may be
+/// the name.
 std::string timeline_figure(const account::Account& account, double length_s, const std::string& id,
                             const std::string& title, const std::string& legend_html);
 
-/// Seconds, minutes or hours, by what fits a run of that length: the unit's name and its length in seconds.
+/// Seconds, minutes or hours, whichever suits a run of that length: the unit's name and its length in seconds.
 struct TimeUnit {
   const char* name;
   double seconds;

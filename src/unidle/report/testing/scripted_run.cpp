@@ -74,7 +74,7 @@ class Player {
     step.t_ns = now_;
     step.samples = script_.batch;
     step.samples_before = seen_;
-    // The first steps are slower, as they are in earnest.
+    // The first steps are slower, as in real runs.
     const double slow = index < 3 ? 2.5 : 1;
     step.input_ns = ns(script_.input_ms * noisy() * (unit_(random_) > 2 ? 2.5 : 1));
     if (script_.transfer_ms > 0) {

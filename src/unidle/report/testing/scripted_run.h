@@ -1,4 +1,4 @@
-// Runs out of a script, for tests and for the pictures of the manual: no clock, no device, the same every time.
+// Scripted runs for tests and for the pictures of the manual: no clock, no device, always the same.
 #pragma once
 
 #include <cstdint>
@@ -30,19 +30,19 @@ struct Script {
   double loss_factor = 1;  // of the loss curve
   double psnr_offset = 0;  // dB
   bool gpu = false;
-  double cores = 1;  // in use, of `cpus`
+  double cores = 1;  // CPUs in use, of `cpus`
   double cpus = 8;
-  std::optional<double> others_cores = {};  // in use by others; absent: not recorded
+  std::optional<double> others_cores = {};  // CPUs used by other processes; absent: not recorded
   std::vector<record::Setting> settings;
   std::uint64_t seed = 1;
 };
 
-/// Tidied, as load_run() would give it.
+/// Tidied, as from load_run().
 account::RunData scripted_run(const Script& script);
 
-/// Reads each picture in the training process: the device waits.
+/// Decodes each picture in the training process: the device waits.
 Script naive_script();
-/// The same training after its loader was fixed.
+/// The same training with a fixed loader.
 Script tuned_script();
 /// On a GPU, with utilisation, memory and power.
 Script gpu_script();
