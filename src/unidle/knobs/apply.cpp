@@ -28,7 +28,7 @@ std::string with_last_key(const std::string& path, std::string_view key) {
 
 std::string_view last_key(std::string_view path) { return path.substr(path.rfind('.') + 1); }
 
-/// The words of a comment that name number formats.
+/// The words in a comment that name number formats.
 std::vector<std::string> formats_in(const std::string& comment) {
   static constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.";
   std::vector<std::string> words;
@@ -70,7 +70,7 @@ class Setter {
       return std::move(edits_);
     }
     refuse_ambiguous();
-    std::vector<std::string> places;  // before anything is changed
+    std::vector<std::string> places;  // before any change
     for (const Recognized* setting : settings_) {
       places.push_back(place_of(*setting));
     }
@@ -91,8 +91,8 @@ class Setter {
     throw Error(ErrorCode::kInput, place, why, std::move(hint));
   }
 
-  /// The format that weights are loaded in stays. It is refused where it contradicts: a scaler takes no gradients of 16
-  /// bits, and fp16 cannot hold what bf16 holds.
+  /// Keeps the format in which weights are loaded, and refuses a value that contradicts it: a gradient scaler does not
+  /// accept 16-bit gradients, and fp16 cannot represent the range of bf16.
   bool is_of_weights(const Recognized& setting) const {
     if (framework_ == nullptr || knob_.name != "precision.amp" ||
         !detail::contains(detail::split_list(framework_->weight_formats), last_key(setting.path))) {
@@ -132,7 +132,7 @@ class Setter {
     }
   }
 
-  /// Stages with batch sizes of their own would all get the same one.
+  /// Stages with different batch sizes would all get the same one.
   void refuse_ambiguous() const {
     const bool per_stage =
         knob_.name == "batch.size" || knob_.name == "batch.accumulation" || knob_.knob_class == KnobClass::kSemantic;
@@ -147,7 +147,7 @@ class Setter {
     }
   }
 
-  /// A setting of the knob in training: it may change along with another one.
+  /// Whether the path is a training setting of this knob, which may change along with another one.
   bool is_one_of_ours(const std::string& path) const {
     if (ours_.contains(path)) {
       return true;
@@ -156,7 +156,7 @@ class Setter {
     return match && match->knob == &knob_ && match->phase == Phase::kTraining;
   }
 
-  /// The first key that is none of ours and whose value would change with the literal.
+  /// The first key of another setting whose value would change with the literal.
   std::optional<detail::KeyReader> other_reader(const Scalar& literal) {
     const auto [known, fresh] = other_readers_.try_emplace(literal.path);
     if (fresh) {
@@ -170,7 +170,7 @@ class Setter {
     return known->second;
   }
 
-  /// The key to edit: the literal where only settings of this knob have it, otherwise the setting's own.
+  /// The key to edit: the literal's if only settings of this knob read it, otherwise the setting's own.
   std::string place_of(const Recognized& setting) {
     const Scalar* literal = file_.find(setting.literal);
     const Scalar* own = file_.find(setting.path);
@@ -187,8 +187,8 @@ class Setter {
     return setting.path;
   }
 
-  /// All that the program takes there, as far as that is known: from its own parser, its framework, or a comment that
-  /// lists it ("fp32, fp16 or bf16").
+  /// All values that the program accepts there, if known: from its parser, its framework, or a comment that lists them
+  /// ("fp32, fp16 or bf16").
   std::vector<std::string> choices_at(const Recognized& setting, const Scalar& literal, Meaning meaning) const {
     if (!literal.choices.empty() || meaning != Meaning::kFormat) {
       return literal.choices;
@@ -202,7 +202,7 @@ class Setter {
     return has ? listed : std::vector<std::string>();
   }
 
-  /// `text` where the program takes it, otherwise a choice that means the same.
+  /// `text` if the program accepts it, otherwise a choice with the same meaning.
   std::optional<std::string> choice_for(const std::vector<std::string>& choices, Meaning meaning,
                                         const std::string& text) const {
     if (std::find(choices.begin(), choices.end(), text) != choices.end()) {
@@ -215,8 +215,8 @@ class Setter {
     return same == choices.end() ? std::nullopt : std::optional(*same);
   }
 
-  /// A word for a format is sure where all words are known, where it is accelerate's, and where it names a type of
-  /// torch for autocast.
+  /// Whether a word for a format is certain: all words are known, it is accelerate's, or it names a torch type for
+  /// autocast.
   static bool is_sure(const Recognized& setting, const std::vector<std::string>& choices, const std::string& old) {
     static const detail::Words kAutocast = {"amp", "autocast"};
     const std::string word = lower(old);
@@ -226,7 +226,7 @@ class Setter {
            (type && detail::any_in(detail::words_of(setting.path), kAutocast));
   }
 
-  /// All of them at once: each edit reads the file again.
+  /// Applies all changes at once, because each edit parses the file again.
   void make_changes() {
     file_.change(changes_);
     changes_.clear();
@@ -262,7 +262,7 @@ class Setter {
     }
   }
 
-  /// fp16: true -> fp16: false, bf16: true. Only where a flag for the other format exists by design.
+  /// fp16: true -> fp16: false, bf16: true. Only if the framework has a flag for the other format.
   void add_other_flag() {
     const auto has = [&](Meaning meaning) {
       return std::any_of(settings_.begin(), settings_.end(),
@@ -278,13 +278,13 @@ class Setter {
                                    [&](const Recognized* setting) { return setting->meaning == present; });
     const std::string from = wants_bf16 ? "fp16" : "bf16";
     const std::string to = wants_bf16 ? "bf16" : "fp16";
-    if (!reads_both_flags() || last_key((*flag)->path) != from) {  // use_bf16 is another program's
+    if (!reads_both_flags() || last_key((*flag)->path) != from) {  // use_bf16 belongs to another program
       refuse(*flag, fmt::format("has no key for {}", value_));
     }
     add(with_last_key((*flag)->path, to), detail::boolean_like(true, file_boolean()));
   }
 
-  /// The framework reads a flag for each format, whether or not the file has it.
+  /// Whether the framework reads a flag for each format, even if the file lacks it.
   bool reads_both_flags() const {
     return framework_ != nullptr &&
            std::any_of(framework_->additions.begin(), framework_->additions.end(),
@@ -336,7 +336,7 @@ class Setter {
     edits_.push_back({knob_.name, path, "", text});
   }
 
-  /// How this file writes booleans.
+  /// The spelling of booleans in this file.
   std::string file_boolean() const {
     for (const Scalar& scalar : file_.scalars()) {
       if (!scalar.quoted && detail::boolean_of(scalar.value)) {
@@ -349,7 +349,7 @@ class Setter {
   ConfigFile& file_;
   Recognition recognition_;
   const Framework* framework_;
-  detail::Readers readers_;  // of the file as it was
+  detail::Readers readers_;  // of the unchanged file
   std::map<std::string, std::optional<detail::KeyReader>> other_readers_;
   std::set<std::string> ours_;  // paths of settings_
   const Knob& knob_;
@@ -357,7 +357,7 @@ class Setter {
   std::vector<const Recognized*> settings_;
   std::set<std::string> done_;
   std::vector<NewValue> changes_;
-  std::map<std::size_t, std::string> pending_;  // what they make of the literals that begin there
+  std::map<std::size_t, std::string> pending_;  // new text of each literal, by its first byte
   std::vector<Edit> edits_;
 };
 

@@ -19,7 +19,7 @@ std::string turned(std::string text, std::string_view knob, std::string_view val
   return file.text();
 }
 
-/// What set_knob says when it leaves the file alone; the new text where it does not.
+/// The error message with which set_knob refuses; the new text if it succeeds.
 std::string refusal(const std::string& text, std::string_view knob, std::string_view value,
                     const std::string& name = "c.yaml") {
   try {

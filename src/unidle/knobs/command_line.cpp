@@ -12,16 +12,16 @@ namespace {
 
 bool is_flag(std::string_view word) { return word.size() > 2 && word.starts_with("--") && word[2] != '-'; }
 
-/// --mixed_precision takes no, fp16 or bf16 wherever it is a flag, as accelerate has it.
+/// --mixed_precision takes no, fp16 or bf16 in all programs that have this flag, as in accelerate.
 constexpr std::string_view kDialect = "accelerate";
 
-/// NAME=VALUE of a variable: capitals, digits, underscores.
+/// Whether NAME in NAME=VALUE is a variable: capitals, digits, underscores.
 bool is_variable(std::string_view name) {
   return !name.empty() &&
          std::all_of(name.begin(), name.end(), [](char c) { return is_upper(c) || is_digit(c) || c == '_'; });
 }
 
-/// Hydra: a.b=c with + or ++ for new keys; ~ deletes.
+/// Whether this is a Hydra override: a.b=c, with + or ++ for new keys; ~ deletes.
 bool is_override(std::string_view name) {
   return !name.empty() && name.find_first_of("/ \t-'\"~") == std::string_view::npos;
 }
@@ -48,7 +48,7 @@ class CommandReader {
     for (std::size_t i = 0; i < argv_.size(); ++i) {
       const std::string& word = argv_[i];
       if (word == "--" && i + 1 < argv_.size() && argv_[i + 1].starts_with("-")) {
-        break;  // what comes is no option of the program; a launcher's "--" stands before a program
+        break;  // the rest are not options; a launcher's "--" precedes its program
       }
       const std::size_t equals = word.find('=');
       const std::string name = word.substr(0, equals);
@@ -87,7 +87,7 @@ class CommandReader {
     }
   }
 
-  /// --data.batch_size is a path; --no-pin-memory and --batch-size are words.
+  /// --data.batch_size is a path; --no-pin-memory and --batch-size consist of words.
   static std::optional<detail::Match> match(std::string_view name) {
     return name.find('.') == std::string_view::npos ? detail::match_words(detail::words_of(name), kDialect)
                                                     : detail::match_path(name, kDialect);

@@ -11,7 +11,7 @@ namespace unidle::knobs {
 
 namespace {
 
-/// What marks a comment that begins here; empty where none does.
+/// The mark of a comment at the front of `rest`; empty if there is none.
 std::string_view mark_at(Format format, std::string_view rest) {
   static constexpr std::array<std::string_view, 2> kSlashes = {"//", "/*"};
   if (format == Format::kJson) {
@@ -33,7 +33,7 @@ std::string_view without_marks(Format format, std::string_view comment) {
   return trimmed(comment);
 }
 
-/// From the end of a value to the end of its line, past quoted values that follow.
+/// From the end of a value to the end of its line, skipping quoted values that follow.
 std::string_view behind(const ConfigFile& file, const Scalar& scalar) {
   const std::string_view text = file.text();
   const std::size_t end = detail::line_end(text, scalar.end);
@@ -49,7 +49,8 @@ std::string_view behind(const ConfigFile& file, const Scalar& scalar) {
   return {};
 }
 
-/// A line that is a comment alone, indented as the value's line: one of a list above it is about something else.
+/// The comment on a line of its own, indented like the value's line; a comment of a list above it is about something
+/// else.
 std::optional<std::string_view> comment_line(const ConfigFile& file, std::size_t begin, std::size_t indent) {
   const std::string_view text = file.text();
   const std::string_view line = text.substr(begin, detail::line_end(text, begin) - begin);
@@ -79,7 +80,7 @@ std::string above(const ConfigFile& file, const Scalar& scalar) {
 
 bool is_word_letter(char c) { return is_lower(c) || is_digit(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80; }
 
-/// `word` stands in `text` with nothing before or behind it that would make it another word.
+/// Whether `text` has `word` as a whole word.
 bool has_word(std::string_view text, std::string_view word) {
   for (std::size_t at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
     const std::size_t end = at + word.size();

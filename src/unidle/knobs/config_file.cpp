@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::uintmax_t kLargest_bytes = 16 << 20;
 
-/// `before` and `after` without a new scalar at `path`, nor an empty parent that became a mapping (and is a scalar no
-/// more); false when the new one is not there.
+/// Removes a new scalar at `path` from `after`, and from `before` an empty parent that became a mapping (and is no
+/// longer a scalar); false when the new scalar is missing.
 bool leave_out_new(std::vector<Scalar>& before, std::vector<Scalar>& after, std::string_view path,
                    std::string_view value) {
   const auto is_parent = [&](const Scalar& scalar) {
@@ -25,12 +25,12 @@ bool leave_out_new(std::vector<Scalar>& before, std::vector<Scalar>& after, std:
   if (std::none_of(after.begin(), after.end(), is_parent)) {
     std::erase_if(before, is_parent);
   }
-  // A file of nothing but comments has one empty scalar without a path.
+  // A file with only comments has one empty scalar without a path.
   std::erase_if(before, [](const Scalar& scalar) { return scalar.path.empty() && scalar.value.empty(); });
   return std::erase_if(after, [&](const Scalar& scalar) { return scalar.path == path && scalar.value == value; }) == 1;
 }
 
-/// Brackets in a path are places in lists: a[0].b
+/// Brackets in a path are list indices: a[0].b
 bool has_odd_bracket(std::string_view path) {
   for (std::size_t at = path.find_first_of("[]"); at != std::string_view::npos; at = path.find_first_of("[]", at)) {
     const std::size_t close = path.find_first_not_of("0123456789", at + 1);
@@ -149,7 +149,7 @@ void ConfigFile::replace_alias(const Scalar& scalar, const std::string& value) {
 }
 
 void ConfigFile::change(const std::vector<NewValue>& values) {
-  std::map<std::size_t, std::string> wanted_at;  // by the byte that a literal begins at
+  std::map<std::size_t, std::string> wanted_at;  // by the literal's first byte
   std::map<std::size_t, const Scalar*> places;
   for (const NewValue& wanted : values) {
     const Scalar& scalar = the_only(wanted.path);

@@ -24,7 +24,7 @@ ErrorCode error_of_yaml(std::string text, std::string_view path, std::string_vie
   } catch (const Error& error) {
     return error.code();
   }
-  return ErrorCode::kOutOfMemory;  // no error: a code that none of these gives
+  return ErrorCode::kOutOfMemory;  // no error: a code that none of them has
 }
 
 constexpr const char* kBlock =
@@ -195,7 +195,7 @@ TEST(ConfigFile, StopsAtAliasesThatExplode) {
   EXPECT_THROW(ConfigFile::from_text(text, "bomb.yaml"), Error);
 }
 
-/// Another value of the same kind, so that nothing but the value's own bytes need change.
+/// Another value of the same kind, so that only the value's own bytes must change.
 std::string other_value(const Scalar& scalar) {
   if (scalar.quoted) {
     return "changed";
@@ -206,11 +206,11 @@ std::string other_value(const Scalar& scalar) {
   return scalar.value == "7" ? "8" : "7";
 }
 
-/// Changing a value and changing it back gives the same bytes, for every value of the file.
+/// For every value of the file, changing it and changing it back restores the bytes.
 void check_round_trips(const std::string& text, const std::string& name) {
   const ConfigFile original = ConfigFile::from_text(text, name);
   std::size_t edits = 0;
-  // Every edit parses the whole file again: of large files a sample, spread evenly, is enough.
+  // Every edit parses the whole file: for large files, an evenly spaced sample is enough.
   const std::size_t stride = 1 + original.scalars().size() / 100;
   for (std::size_t i = 0; i < original.scalars().size(); i += stride) {
     const Scalar& scalar = original.scalars()[i];
@@ -226,12 +226,12 @@ void check_round_trips(const std::string& text, const std::string& name) {
       ASSERT_EQ(error.code(), ErrorCode::kInput) << name << " " << scalar.path << ": " << error.what();
       continue;
     }
-    // Every byte before and behind the value is where it was.
+    // Every byte before and after the value is unchanged.
     ASSERT_EQ(file.text().size(), text.size() - source.size() + other.size() + (scalar.quoted ? 2 : 0))
         << name << " " << scalar.path;
     ASSERT_EQ(file.text().substr(0, scalar.begin), text.substr(0, scalar.begin));
     ASSERT_TRUE(file.text().ends_with(text.substr(scalar.end))) << name << " " << scalar.path;
-    // A source that spells its value in a way of its own (escapes, plain text with brackets) need not come back.
+    // The original spelling (escapes, plain text with brackets) need not be restored.
     file.set(scalar.path, scalar.value);
     const bool own_spelling = source != scalar.value && source.find('\\') != std::string::npos;
     const bool quoted_now = !scalar.quoted && file.text().size() != text.size();

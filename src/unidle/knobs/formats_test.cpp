@@ -1,4 +1,4 @@
-// JSON, TOML and Python: reading with positions, and edits that leave all else alone.
+// JSON, TOML and Python: reading with positions, and edits that change nothing else.
 #include <gmock/gmock.h>
 
 #include <map>
@@ -24,7 +24,7 @@ ErrorCode error_of(const std::string& name, const std::string& text, std::string
   } catch (const Error& error) {
     return error.code();
   }
-  return ErrorCode::kOutOfMemory;  // no error: a code that none of these gives
+  return ErrorCode::kOutOfMemory;  // no error: a code that none of them has
 }
 
 std::string value_of(const ConfigFile& file, std::string_view path) {

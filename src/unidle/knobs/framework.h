@@ -1,5 +1,5 @@
-// What is known of the frameworks whose configurations are read and edited: how their files are recognised, which words
-// they take, which keys they read.
+// The frameworks whose configurations are read and edited: how to recognise their files, which words they accept, which
+// keys they read.
 #pragma once
 
 #include <string>
@@ -10,16 +10,15 @@
 
 namespace unidle::knobs {
 
-/// All words that a framework takes under a key. Of several for one value, the one that its documentation recommends
-/// stands first.
+/// All words that a framework accepts for a key. Among synonyms, the one that its documentation recommends comes first.
 struct Vocabulary {
   std::string knob;
-  std::string key;  // the last of the path
+  std::string key;  // last key of the path
   std::vector<std::string> words;
 };
 
-/// A key that a framework reads although the file may not have it. Under `beside`: next to a key of that name, so that
-/// it lands in the right group; otherwise a path from the top.
+/// A key that a framework reads even if the file lacks it. With `beside`, it goes next to a key of that name, so that
+/// it lands in the right group; otherwise `key` is a path from the top.
 struct Addition {
   std::string knob;
   std::string key;
@@ -27,34 +26,34 @@ struct Addition {
   Meaning meaning = Meaning::kValue;
 };
 
-/// A knob that a file alone cannot change: the program, or another file, has to agree.
+/// A knob that one file cannot change alone: the program, or another file, has to agree.
 struct Agreement {
   std::string knob;
-  std::string when;  // only where a key of this name has a value; empty: always
+  std::string when;  // applies only if a key of this name has a value; empty: always
   std::string reason;
 };
 
 struct Framework {
   std::string name;
-  std::string source;  // version and place where all of this was read
-  /// A file is one of this framework where it has `least` of these keys, at whatever depth.
+  std::string source;  // version and place where this was read
+  /// A file belongs to this framework if it has at least `least` of these keys, at any depth.
   struct Signature {
     int least = 0;
-    std::string keys;  // between blanks
+    std::string keys;  // separated by blanks
   };
   std::vector<Signature> signatures;
   std::vector<Vocabulary> vocabulary = {};
   std::vector<Addition> additions = {};
   std::vector<Agreement> agreements = {};
-  /// Keys of settings that are no switch of mixed precision: the format that weights are loaded in.
+  /// Keys for the format in which weights are loaded; they do not switch mixed precision.
   std::string weight_formats = {};
 };
 
-/// In the order in which signatures are tried: the more specific before those that they build on.
+/// In the order of matching: specific frameworks before those that they build on.
 const std::vector<Framework>& all_frameworks();
 /// nullptr for "pytorch", "unidle" and unknown names.
 const Framework* find_framework(std::string_view name);
-/// The words that `framework` takes at `path`; nullptr where that is not known.
+/// The words that `framework` accepts at `path`; nullptr if unknown.
 const std::vector<std::string>* words_at(std::string_view framework, std::string_view knob, std::string_view path);
 
 }  // namespace unidle::knobs

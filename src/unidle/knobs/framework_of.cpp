@@ -1,4 +1,4 @@
-// What wrote a configuration, by keys that only it has.
+// Recognises the framework of a configuration by its characteristic keys.
 #include <algorithm>
 #include <set>
 

@@ -23,7 +23,7 @@ TEST(Frameworks, KnobsOfTheTableAreKnown) {
   for (const Framework& framework : all_frameworks()) {
     for (const Vocabulary& vocabulary : framework.vocabulary) {
       ASSERT_NE(find_knob(vocabulary.knob), nullptr) << framework.name;
-      // Without a word for "off" among them there would be nothing to replace.
+      // Without a word for "off" there would be nothing to replace.
       EXPECT_GE(vocabulary.words.size(), 2u) << framework.name;
       EXPECT_EQ(words_at(framework.name, vocabulary.knob, "a.b." + vocabulary.key), &vocabulary.words);
     }

@@ -1,5 +1,5 @@
-// The one table of frameworks. A row says where its words were read; python/tests/test_framework_words.py has each
-// framework's own parser read what is written with them, where it is installed.
+// The table of frameworks. Each row names its source; python/tests/test_framework_words.py parses its words with the
+// framework's own parser, if it is installed.
 #include "unidle/knobs/framework.h"
 
 namespace unidle::knobs {
@@ -80,7 +80,7 @@ const std::vector<Framework>& table() {
        .source = "deepspeed 0.19.8, deepspeed/runtime/config.py, deepspeed/runtime/precision_config.py",
        .signatures = {{1, "train_micro_batch_size_per_gpu zero_optimization zero_allow_untested_optimizer"}},
        .agreements = {{kAmp, "", "DeepSpeed casts the model but not its inputs: the program has to cast them"}}},
-      {.name = "composer",  // llm-foundry and OLMo (olmo/config.py, autocast_precision) take the same words
+      {.name = "composer",  // llm-foundry and OLMo (olmo/config.py, autocast_precision) accept the same words
        .source = "composer 0.32.1, composer/core/precision.py (Precision); ai2-olmo 0.6.0, olmo/config.py",
        .signatures = {{2,
                        "device_train_microbatch_size device_eval_batch_size global_train_batch_size max_duration "
@@ -129,7 +129,7 @@ const std::vector<Framework>& table() {
        .additions = {{"cudnn.benchmark", "benchmark", "max_epochs"}},
        .agreements = {{"optimizer.fused", "gradient_clip_val",
                        "Lightning refuses to clip gradients of a fused optimiser in mixed precision"}}},
-      {.name = "animate-anyone",  // and what was made of it: Hallo, EchoMimic, Champ
+      {.name = "animate-anyone",  // and its derivatives: Hallo, EchoMimic, Champ
        .source = "Moore-AnimateAnyone of 2024, train_stage_1.py; Hallo 2, scripts/train_stage1.py",
        .signatures = {{3, "weight_dtype uncond_ratio snr_gamma enable_zero_snr noise_offset"}},
        .agreements = {{kAmp, "weight_dtype",

@@ -1,4 +1,4 @@
-// Configurations that were written to hurt: deep, endless, large, or no files at all.
+// Malicious configurations: deep, endless, large, or not files at all.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 
@@ -23,7 +23,7 @@ std::string repeated(std::string_view part, std::size_t times) {
   return text;
 }
 
-/// What is said of a text that is refused; "read" when it is not.
+/// The error message for a refused text; "read" if it is accepted.
 std::string said(const std::string& text, const std::string& name) {
   try {
     recognize(ConfigFile::from_text(text, name));
@@ -65,14 +65,14 @@ TEST(HostileConfig, DeepCollectionsAreRefused) {
   EXPECT_NE(said(nested("[", "]"), "x.json"), "read");
   EXPECT_NE(said(nested("{\"a\": ", "}"), "x.json"), "read");
   EXPECT_NE(said("a = " + nested("[", "]"), "x.toml"), "read");
-  // Python is only looked through: what is too deep is an expression like any other.
+  // Python is only scanned: a value that is too deep is just another expression.
   EXPECT_EQ(said("a = " + nested("[", "]") + "\nb = 1\n", "x.py"), "read");
   EXPECT_EQ(said("a = " + nested("dict(a=", ")") + "\nb = 1\n", "x.py"), "read");
 }
 
 TEST(HostileConfig, AliasesThatUnfoldWithoutEndAreRefused) {
   std::string chain = "a0: &a0 1\n";
-  std::string laughs = "a0: &a0 []\n";  // nothing in them is a value
+  std::string laughs = "a0: &a0 []\n";  // contains no values
   for (int i = 1; i < 5000; ++i) {
     chain += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [*a" + std::to_string(i - 1) + "]\n";
   }
@@ -103,11 +103,11 @@ TEST(HostileConfig, WhatIsNoFileOrTooLargeIsToldOf) {
   EXPECT_EQ(code(folder.path() / "pipe.yaml"), ErrorCode::kInput);
   EXPECT_EQ(code("/dev/zero"), ErrorCode::kInput);
   std::ofstream(folder.path() / "large.yaml") << "a: 1\n";
-  std::filesystem::resize_file(folder.path() / "large.yaml", std::uintmax_t{1} << 40);  // sparse: nothing is written
+  std::filesystem::resize_file(folder.path() / "large.yaml", std::uintmax_t{1} << 40);  // sparse: uses no disk space
   EXPECT_EQ(code(folder.path() / "large.yaml"), ErrorCode::kInput);
 }
 
-/// Seconds of this thread's own work, whatever else the machine does.
+/// CPU time of this thread in seconds, independent of the machine's load.
 double cpu_s(const std::function<void()>& work) {
   timespec before{};
   timespec after{};
@@ -130,7 +130,7 @@ double cost_of_settings(int count) {
 }
 
 TEST(HostileConfig, ManySettingsCostWhatEachCosts) {
-  double least = 1e9;  // of a few: what caches and the allocator add is not meant
+  double least = 1e9;  // minimum of a few runs, to exclude effects of caches and the allocator
   for (int i = 0; i < 3; ++i) {
     const double few = cost_of_settings(500);
     least = std::min(least, cost_of_settings(4000) / few);

@@ -12,7 +12,7 @@ namespace unidle::knobs {
 
 namespace {
 
-/// What a Python name may begin with.
+/// Whether a Python name may start with this character.
 bool begins_name(char c) { return is_letter(c) || c == '_' || static_cast<unsigned char>(c) >= 0x80; }
 
 class Tokenizer {

@@ -1,4 +1,4 @@
-// Python source as tokens: just enough to tell names, numbers, strings and brackets from comments.
+// Splits Python source into tokens: just enough to distinguish names, numbers, strings, brackets and comments.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,15 @@ struct PythonToken {
   std::size_t begin = 0;
   std::size_t end = 0;
   int line = 0;            // 1-based
-  std::size_t indent = 0;  // of the line that a statement begins on; only at its first token
-  bool simple = false;     // of a string: no f, b or triple quotes, so that it stands for its own text
+  std::size_t indent = 0;  // of the line on which a statement begins; set at its first token only
+  bool simple = false;     // for a string: no f, b or triple quotes, so that its value is its text
 };
 
-/// Newlines inside brackets and after a backslash do not end a statement and are no tokens; the last token is kEnd.
+/// Newlines inside brackets and after a backslash do not end a statement and are not tokens; the last token is kEnd.
 /// Throws kInput with subject "name:line".
 std::vector<PythonToken> tokenize_python(const std::string& text, const std::string& name);
 
-/// The text that a simple string stands for.
+/// The value of a simple string.
 std::string python_string_value(std::string_view source);
 
 }  // namespace unidle::knobs

@@ -24,7 +24,7 @@ std::string keys_above(const std::string& path) {
   return cut == std::string::npos ? std::string() : path.substr(0, cut);
 }
 
-/// 5 * 8: the program computes the value, but it is one.
+/// An expression like 5 * 8, which the program computes.
 bool is_arithmetic(const Scalar& scalar) {
   return !scalar.editable && !scalar.value.empty() &&
          scalar.value.find_first_not_of("0123456789.e*/+-() ") == std::string::npos;
@@ -112,7 +112,7 @@ class Recognizer {
     return true;
   }
 
-  /// A list of options is one setting: compile.components = ["model", "loss"].
+  /// A list of options is a single setting: compile.components = ["model", "loss"].
   void begin_option_list(const Scalar& scalar, Recognized& setting) const {
     setting.path = scalar.path.substr(0, scalar.path.rfind('['));
     setting.literal.clear();
@@ -139,7 +139,7 @@ class Recognizer {
            found_.back().setting.path == scalar.path.substr(0, scalar.path.rfind('['));
   }
 
-  /// General words count only beside a knob that is told by its own name.
+  /// Drops general words that have no recognised knob beside them.
   void drop_weak() {
     std::set<std::string> parents;
     std::set<std::string> knobs;
@@ -158,7 +158,7 @@ class Recognizer {
     });
   }
 
-  /// What only refers to a knob's literal is that knob too, when its path speaks of the same thing and not of a bound.
+  /// A reference to a knob's literal is that knob too, if its path names the same topic and not a bound.
   void follow_references() {
     static const detail::Words kBounds = detail::split_words("end min final eta floor stop minimum");
     std::map<std::string, const Found*> by_path;
@@ -200,7 +200,7 @@ class Recognizer {
   std::vector<const Scalar*> others_;
 };
 
-/// The settings of one knob that say something about training.
+/// The settings of one knob that concern training.
 std::vector<const Recognized*> training_settings(const Recognition& recognition, const std::string& knob) {
   std::vector<const Recognized*> settings;
   for (const Recognized& setting : recognition.knobs) {
@@ -212,7 +212,7 @@ std::vector<const Recognized*> training_settings(const Recognition& recognition,
   return settings;
 }
 
-/// Precision is said by a switch, by a format, by one flag for each format, or by several of these.
+/// A switch, a format, one flag for each format, or several of these set the precision.
 std::optional<Configured> configured_precision(const std::vector<const Recognized*>& settings) {
   const Recognized* format = nullptr;
   const Recognized* off = nullptr;

@@ -18,7 +18,7 @@ Recognition read(const std::string& text, const std::string& name = "c.yaml") {
   return recognize(ConfigFile::from_text(text, name));
 }
 
-/// "knob=value" of each, with what the value says and a mark for validation where that is not plain.
+/// "knob=value" for each setting, with the value's meaning and a mark for validation if they are not the usual ones.
 std::vector<std::string> found(const std::string& text, const std::string& name = "c.yaml") {
   std::vector<std::string> lines;
   for (const Recognized& setting : read(text, name).knobs) {
@@ -220,7 +220,7 @@ std::string tag_of(const Recognized& setting) {
 /// Lines "tag path source".
 using Expected = std::set<std::string>;
 
-/// The text between the next two backquotes from `at` on, which moves behind them.
+/// The text between the next two backquotes after `at`; moves `at` past them.
 std::string quoted(const std::string& text, std::size_t& at) {
   const std::size_t begin = text.find('`', at);
   const std::size_t end = begin == std::string::npos ? begin : text.find('`', begin + 1);
@@ -242,7 +242,7 @@ void read_pairs(const std::string& tag, const std::string& list, Expected& expec
   }
 }
 
-/// The README's table and the list below it, by file.
+/// Reads the README's table and the list below it, by file.
 std::map<std::string, Expected> read_expected(const std::string& readme) {
   std::map<std::string, Expected> expected;
   for (std::size_t at = 0; at < readme.size();) {

@@ -119,7 +119,7 @@ constexpr const char* kFrameworks =
     "says why it is what it is (`# only works with 32-bit precision`) is left alone, with the comment quoted.\n\n"
     "| framework | source | words | keys that may be added | left alone |\n|---|---|---|---|---|\n";
 
-/// Joined by commas; `text_of` makes each one's text.
+/// The texts of the items, joined by commas.
 template <typename Item, typename TextOf>
 std::string listed(const std::vector<Item>& items, TextOf text_of) {
   std::vector<std::string> texts;

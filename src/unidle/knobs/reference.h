@@ -1,4 +1,4 @@
-// The knob reference of the manual.
+// Writes the knob reference of the manual.
 #pragma once
 
 #include <string>

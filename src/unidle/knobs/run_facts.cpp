@@ -23,7 +23,7 @@ Words last_words(const Scalar& scalar) {
   return keys.empty() ? Words() : detail::words_of(keys.back());
 }
 
-/// `words` are these and no others, in any order.
+/// Whether `words` are exactly those of `list`, in any order.
 bool are(const Words& words, std::string_view list) {
   const Words wanted = detail::split_words(list);
   return words.size() == wanted.size() && std::all_of(words.begin(), words.end(), [&](const std::string& word) {
@@ -35,7 +35,8 @@ bool are_any(const Words& words, std::initializer_list<std::string_view> lists) 
   return std::any_of(lists.begin(), lists.end(), [&](std::string_view list) { return are(words, list); });
 }
 
-/// Groups that speak of the whole run: the device of ZeRO's offload, of a teacher or of an evaluation is another one.
+/// Whether the path's groups are about the whole run: the device of ZeRO's offload, of a teacher or of an evaluation is
+/// not the run's.
 bool is_of_the_run(const std::string& path) {
   static const Words kGroups = detail::split_words(
       "train trainer run runtime general experiment system hardware env environment global common machine solver model "
@@ -70,7 +71,7 @@ std::optional<std::string> other_device(const Words& words, const std::string& v
   return other ? std::optional(word) : std::nullopt;
 }
 
-/// Of a key that limits steps; "100ba" are Composer's batches.
+/// The number of steps in the value of a key that limits them; "100ba" counts Composer's batches.
 std::optional<long long> steps_in(const Words& words, std::string value) {
   const bool duration = are(words, "max duration");
   if (duration && value.ends_with("ba")) {
@@ -88,7 +89,7 @@ std::optional<long long> steps_in(const Words& words, std::string value) {
   return steps && *steps > 0 ? steps : std::nullopt;
 }
 
-/// A number under "device" or "gpu" is which one; in the plural it is how many.
+/// A number under "device" or "gpu" is an index; under the plural it is a count.
 bool counts_gpus(const std::string& path) {
   static constexpr std::array<std::string_view, 10> kKeys = {
       "devices", "gpus",        "num_gpus",       "n_gpus",        "ngpus",
@@ -97,7 +98,7 @@ bool counts_gpus(const std::string& path) {
   return !keys.empty() && std::find(kKeys.begin(), kKeys.end(), lower(keys.back())) != kKeys.end();
 }
 
-/// Each literal with the words of its key.
+/// Calls `visit` for each literal with the words of its key.
 template <typename Visit>
 void for_each_value(const ConfigFile& file, Visit visit) {
   for (const Scalar& scalar : file.scalars()) {
@@ -145,7 +146,7 @@ long long devices_of_a_batch(const ConfigFile& file) {
 
 long long gpus_of_a_machine(const ConfigFile& file) {
   long long most = 1;
-  std::map<std::string, long long> listed;  // by the path of the list
+  std::map<std::string, long long> listed;  // by the list's path
   for_each_value(file, [&](const Scalar& scalar, const Words&, const std::string& value) {
     if (!counts_gpus(scalar.path) || !is_of_the_run(scalar.path)) {
       return;

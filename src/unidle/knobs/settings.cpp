@@ -48,7 +48,7 @@ Settings read_settings(const ConfigFile& config) {
     }
     const std::optional<std::string> value = canonical_value(*knob, scalar->value);
     if (!value && knob->name == "precision.amp" && parse_bool(scalar->value)) {
-      continue;  // it names no precision: programs leave it off, and a diagnosis tells of it
+      continue;  // does not name a precision: programs leave it off, and a diagnosis reports it
     }
     if (!value && leaves_open(*knob, scalar->value)) {
       continue;
@@ -64,7 +64,7 @@ Settings read_settings(const ConfigFile& config) {
 
 namespace {
 
-/// True where the file is a workload's, or has the key.
+/// Whether the file is a workload's or has the key.
 bool has_own_name(const ConfigFile& config, const std::string& knob) {
   return config.find(knob) != nullptr || config.find("workload") != nullptr;
 }

@@ -11,7 +11,7 @@ namespace unidle::knobs {
 namespace {
 
 constexpr std::size_t kContext = 3;
-/// Above this many cells the table of common subsequences is not worth its memory; the middle is shown as replaced.
+/// Above this many cells, the table of common subsequences needs too much memory; the middle is shown as replaced.
 constexpr std::size_t kMostCells = 16'000'000;
 
 std::vector<std::string_view> lines_of(std::string_view text) {
@@ -31,7 +31,7 @@ struct LineEdit {
 
 using Lines = std::vector<std::string_view>;
 
-/// Longest common subsequence of a[begin..] and b[begin..], by the textbook table from the back.
+/// Longest common subsequence of a[begin..] and b[begin..] by dynamic programming.
 void compare_middle(const Lines& a, const Lines& b, std::size_t begin, std::size_t end_a, std::size_t end_b,
                     std::vector<LineEdit>& edits) {
   const std::size_t rows = end_a - begin;
@@ -122,7 +122,7 @@ std::string unified_diff(std::string_view before, std::string_view after, std::s
       continue;
     }
     const std::size_t begin = std::max(at, i > kContext ? i - kContext : 0);
-    std::size_t last = i;  // the hunk goes on while the next change is near enough for its context to touch
+    std::size_t last = i;  // the hunk continues while the context of the next change touches it
     for (std::size_t j = i; j < edits.size() && j <= last + 2 * kContext; ++j) {
       last = edits[j].kind == ' ' ? last : j;
     }

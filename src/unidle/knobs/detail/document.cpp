@@ -17,8 +17,8 @@ namespace unidle::knobs::detail {
 
 namespace {
 
-/// A file that unfolds, with its aliases, to more values and collections than this, to longer paths, or deeper, is an
-/// attack or a mistake, not a configuration.
+/// A file whose aliases expand beyond these numbers of values and collections, path bytes or levels is an attack or a
+/// mistake, not a configuration.
 constexpr std::size_t kMostNodes = 400'000;
 constexpr std::size_t kMostPaths_bytes = 64 << 20;
 constexpr int kDeepest = 200;
@@ -26,7 +26,7 @@ constexpr std::string_view kUtf8Bom = "\xef\xbb\xbf";
 
 }  // namespace
 
-/// Collects yaml-cpp's events into nodes.
+/// Builds nodes from yaml-cpp's events.
 class Builder : public YAML::EventHandler {
  public:
   Builder(Document& document, const std::string& text)
@@ -34,7 +34,7 @@ class Builder : public YAML::EventHandler {
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     anchors_.clear();
-    // A stray closing bracket makes yaml-cpp report empty documents without end.
+    // A stray closing bracket makes yaml-cpp report endless empty documents.
     if (mark.pos == last_start_) {
       throw YAML::ParserException(mark, "unexpected character");
     }
@@ -46,7 +46,7 @@ class Builder : public YAML::EventHandler {
     Node node = begin_node(Node::Kind::kNull, mark);
     static constexpr std::string_view kSpellings[] = {"~", "null", "Null", "NULL"};
     for (const std::string_view spelling : kSpellings) {
-      // An absent value is marked where the next token stands; that may be a key called "null".
+      // The mark of an absent value is at the next token, which may be a key called "null".
       if (text_.compare(node.begin, spelling.size(), spelling) == 0 && !is_key(node.begin + spelling.size())) {
         node.end = node.begin + spelling.size();
         node.value = spelling;
@@ -71,7 +71,7 @@ class Builder : public YAML::EventHandler {
       node.block = true;
       node.end = end_of_block_scalar(text_, node.begin);
     } else {
-      // A plain scalar on one line is its own value; one that is folded over lines is not.
+      // A plain scalar on one line is its own source; one over several lines is not.
       node.editable = text_.compare(node.begin, value.size(), value) == 0;
       node.end = node.editable ? node.begin + value.size() : end_of_folded(node.begin, value);
     }
@@ -120,7 +120,7 @@ class Builder : public YAML::EventHandler {
     return next != std::string::npos && text_[next] == ':';
   }
 
-  /// A value that is not written stands right after its key's colon.
+  /// An absent value is placed right after its key's colon.
   void place_absent(Node& node) {
     if (stack_.empty() || stack_.back().key < 0 || at(stack_.back().node).kind != Node::Kind::kMap) {
       node.end = node.begin;
@@ -133,7 +133,7 @@ class Builder : public YAML::EventHandler {
     node.begin = node.end = node.editable ? colon + 1 : key.end;
   }
 
-  /// Where a plain scalar that spans lines ends: its words, in order, with only blanks between them.
+  /// End of a plain scalar over several lines: its words, in order, separated only by blanks.
   std::size_t end_of_folded(std::size_t begin, const std::string& value) const {
     std::size_t source = begin;
     for (const char c : value) {
@@ -255,7 +255,7 @@ class Flattener {
   std::vector<Scalar> scalars;
 
  private:
-  /// Counts a node, and a level while it is being visited.
+  /// Counts a node, and a level during its visit.
   class Level {
    public:
     Level(Flattener& flattener, const Node& node, const std::string& path) : depth_(flattener.depth_) {
@@ -305,7 +305,7 @@ class Flattener {
   std::size_t visited_ = 0;
   std::size_t paths_bytes_ = 0;
   int depth_ = 0;
-  // Of the alias whose scalar is being visited.
+  // Position of the alias whose scalar is visited.
   int alias_line_ = 0;
   std::size_t alias_begin_ = 0;
   std::size_t alias_end_ = 0;

@@ -1,4 +1,4 @@
-// A YAML text as a tree that knows where in the source everything stands.
+// A YAML text as a tree with source positions.
 #pragma once
 
 #include <cstddef>
@@ -19,21 +19,21 @@ struct Node {
   enum class Kind { kNull, kScalar, kMap, kSequence, kAlias };
 
   Kind kind = Kind::kNull;
-  std::size_t begin = 0;  // bytes, after anchor and tag
+  std::size_t begin = 0;  // byte offset after anchor and tag
   std::size_t end = 0;
   int line = 0;    // 1-based
   int column = 0;  // 0-based, in bytes
   bool quoted = false;
   bool block = false;           // a literal or folded block scalar
-  bool editable = false;        // the source between begin and end is the whole value, on its own
-  bool flow = false;            // of a collection: written with braces or brackets
-  std::size_t content_end = 0;  // of a flow collection: behind the last byte that is neither blank nor comment
+  bool editable = false;        // the source between begin and end is exactly the value
+  bool flow = false;            // for a collection: written with braces or brackets
+  std::size_t content_end = 0;  // for a flow collection: after its last byte that is neither blank nor comment
   std::string value;
   std::vector<Entry> entries;
-  int target = -1;  // of an alias: the node it stands for
+  int target = -1;  // for an alias: its target node
 };
 
-/// All documents of one text. Not thread-safe; owns no reference to the text.
+/// All documents of one text. Not thread-safe; keeps no reference to the text.
 class Document {
  public:
   /// Throws kInput with subject "name:line".
@@ -43,9 +43,9 @@ class Document {
   const Node& node(int index) const { return nodes_[static_cast<std::size_t>(index)]; }
   /// The top node of every document in the text.
   const std::vector<int>& roots() const { return roots_; }
-  /// Every scalar with its path; what an alias stands for appears under the alias too, with the anchor's position.
+  /// Every scalar with its path; the target of an alias is listed under the alias too, with the anchor's position.
   std::vector<Scalar> scalars() const;
-  /// The value under `key` of a mapping, through aliases; -1 when absent.
+  /// The value of `key` in a mapping, through aliases; -1 when absent.
   int child(int map, std::string_view key) const;
 
  private:

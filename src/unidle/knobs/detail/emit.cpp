@@ -78,7 +78,7 @@ bool is_json_literal(std::string_view value) {
   }
   double number = 0;
   const auto [end, failure] = std::from_chars(value.data(), value.data() + value.size(), number);
-  // A number that is too large or too small for a double is one all the same.
+  // A number that overflows or underflows a double is a number too.
   return end == value.data() + value.size() && failure != std::errc::invalid_argument && std::isfinite(number);
 }
 

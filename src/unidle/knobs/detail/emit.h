@@ -1,4 +1,4 @@
-// How a value is written in YAML source.
+// Writes values in YAML source.
 #pragma once
 
 #include <string>
@@ -6,13 +6,13 @@
 
 namespace unidle::knobs::detail {
 
-/// `value` in the style of the old one: `quote` is ' or " to keep quotes, 0 for a plain scalar where that is possible.
+/// `value` in the old value's style: `quote` is ' or " to keep quotes, 0 for a plain scalar if possible.
 std::string written(std::string_view value, char quote, bool in_flow);
 
-/// Bytes that no format has in a string but in escapes.
+/// Whether the value has bytes that every format must escape.
 bool has_control(std::string_view value);
 
-/// True for numbers, booleans and null as JSON spells them.
+/// Whether the value is a number, a boolean or null in JSON's spelling.
 bool is_json_literal(std::string_view value);
 
 }  // namespace unidle::knobs::detail

@@ -10,7 +10,7 @@ namespace unidle::knobs::detail {
 
 namespace {
 
-/// Families of names for number formats; a value is replaced within its family.
+/// Families of names for number formats; a value is replaced by another of its family.
 struct Family {
   std::string_view off;
   std::string_view fp16;
@@ -35,7 +35,7 @@ bool is_mode_choice(std::string_view word) {
   return std::find(kModes.begin(), kModes.end(), word) != kModes.end();
 }
 
-/// mmengine switches by the class of its optimiser wrapper.
+/// mmengine selects mixed precision by the class of its optimiser wrapper.
 constexpr std::string_view kWrapper = "OptimWrapper";
 constexpr std::string_view kAmpWrapper = "AmpOptimWrapper";
 
@@ -48,7 +48,7 @@ Decoded decode_switch(const Knob& knob, std::string_view value) {
       return value == kWrapper ? known("off", Meaning::kSwitch) : Decoded{Reading::kUnknown, {}, Meaning::kSwitch};
     }
     if (on) {
-      // Which format an "on" means is up to the program and its other keys.
+      // The format of "on" depends on the program and its other keys.
       return *on ? Decoded{Reading::kUnknown, {}, Meaning::kSwitch} : known("off", Meaning::kSwitch);
     }
     const auto format = format_of(value);

@@ -44,7 +44,7 @@ std::string added_to_flow(const std::string& text, const FlowPlace& place, const
   if (!own_line) {
     return result.insert(place.content_end, (trailing_comma ? " " : ", ") + entry);
   }
-  // One entry a line: a comment behind the last one stays with it.
+  // One entry per line: a comment after the last one stays with it.
   const std::size_t stop = line_end(text, place.content_end);
   const std::size_t next_line = stop < place.close ? stop : place.content_end;
   result.insert(next_line, line_end_of(text) + indent + entry + (trailing_comma ? "," : ""));
@@ -53,11 +53,11 @@ std::string added_to_flow(const std::string& text, const FlowPlace& place, const
 
 namespace {
 
-/// Where the path leaves what exists: the deepest mapping, or the empty value that must become one.
+/// Where the path leaves the existing tree: the deepest mapping, or the empty value that must become one.
 struct Place {
   int map = -1;          // the mapping to add to
-  int empty = -1;        // or a null value below `map`, to be made a mapping
-  std::size_t used = 0;  // segments that lead there
+  int empty = -1;        // or a null value below `map` that becomes a mapping
+  std::size_t used = 0;  // number of path segments up to here
 };
 
 class Inserter {
@@ -145,7 +145,7 @@ class Inserter {
     }
   }
 
-  /// The indentation that the file uses: of the first block mapping inside another.
+  /// The file's indentation: that of the first block mapping inside another.
   std::size_t indent_step() const {
     for (const Node& outer : document_.nodes()) {
       if (outer.kind != Node::Kind::kMap || outer.flow) {
@@ -178,7 +178,7 @@ class Inserter {
     return head + eol_ + block_lines(rest.subspan(1), indent + step_);
   }
 
-  /// A file that writes its groups as {a: 1, b: 2} gets new groups like that.
+  /// Whether groups are written as {a: 1, b: 2}; a new group then is too.
   bool prefers_flow(const Node& map) const {
     int flow = 0;
     int block = 0;

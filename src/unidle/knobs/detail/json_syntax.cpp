@@ -1,4 +1,4 @@
-// JSON as people write it: with comments and trailing commas. The libraries at hand tell no positions.
+// Reads JSON with comments and trailing commas. The available libraries report no positions.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace unidle::knobs::detail {
 
-/// Builds the same tree that YAML gives, out of flow collections.
+/// Builds the same tree as for YAML, from flow collections.
 class JsonReader {
  public:
   JsonReader(const std::string& text, const std::string& name) : text_(text), name_(name) {
@@ -42,7 +42,7 @@ class JsonReader {
 
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
 
-  /// Blanks and comments.
+  /// Skips blanks and comments.
   void skip_blank() {
     while (at_ < text_.size()) {
       const char c = text_[at_];

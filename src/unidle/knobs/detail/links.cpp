@@ -11,8 +11,8 @@ namespace unidle::knobs::detail {
 
 namespace {
 
-constexpr int kMostSteps = 16;  // a longer chain is a circle
-// A collection that holds a reference to itself has paths without end.
+constexpr int kMostSteps = 16;  // a longer chain is a cycle
+// A collection that refers to itself has endless paths.
 constexpr std::size_t kLongestPath = 4096;
 constexpr std::size_t kMostReaders = 20'000;
 
@@ -23,7 +23,7 @@ bool in_name(char c) {
 
 bool is_name(std::string_view text) { return !text.empty() && std::all_of(text.begin(), text.end(), in_name); }
 
-/// Separators of MONAI bundles are dots.
+/// MONAI bundles have separators other than dots.
 std::string with_dots(std::string_view name) {
   std::string path;
   for (std::size_t i = 0; i < name.size(); ++i) {
@@ -37,7 +37,7 @@ std::string with_dots(std::string_view name) {
   return path;
 }
 
-/// What the whole value names, with dots between keys; nothing when it is no reference or more than one.
+/// The name that the whole value refers to, with dots between keys; nothing when it is not a single reference.
 std::optional<std::string> name_in(std::string_view value) {
   std::string name;
   if (value.starts_with("${") && value.ends_with("}")) {
@@ -62,7 +62,7 @@ std::string joined(const std::string& parent, const std::string& name) {
   return parent.empty() ? name : parent + "." + name;
 }
 
-/// ${.a} is beside the key, ${..a} one further up.
+/// ${.a} is a sibling of the key, ${..a} one level up.
 const Scalar* find_relative(const ConfigFile& file, const std::string& from, const std::string& name) {
   std::string base = parent_of(from);
   std::size_t dots = 1;
@@ -79,7 +79,7 @@ const Scalar* find_named(const ConfigFile& file, const std::string& from, const 
   if (const Scalar* top = file.find(name)) {
     return top;
   }
-  // A file that is a part of a larger one counts from a key of its own.
+  // In a file that is included in a larger one, names are relative to a key of its own.
   for (std::string base = parent_of(from); !base.empty(); base = parent_of(base)) {
     if (const Scalar* found = file.find(joined(base, name))) {
       return found;
@@ -88,7 +88,7 @@ const Scalar* find_named(const ConfigFile& file, const std::string& from, const 
   return nullptr;
 }
 
-/// Every name that a text may refer to. A resolver's argument counts as well as the whole: ${oc.select:a.b,4}.
+/// Every name that a text may refer to, including a resolver's argument: ${oc.select:a.b,4}.
 std::vector<std::string> names_within(std::string_view value) {
   std::vector<std::string> names;
   const auto add = [&](std::size_t from) {
@@ -115,7 +115,7 @@ std::vector<std::string> names_within(std::string_view value) {
   return names;
 }
 
-/// Dotted names in an expression of Python.
+/// Dotted names in a Python expression.
 std::vector<std::string> names_in_expression(std::string_view text) {
   const auto in_word = [](char c) { return c == '.' || c == '_' || std::isalnum(static_cast<unsigned char>(c)) != 0; };
   std::vector<std::string> names;
@@ -133,7 +133,7 @@ std::vector<std::string> names_in_expression(std::string_view text) {
   return names;
 }
 
-/// a.<<.b and a.<<[0].b are a.b to the program.
+/// To the program, a.<<.b and a.<<[0].b are a.b.
 std::string without_merges(std::string path) {
   for (std::size_t at = path.find("<<"); at != std::string::npos; at = path.find("<<", at)) {
     std::size_t end = at + 2;
@@ -143,7 +143,7 @@ std::string without_merges(std::string path) {
   return path;
 }
 
-/// The keys that a name may mean at the key `at`.
+/// The keys that a name may mean in the value of key `at`.
 std::vector<std::string> meanings(const ConfigFile& file, const std::string& at, const std::string& name) {
   if (file.format() == Format::kPython) {
     return {name, name.substr(name.rfind('.') + 1)};
@@ -168,7 +168,7 @@ std::vector<std::string> meanings(const ConfigFile& file, const std::string& at,
 struct Readers::Search {
   std::set<std::string> seen;
   std::vector<KeyReader> found;
-  std::vector<std::string> left;  // paths whose readers are still to be looked up
+  std::vector<std::string> left;  // paths whose readers are not looked up yet
 
   void add(const std::string& path, int line, bool whole) {
     if (path.size() > kLongestPath || found.size() > kMostReaders) {
@@ -208,7 +208,7 @@ std::vector<KeyReader> Readers::of(const Scalar& scalar) const {
   return std::move(search.found);
 }
 
-/// Everything that reads the key `path`, whose value stands at `written`.
+/// Visits everything that reads the key `path`, whose literal is `written`.
 void Readers::visit(const std::string& path, const Scalar* written, Search& search) const {
   const auto [first, last] = by_begin_.equal_range(written->begin);
   for (auto each = first; each != last; ++each) {
@@ -225,7 +225,7 @@ void Readers::visit(const std::string& path, const Scalar* written, Search& sear
   visit_references(path, search);
 }
 
-/// References to the key, and to each collection around it, in which its readers stand at the same place.
+/// Visits references to the key, and to each enclosing collection, in which its readers have the same relative path.
 void Readers::visit_references(const std::string& path, Search& search) const {
   for (std::size_t end = path.size(); end != 0 && end != std::string::npos; end = path.find_last_of(".[", end - 1)) {
     const auto [first, last] = by_meaning_.equal_range(std::string_view(path).substr(0, end));

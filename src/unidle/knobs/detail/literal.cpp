@@ -12,7 +12,7 @@ namespace unidle::knobs::detail {
 
 namespace {
 
-/// Digits of `base` with underscores between them.
+/// Parses digits of `base` with underscores between them.
 std::optional<long long> digits(std::string_view text, int base) {
   std::string plain(text);
   std::erase(plain, '_');
@@ -57,7 +57,7 @@ std::optional<long long> other_integer(std::string_view text) {
   return digits(base == 10 ? text : text.substr(2), base);
 }
 
-/// 1_000.5, 1e-3_0 and the like.
+/// 1_000.5, 1e-3_0 and similar.
 bool is_number_with_underscores(std::string_view text) {
   return text.find('_') != std::string_view::npos && is_digit(text.front()) && is_digit(text.back()) &&
          text.find_first_not_of("0123456789_.eE+-") == std::string_view::npos;

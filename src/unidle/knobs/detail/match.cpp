@@ -12,11 +12,11 @@ const Words& validation_words() {
   return kWords;
 }
 
-/// A spelling taken apart.
+/// A parsed spelling.
 struct Pattern {
   const Knob* knob;
   const Spelling* spelling;
-  std::vector<Words> required;  // of each, one
+  std::vector<Words> required;  // one word of each set
   Words optional;
   Words frameworks;
 };
@@ -52,7 +52,7 @@ const std::vector<Pattern>& patterns() {
   return kPatterns;
 }
 
-/// Every required word is there, and no word that the pattern does not know, but for words of validation.
+/// Whether every required word is present and no unknown word, apart from words of validation.
 bool fits(const Pattern& pattern, const Words& words) {
   const auto present = [&](const Words& choice) { return any_in(choice, words); };
   if (!std::all_of(pattern.required.begin(), pattern.required.end(), present)) {
@@ -75,11 +75,11 @@ const Pattern* find_pattern(const Words& words, std::string_view framework) {
   return nullptr;
 }
 
-/// The nearest key that speaks of one phase decides.
+/// The innermost key that names a single phase decides.
 Phase phase_of(const std::vector<std::string>& keys) {
   for (auto key = keys.rbegin(); key != keys.rend(); ++key) {
     const Words words = words_of(*key);
-    const bool clipping = contains(words, "clip");  // gradient_clip_val: val is short for value there
+    const bool clipping = contains(words, "clip");  // in gradient_clip_val, val means value
     const bool validation = any_in(words, validation_words()) && !clipping;
     if (validation != contains(words, "train") && (validation || contains(words, "train"))) {
       return validation ? Phase::kValidation : Phase::kTraining;

@@ -1,4 +1,4 @@
-// Which knob a key names.
+// Finds the knob that a key names.
 #pragma once
 
 #include <optional>
@@ -15,14 +15,14 @@ struct Match {
   Phase phase = Phase::kTraining;
 };
 
-/// By the words of the last key of `path`, or of it and the key above, and by what stands further above. The value is
-/// not looked at.
+/// Matches the words of the last key of `path`, or of it and its parent, and considers the keys further up. Ignores the
+/// value.
 std::optional<Match> match_path(std::string_view path, std::string_view framework);
 
-/// By the words of a flag or variable alone.
+/// Matches only the words of a flag or variable.
 std::optional<Match> match_words(const Words& words, std::string_view framework);
 
-/// The key above says which subject; words like these only hold its parts: params, init_args, config.
+/// Whether the key only groups parts, so that its parent names the subject: params, init_args, config.
 bool is_container(std::string_view key);
 
 }  // namespace unidle::knobs::detail

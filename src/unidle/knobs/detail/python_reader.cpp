@@ -59,7 +59,7 @@ class PythonReader {
     skip_line();
   }
 
-  /// In the body of the module or of a class, not of a function or a condition.
+  /// Whether the line is in the body of the module or of a class, not of a function or a condition.
   bool at_level(std::size_t indent) {
     if (classes_.empty()) {
       return indent == 0;
@@ -127,7 +127,7 @@ class PythonReader {
     file_.scalars.push_back(std::move(scalar));
   }
 
-  /// Skips what is no literal, up to what ends the value.
+  /// Skips an expression that is not a literal, up to the end of the value.
   void skip_expression() {
     for (int depth = 0; token().kind != Kind::kNewline && token().kind != Kind::kEnd; ++at_) {
       if (depth == 0 && ends_value()) {
@@ -157,7 +157,7 @@ class PythonReader {
     }
   }
 
-  /// dict(a=1), Name(a=1), L(Name)(a=1), {'a': 1}. False, with nothing added, when it is something else.
+  /// dict(a=1), Name(a=1), L(Name)(a=1), {'a': 1}. False, with nothing added, for anything else.
   bool group(const std::string& path, int depth) {
     const bool display = is("{");
     if (!display) {
@@ -173,7 +173,7 @@ class PythonReader {
       }
       if (const std::size_t close = matching(at_);
           close + 1 < tokens_.size() && text_[tokens_[close + 1].begin] == '(') {
-        at_ = close + 1;  // the last call has the values
+        at_ = close + 1;  // the last call has the arguments
       }
     }
     const std::size_t close = matching(at_);
@@ -200,7 +200,7 @@ class PythonReader {
     return tokens_.size() - 1;
   }
 
-  /// Nothing is done to the group: no attribute, no operator behind it.
+  /// Whether the group is the whole value: no attribute and no operator follows.
   bool follows_end(std::size_t close) const {
     if (close + 1 >= tokens_.size()) {
       return false;
@@ -255,7 +255,7 @@ class PythonReader {
     return true;
   }
 
-  /// Texts and numbers between two brackets.
+  /// Strings and numbers between two brackets.
   std::vector<std::string> literals_in(std::size_t open, std::size_t close) const {
     std::vector<std::string> found;
     for (std::size_t i = open + 1; i < close; ++i) {
@@ -268,8 +268,7 @@ class PythonReader {
     return found;
   }
 
-  /// The values of choices=[...], or of choices=NAME where NAME is a list of this file; nothing where they are
-  /// computed.
+  /// The values of choices=[...], or of choices=NAME if NAME is a list in this file; nothing if they are computed.
   std::vector<std::string> choices_at(std::size_t at) const {
     const std::size_t close = matching(at);
     if (close > at && follows_end(close)) {
@@ -307,7 +306,7 @@ class PythonReader {
     const std::size_t close = matching(at_);
     std::string name;
     std::vector<std::string> names;
-    std::size_t given = 0;  // where the default stands
+    std::size_t given = 0;  // position of the default
     std::optional<std::vector<std::string>> choices;
     for (++at_; at_ < close;) {
       if (token().kind == Kind::kString && token().simple) {

@@ -11,7 +11,7 @@ namespace {
 
 bool is_space(char c) { return is_blank(c) || c == '\r' || c == '\n'; }
 
-/// A quote opens a quoted scalar only where a value or key may begin; elsewhere it is a letter of a plain scalar.
+/// A quote opens a quoted scalar only where a value or key may begin; elsewhere it is part of a plain scalar.
 bool opens_token(std::string_view text, std::size_t at, std::size_t floor, std::string_view openers) {
   if (at <= floor) {
     return false;

@@ -1,4 +1,4 @@
-// Where things end in YAML source: yaml-cpp tells only where they begin.
+// Finds the ends of YAML tokens: yaml-cpp reports only their starts.
 #pragma once
 
 #include <cstddef>
@@ -6,19 +6,19 @@
 
 namespace unidle::knobs::detail {
 
-/// One past the closing quote of the quoted scalar that begins at `begin`; text.size() when it is not closed.
+/// One past the closing quote of the quoted scalar at `begin`; text.size() when it is not closed.
 std::size_t end_of_quoted(std::string_view text, std::size_t begin);
 
-/// One past the last line's content of the block scalar whose header (| or >) stands at `begin`.
+/// One past the last line's content of the block scalar whose header (| or >) is at `begin`.
 std::size_t end_of_block_scalar(std::string_view text, std::size_t begin);
 
-/// The closing bracket of the flow collection that opens at `begin`, and one past the last byte before it that is
-/// neither blank nor comment.
+/// The closing bracket of the flow collection at `begin`, and one past the last byte before it that is neither blank
+/// nor comment.
 struct FlowEnd {
   std::size_t close;
   std::size_t content_end;
 };
-/// A quote opens a string only behind one of `openers` (and blanks); elsewhere it is a letter.
+/// A quote opens a string only after one of `openers` (and blanks); elsewhere it is a plain character.
 FlowEnd end_of_flow(std::string_view text, std::size_t begin, std::string_view openers = "{[,:?");
 
 /// Skips anchors and tags ("&a !!str ") and the blanks after them.

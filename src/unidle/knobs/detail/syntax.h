@@ -1,4 +1,4 @@
-// What ConfigFile needs of a file format: where the values stand, how one is written, where a new one goes.
+// The operations of a file format for ConfigFile: find values, replace one, insert one.
 #pragma once
 
 #include <string>
@@ -12,9 +12,9 @@ namespace unidle::knobs::detail {
 struct Syntax {
   /// Every scalar in file order. Throws kInput with subject "name:line".
   std::vector<Scalar> (*scalars)(const std::string& text, const std::string& name);
-  /// The source that says `value` in place of `old`.
+  /// The source text for `value` in place of `old`.
   std::string (*replacement)(const std::string& text, const Scalar& old, std::string_view value);
-  /// The text with a new key; throws kInput where none can be added.
+  /// The text with a new key; throws kInput if none can be added.
   std::string (*inserted)(const std::string& text, const std::string& name, std::string_view path,
                           std::string_view value);
 };
@@ -37,15 +37,15 @@ std::string toml_replacement(const std::string& text, const Scalar& old, std::st
 std::string toml_inserted(const std::string& text, const std::string& name, std::string_view path,
                           std::string_view value);
 
-/// Assignments of literals in modules and classes, the keyword arguments and dict displays on their right side, and the
+/// Literals assigned in modules and classes, the keyword arguments and dict displays in assigned values, and the
 /// defaults of add_argument().
 std::vector<Scalar> python_scalars(const std::string& text, const std::string& name);
 std::string python_replacement(const std::string& text, const Scalar& old, std::string_view value);
 std::string python_inserted(const std::string& text, const std::string& name, std::string_view path,
                             std::string_view value);
 
-/// True when `value` is to be written between quotes, given what stood there: old quotes stay, except that the word
-/// "auto" and a reference ("${a}") make room for a number or boolean.
+/// Whether to quote `value`: old quotes stay, except that a number or boolean replaces the word "auto" or a reference
+/// ("${a}") without quotes.
 bool keeps_quotes(const Scalar& old, bool is_literal);
 
 }  // namespace unidle::knobs::detail

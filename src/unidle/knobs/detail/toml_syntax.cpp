@@ -1,4 +1,4 @@
-// TOML: toml++ reads it and tells where values begin; where they end follows from their first byte.
+// TOML: toml++ parses it and reports the start of each value; the end follows from the first byte.
 #include <fmt/format.h>
 #include <toml++/toml.h>
 
@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kOpeners = "{[,=";
 
-/// Bytes of positions in lines and code points, both counted from 1.
+/// Converts positions in lines and code points, both counted from 1, to bytes.
 class Positions {
  public:
   explicit Positions(std::string_view text) : bytes_(text.size()) {
@@ -46,7 +46,7 @@ class Positions {
  private:
   std::size_t bytes_;
   std::vector<std::uint32_t> starts_;  // of all code points
-  std::vector<std::size_t> lines_;     // the first code point of each line
+  std::vector<std::size_t> lines_;     // index of each line's first code point
 };
 
 std::size_t end_of_toml_value(std::string_view text, std::size_t begin) {
@@ -59,7 +59,7 @@ std::size_t end_of_toml_value(std::string_view text, std::size_t begin) {
         ++at;
       } else if (text.compare(at, 3, quotes) == 0) {
         while (at + 3 < text.size() && text[at + 3] == quotes[0]) {
-          ++at;  // quotes right before the closing ones belong to the text
+          ++at;  // quotes right before the closing ones are part of the text
         }
         return at + 3;
       }
@@ -82,7 +82,7 @@ std::size_t end_of_toml_value(std::string_view text, std::size_t begin) {
   return std::max(begin, last + 1);
 }
 
-/// What TOML alone reads as a number (10_000, 0x20, +5) as everybody writes it; all else as it stands.
+/// Converts TOML's special number spellings (10_000, 0x20, +5) to the usual ones; other values are unchanged.
 std::string plain_number(const toml::node& node, std::string source) {
   const bool based = source.starts_with("0x") || source.starts_with("0o") || source.starts_with("0b");
   if (const auto* whole = node.as_integer(); whole != nullptr && based) {
@@ -95,8 +95,8 @@ std::string plain_number(const toml::node& node, std::string source) {
   return source;
 }
 
-/// toml++ takes keys of any number of parts, one table inside the other, and needs the stack for each. Stops with
-/// kInput where the parts of keys add up to more levels than any configuration has; all else is for toml++ to say.
+/// toml++ accepts keys of any number of parts, creates nested tables for them and recurses for each. Throws kInput when
+/// the parts of keys add up to more levels than any configuration has; toml++ reports all other errors.
 class DepthCheck {
  public:
   DepthCheck(std::string_view text, const std::string& name) : text_(text), name_(name) {}
@@ -137,8 +137,8 @@ class DepthCheck {
 
   std::string_view text_;
   const std::string& name_;
-  std::size_t levels_ = 0;         // of the key that is being read, with those of the brackets round it
-  std::vector<std::size_t> open_;  // what levels_ was inside each open bracket
+  std::size_t levels_ = 0;         // of the current key, including the enclosing brackets
+  std::vector<std::size_t> open_;  // levels_ outside each open bracket
 };
 
 toml::table parse(const std::string& text, const std::string& name) {
@@ -202,7 +202,7 @@ class Collector {
   std::vector<Scalar> scalars_;
 };
 
-/// Numbers and booleans as TOML writes them.
+/// Whether the value is a number or boolean in TOML's spelling.
 bool is_toml_literal(std::string_view value) { return value != "null" && is_json_literal(value); }
 
 std::string written_toml(std::string_view value, char quote) {
@@ -210,7 +210,7 @@ std::string written_toml(std::string_view value, char quote) {
   return single ? fmt::format("'{}'", value) : written(value, '"', true);
 }
 
-/// Where a new key of an existing table goes.
+/// Inserts a new key into an existing table.
 class TomlInserter {
  public:
   TomlInserter(const std::string& text, const std::string& name, std::string_view path, std::string_view value)
@@ -266,10 +266,10 @@ class TomlInserter {
            fmt::format("[{}]{}{} = {}{}", path_.substr(0, dot), eol, path_.substr(dot + 1), value_, eol);
   }
 
-  /// A key with a value in the table's own lines; values of tables below it have headers of their own.
+  /// A key on a line of the table itself; tables below it have headers of their own.
   struct Own {
-    std::size_t line = 0;  // its first byte
-    std::size_t end = 0;   // the end of the line that its value ends on
+    std::size_t line = 0;  // first byte of its line
+    std::size_t end = 0;   // end of the line on which its value ends
   };
 
   std::vector<Own> own_keys(const toml::table& table) const {
@@ -288,7 +288,7 @@ class TomlInserter {
     return keys;
   }
 
-  /// "key = value" with the blanks of a neighbour.
+  /// "key = value" with the spacing of the line `like`.
   std::string line_like(const Own& like, const std::string& key) const {
     const std::string line = text_.substr(like.line, like.end - like.line);
     const std::size_t equals = line.find('=');

@@ -10,7 +10,7 @@ namespace unidle::knobs::detail {
 
 namespace {
 
-/// Words that people write together, or shorten.
+/// Compound words and abbreviations.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 19> kForms = {{
     {"bs", "batch size"},
     {"batchsize", "batch size"},
@@ -49,7 +49,7 @@ void add_word(std::string word, Words& words) {
   if (word == "rate" && !words.empty() && words.back() == "learning") {
     words.back() = "lr";
   } else if (word == "size" && !words.empty() && words.back() == "size") {
-    return;  // microbatch_size: the abbreviation has said so
+    return;  // the abbreviation already includes it
   } else {
     words.push_back(std::move(word));
   }

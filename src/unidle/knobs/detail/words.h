@@ -1,4 +1,4 @@
-// Keys as words, so that num_workers, NUM_WORKERS, numWorkers and num-workers are one.
+// Splits keys into words, so that num_workers, NUM_WORKERS, numWorkers and num-workers are equal.
 #pragma once
 
 #include <string>
@@ -9,14 +9,14 @@ namespace unidle::knobs::detail {
 
 using Words = std::vector<std::string>;
 
-/// Lower-case words of a key, split at what is no letter or digit and where capitals begin; plurals and common
-/// abbreviations are brought to one form ("bs" is batch size, "learning rate" is lr).
+/// The words of a key in lower case, split at characters other than letters and digits and before capitals; plurals and
+/// common abbreviations are normalised ("bs" is batch size, "learning rate" is lr).
 Words words_of(std::string_view key);
 
-/// The words of a list between blanks, in the same form.
+/// The blank-separated words of a list, normalised.
 Words split_words(std::string_view list);
 
-/// Names between blanks, as they are.
+/// The blank-separated names of a list, unchanged.
 Words split_list(std::string_view list);
 
 bool contains(const Words& words, std::string_view word);

@@ -18,7 +18,7 @@ std::vector<Scalar> yaml_scalars(const std::string& text, const std::string& nam
 std::string yaml_replacement(const std::string& text, const Scalar& old, std::string_view value) {
   const bool absent = old.begin == old.end;
   const char quote = keeps_quotes(old, is_json_literal(value)) ? text[old.begin] : '\0';
-  // Whether the scalar stands in a flow collection does not matter: quoting a comma is never wrong.
+  // Whether the scalar is in a flow collection does not matter: quoting a comma is always valid.
   return (absent ? " " : "") + written(value, quote, true);
 }
 
