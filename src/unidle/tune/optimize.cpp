@@ -13,7 +13,7 @@ namespace unidle::tune {
 
 namespace {
 
-/// The workload that the configuration names, which with a command may be none. Throws kInput when neither is there.
+/// The workload that the configuration names; optional with a command. Throws kInput when there is neither.
 const traits::Workload* workload_of(const knobs::ConfigFile& config, bool has_command) {
   const knobs::Scalar* workload = config.find("workload");
   const traits::Workload* found = workload == nullptr ? nullptr : traits::find_workload(workload->value);
@@ -29,7 +29,7 @@ const traits::Workload* workload_of(const knobs::ConfigFile& config, bool has_co
               fmt::format("unknown workload '{}', {}", workload->value, expected));
 }
 
-/// A file that trains on something else than a GPU is advised as such, whatever the machine has.
+/// A configuration for another device than a GPU gets advice without one, whatever the machine has.
 Hardware hardware_for(const knobs::ConfigFile& config, const OptimizeOptions& options, OptimizeResult& result) {
   Hardware hardware = this_machine();
   hardware.cpus = options.cpus > 0 ? options.cpus : hardware.cpus;
@@ -44,8 +44,8 @@ Hardware hardware_for(const knobs::ConfigFile& config, const OptimizeOptions& op
   return hardware;
 }
 
-/// From the file and the hardware alone. A workload's own configuration may get any key; another program's only what it
-/// reads.
+/// Predicts from file and hardware alone. A workload's configuration may get any key, another program's only keys that
+/// it reads.
 void predict(const OptimizeOptions& options, knobs::ConfigFile& config, OptimizeResult& result) {
   const Hardware hardware = hardware_for(config, options, result);
   if (!hardware.gpu_note.empty()) {

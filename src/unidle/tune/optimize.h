@@ -1,4 +1,4 @@
-// `unidle optimize`, from a configuration to a better one.
+// `unidle optimize`: from a configuration to a better one.
 #pragma once
 
 #include <filesystem>
@@ -17,32 +17,31 @@
 namespace unidle::tune {
 
 struct OptimizeOptions {
-  std::filesystem::path config;         // empty: `command` is tuned through what can be changed while it runs
+  std::filesystem::path config;         // empty: tune `command` through what can be changed at run time
   std::vector<std::string> command;     // empty: the workload's own program
   std::filesystem::path train_program;  // unidle-train
   bool benchmark = false;
   bool allow_semantic = false;
-  Profile profile = Profile::kBalanced;  // without a benchmark
-  std::string device;                    // of another machine, see with_device; empty: this one's
-  double cpus = 0;                       // of another machine; 0: what this job may use here
+  Profile profile = Profile::kBalanced;  // without benchmark
+  std::string device;                    // of another machine, see with_device(); empty: this machine's
+  double cpus = 0;                       // of another machine; 0: those that this job may use here
   double budget_s = 600;
   int trials = 12;
   std::set<std::string> only;  // knobs to search; empty: all
-  bool fresh = false;          // measure anew what an earlier search, which was killed, has measured
-  bool may_write = false;      // trials may write over the program's files where the kernel cannot keep them from it
+  bool fresh = false;          // measure again what an earlier, killed search has measured
+  bool may_write = false;      // trials may overwrite the program's files when the kernel cannot prevent it
 };
 
-/// Finds a better configuration, of any program without a benchmark or with a command, otherwise of a workload. Writes
-/// nothing but the record of a benchmark and scratch files that are removed. Throws kInput for a configuration that
-/// cannot be used (subject: file, line, key), kMissing without `train_program`.
+/// Finds a better configuration: without a benchmark or with a command for any program, otherwise for a workload.
+/// Writes only the record of a benchmark and temporary files. Throws kInput for an unusable configuration (subject:
+/// file, line, key), and kMissing when `train_program` is needed but absent.
 OptimizeResult optimize(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop);
 
-/// The same for a command without a configuration, always measured. Trials run in copies of the working folder where
-/// that is possible; otherwise in the folder itself, or not at all (kUsage) without `may_write`. Throws as
-/// ApplyRunner::calibrate.
+/// The same for a command without a configuration, always measured. Trials run in copies of the working folder if
+/// possible; otherwise in the folder itself if `may_write`, else throws kUsage. Throws like ApplyRunner::calibrate.
 OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop);
 
-/// The search of optimize() with a benchmark: fills in `result`, but for text and files.
+/// The search of optimize() with a benchmark: fills in `result` except for texts and files.
 void benchmark_config(const OptimizeOptions& options, const knobs::ConfigFile& config, const traits::Workload* workload,
                       const Hardware& hardware, const Tuner::OnTrial& on_trial, std::stop_token stop,
                       OptimizeResult& result);

@@ -1,4 +1,4 @@
-// What a person could do about small micro-batches that no option of the program changes.
+// Advice on small micro-batches that no option of the program changes.
 #pragma once
 
 #include <filesystem>
@@ -9,9 +9,9 @@
 
 namespace unidle::tune {
 
-/// Where several micro-batches make a step: one batch of the same samples, as a sentence and, where both lines are
-/// known, as a patch to review. Nothing of it was measured, and it says so. `places`: see code_changes. Empty where a
-/// step has one batch. Never throws for what the files hold.
+/// For a step of several micro-batches: proposes one batch of the same samples, as a sentence and, when both lines are
+/// known, as a patch to review. The text says that this was not measured. `places`: see code_changes. Empty when a step
+/// has one batch. Never throws because of the files' content.
 std::string batch_advice(const knobs::Settings& settings, const std::map<std::string, std::string>& places,
                          const std::filesystem::path& folder);
 

@@ -1,4 +1,4 @@
-// What a person would write in the program for a knob that was changed at run time.
+// Lines of code that replace knobs changed at run time.
 #pragma once
 
 #include <map>
@@ -11,17 +11,17 @@ namespace unidle::tune {
 
 struct CodeChange {
   std::string knob;
-  std::string where;  // file:line of the call; empty when it was not seen
+  std::string where;  // file:line of the call; empty when not seen
   std::string code;
-  std::string value;  // as Python writes it
-  std::string near;   // file:line of the loader, or of the model's call; empty when neither was seen
+  std::string value;  // as a Python literal
+  std::string near;   // file:line of the loader, else of the model's call; empty when neither was seen
 };
 
-/// One for each change that has a line of code. `places`: see ProgramPlan. `device`: of the run.
+/// The code for each change that has some. `places`: see ProgramPlan. `device`: the run's device.
 std::vector<CodeChange> code_changes(const std::vector<Change>& changes,
                                      const std::map<std::string, std::string>& places, const std::string& device);
 
-/// `unidle run --apply ... -- CMD`, quoted for a shell; what CMD itself can say is said there.
+/// `unidle run --apply ... -- CMD`, quoted for a shell; changes that CMD's own options can express are made in CMD.
 std::string run_command(const knobs::Settings& changes, const std::vector<std::string>& command);
 
 }  // namespace unidle::tune

@@ -32,13 +32,13 @@ std::optional<Place> place_of(const std::string& where) {
   return Place{where.substr(0, colon), std::stoi(line)};
 }
 
-/// The call that a change is about: on its line where that is known, otherwise the only one of the file.
+/// The call that a change concerns: on its line when known, else the only such call in the file.
 std::optional<PythonSource::Call> call_of(const PythonSource& source, int line,
                                           const std::vector<std::string_view>& names) {
   return line > 0 ? source.call_on_line(line, names) : source.only_call(names);
 }
 
-/// One change in the file; nothing when it cannot be placed for certain.
+/// The file's text with one change; nothing when its place is uncertain.
 std::optional<std::string> changed(const std::string& text, int line, const CodeChange& change) {
   static const std::vector<std::string_view> kOptimizers = {"Adam", "AdamW", "SGD", "Adagrad"};
   const auto source = PythonSource::read(text);
@@ -75,7 +75,7 @@ std::optional<std::string> changed(const std::string& text, int line, const Code
 
 using Files = std::map<std::string, std::pair<std::string, std::string>>;  // before, after
 
-/// Makes those of the changes that are of the batch, or the others. False when one of them could not be placed.
+/// Applies the changes of the batch (`of_batch`), or all others. False when one of them could not be placed.
 bool edit(Files& files, const std::vector<CodeChange>& changes, bool of_batch, const std::string& main_file,
           const fs::path& folder) {
   bool all = true;
@@ -103,14 +103,14 @@ bool edit(Files& files, const std::vector<CodeChange>& changes, bool of_batch, c
 }  // namespace
 
 std::string code_patch(const std::vector<CodeChange>& changes, const fs::path& folder) {
-  // Where no line of its own is known, a change belongs to the file that makes the loader or calls the model.
+  // A change without a known line belongs to the file that makes the loader or calls the model.
   std::string main_file;
   for (const CodeChange& change : changes) {
     const auto place = place_of(change.near);
     main_file = main_file.empty() && place ? place->file : main_file;
   }
   Files files;
-  // Half of a change of the batch would be another effective batch.
+  // A batch change that is applied only in part would change the effective batch.
   if (Files with_batch; edit(with_batch, changes, true, main_file, folder)) {
     files = std::move(with_batch);
   }

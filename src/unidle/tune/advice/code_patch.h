@@ -1,4 +1,4 @@
-// The changes that a person would make to a Python file, as a patch.
+// Changes of a Python program as a patch.
 #pragma once
 
 #include <filesystem>
@@ -9,11 +9,11 @@
 
 namespace unidle::tune {
 
-/// A unified diff for the files below `folder` that `changes` name: arguments of the loader at its line, the number of
-/// batches of a step where its name gets it, `fused` of the only optimiser that the file makes, `set_to_none` of its
-/// only zero_grad, `unidle.cached` above the function that makes samples slow. What cannot be placed for certain is
-/// left to the line of code that every change has. Empty when there is nothing to show; never throws for what the files
-/// hold.
+/// A unified diff of the files below `folder` that `changes` name. It sets arguments of the loader at its line, the
+/// number of batches per step where it is assigned, `fused` of the file's only optimiser, `set_to_none` of its only
+/// zero_grad, and puts `unidle.cached` above the function that makes samples slow. Changes whose place is uncertain are
+/// left out; each change has a line of code to show instead. Empty when no change could be placed. Never throws because
+/// of the files' content.
 std::string code_patch(const std::vector<CodeChange>& changes, const std::filesystem::path& folder);
 
 }  // namespace unidle::tune

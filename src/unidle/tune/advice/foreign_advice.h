@@ -1,4 +1,4 @@
-// Advice for configurations of other programs, from the file and the hardware alone.
+// Advice on configurations of other programs, from file and hardware alone.
 #pragma once
 
 #include <string>
@@ -12,14 +12,14 @@ namespace unidle::tune {
 
 struct ForeignAdvice {
   std::vector<Change> changes;
-  std::vector<std::string> left;  // what was worth changing and could not be, with the reason
+  std::vector<std::string> left;  // worthwhile changes that were not possible, with the reason
   std::string framework;
-  std::size_t recognized = 0;  // settings that are knobs
+  std::size_t recognized = 0;  // number of settings that are knobs
 };
 
-/// Edits `config` in its own words. Only settings that the file has, or that its framework is known to read; exact
-/// knobs in every profile, numeric ones from balanced on, with fast also those that help most programs but not all. The
-/// effective batch stays what it is.
+/// Edits `config` in the file's own vocabulary. Changes only settings that the file has or that its framework is known
+/// to read: exact knobs in every profile, numeric ones from balanced on, and with fast also those that help most
+/// programs but not all. The effective batch stays the same.
 ForeignAdvice advise_foreign(knobs::ConfigFile& config, const Hardware& hardware, Profile profile);
 
 }  // namespace unidle::tune

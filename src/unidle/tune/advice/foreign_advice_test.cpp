@@ -153,7 +153,7 @@ TEST(ForeignAdvice, IsStableAndPromisesNothing) {
       for (const Change& change : first.changes) {
         EXPECT_THAT(change.reason + change.depends, Not(HasSubstr("%"))) << entry.path();
       }
-      if (profile != Profile::kFast) {  // fast may find the next larger micro-batch
+      if (profile != Profile::kFast) {  // fast may propose the next larger micro-batch
         EXPECT_THAT(advise_foreign(config, machine("H100", 16), profile).changes, IsEmpty()) << entry.path();
       }
     }

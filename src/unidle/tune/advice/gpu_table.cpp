@@ -12,7 +12,7 @@ namespace unidle::tune {
 
 namespace {
 
-/// Letters and digits in lower case, without the words that makers put around a name.
+/// Letters and digits in lower case, without vendor words around the name.
 std::string plain(std::string_view name) {
   std::string text;
   for (const char c : name) {

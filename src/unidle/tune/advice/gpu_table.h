@@ -1,4 +1,4 @@
-// Common GPUs by name, for advice about a machine other than this one.
+// Common GPUs by name, for advice on another machine.
 #pragma once
 
 #include <optional>
@@ -19,11 +19,11 @@ struct GpuModel {
 /// Memory from NVIDIA's data sheets, compute capability from NVIDIA's list "CUDA GPU Compute Capability".
 const std::vector<GpuModel>& known_gpus();
 
-/// However it is written: "RTX 4090", "nvidia-a100-40gb", "H100". Of one that exists with several memories and none is
-/// named, the one with the least.
+/// Accepts any spelling: "RTX 4090", "nvidia-a100-40gb", "H100". Of a GPU sold with several memory sizes, the smallest
+/// unless the name has one.
 std::optional<GpuModel> find_gpu(std::string_view name);
 
-/// `host` with one GPU of that name, or with none for "cpu". Throws kUsage, naming the known ones, for any other.
+/// `host` with one GPU of that name, or none for "cpu". Throws kUsage, listing the known ones, for any other name.
 Hardware with_device(Hardware host, std::string_view name);
 
 }  // namespace unidle::tune

@@ -18,10 +18,10 @@ namespace {
 
 struct Shown {
   const telemetry::GpuFacts* gpu = nullptr;
-  const telemetry::MigDevice* slice = nullptr;  // none: the whole device
+  const telemetry::MigDevice* slice = nullptr;  // nullptr: the whole device
 };
 
-/// Without the variable.
+/// The visible GPUs when the variable is not set.
 std::vector<Shown> shown_by_default(const std::vector<telemetry::GpuFacts>& gpus) {
   std::vector<Shown> shown;
   for (const telemetry::GpuFacts& gpu : gpus) {
@@ -32,7 +32,7 @@ std::vector<Shown> shown_by_default(const std::vector<telemetry::GpuFacts>& gpus
   return shown;
 }
 
-/// What one word of the variable names.
+/// The GPU that one word of the variable names.
 std::optional<Shown> named(std::string_view word, const std::vector<Shown>& all) {
   if (const auto number = parse_number<std::size_t>(word)) {
     return *number < all.size() ? std::optional(all[*number]) : std::nullopt;
@@ -63,7 +63,7 @@ std::vector<Shown> shown_by(const std::string& visible, const std::vector<Shown>
   return shown;
 }
 
-/// Of the devices alone.
+/// Fills in GPU facts only.
 Hardware ask_gpus() {
   Hardware hardware;
   std::string reason;
@@ -77,7 +77,7 @@ Hardware ask_gpus() {
                     visible != nullptr ? std::optional<std::string>(visible) : std::nullopt);
 }
 
-/// Asked once: a driver that hangs keeps the thread that asked, and would keep the next one.
+/// Asked only once: a hanging driver blocks the calling thread, and would block the next one.
 const Hardware& gpus_of_this_machine() {
   static const Hardware kGpus = [] {
     std::string problem;

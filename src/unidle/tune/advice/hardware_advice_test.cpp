@@ -66,7 +66,7 @@ TEST(HardwareAdvice, KnowsNothingOfOtherKnobs) {
   EXPECT_FALSE(has_room_for_larger_batches(with_gpus("cpu", 8)));
 }
 
-/// What is safe to predict for a workload that has the knob at `present`; empty where nothing is.
+/// The safe proposal for a workload whose knob has the value `present`; empty without one.
 std::string proposed(const Hardware& hardware, std::string_view knob, const std::string& present) {
   const std::string name(knob);
   for (const Proposal& proposal : propose({{name, present}}, nullptr, hardware, {})) {
@@ -77,7 +77,7 @@ std::string proposed(const Hardware& hardware, std::string_view knob, const std:
   return "";
 }
 
-/// What the configuration of another program is told.
+/// The advice for another program's configuration.
 std::string told(const Hardware& hardware, std::string_view knob, const std::string& present) {
   const std::string name(knob);
   const std::string group = name.substr(0, name.find('.'));

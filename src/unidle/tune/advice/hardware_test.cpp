@@ -26,7 +26,7 @@ telemetry::MigDevice slice(unsigned index, const char* name, const char* uuid, s
   return device;
 }
 
-/// A T4, an H200 in two slices, and one of somebody else.
+/// A T4, an H200 with two slices, and an unrelated GPU.
 std::vector<telemetry::GpuFacts> mixed_gpus() {
   std::vector<telemetry::GpuFacts> gpus = {gpu(0, "T4", "GPU-1111", 16, "7.5"), gpu(1, "H200", "GPU-2222", 140, "9.0"),
                                            gpu(2, "A100", "GPU-3333", 80, "8.0")};

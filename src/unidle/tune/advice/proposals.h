@@ -1,4 +1,4 @@
-// What is worth trying, known from the configuration and the hardware alone.
+// Changes worth trying, from configuration and hardware alone.
 #pragma once
 
 #include <string>
@@ -10,29 +10,29 @@
 
 namespace unidle::tune {
 
-/// A change that may help. Knobs that only make sense together (batch size and accumulation) are one proposal.
+/// A change that may help. Knobs that only work together (batch size and accumulation) are one proposal.
 struct Proposal {
   knobs::Settings changes;
   std::string reason;  // one sentence
-  double promise = 0;  // 0..1, how much wall time it may save at most; orders the search
-  bool safe = false;   // can be predicted without measuring
+  double promise = 0;  // 0..1, the largest share of wall time it may save; determines the order of the search
+  bool safe = false;   // may be applied without measurement
 };
 
 struct ProposalOptions {
-  /// Only knobs that the configuration already has: for a foreign program, which may not read others.
+  /// Only knobs that the configuration already has, because another program may not read others.
   bool only_present = false;
 };
 
-/// Strongest promise first. Values equal to the present ones are left out; the effective batch stays what it is.
-/// `workload` is that of the configuration, or nullptr for another program.
+/// Strongest promise first, without values that are already set; the effective batch stays the same. `workload`: the
+/// configuration's, or nullptr for another program.
 std::vector<Proposal> propose(const knobs::Settings& settings, const traits::Workload* workload,
                               const Hardware& hardware, const ProposalOptions& options);
 
-/// Nobody trains with more, of batch size or accumulation, and the product of two such numbers still is one.
+/// Larger than any real batch size or accumulation; the product of two such numbers does not overflow.
 constexpr long long kLargestBatch = 1 << 20;
 
-/// Micro-batch sizes that divide the effective batch exactly and are larger than the present one, smallest first; none
-/// beyond kLargestBatch.
+/// Micro-batch sizes that are larger than the present one and divide the effective batch, ascending, up to
+/// kLargestBatch.
 std::vector<long long> larger_micro_batches(long long size, long long accumulation);
 
 }  // namespace unidle::tune

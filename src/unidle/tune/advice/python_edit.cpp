@@ -107,7 +107,7 @@ std::optional<std::string> PythonSource::with_second_argument(Call call, std::st
   const std::vector<Argument> arguments = arguments_of(call);
   for (std::size_t i = 0; i < std::min<std::size_t>(2, arguments.size()); ++i) {
     if (unpacks(arguments[i])) {
-      return std::nullopt;  // how many are these?
+      return std::nullopt;  // the number of values is unknown
     }
   }
   if (arguments.size() > 1 && !is_keyword(arguments[1])) {

@@ -1,4 +1,4 @@
-// What an optimisation found, and how it is said to people and to programs.
+// The result of an optimisation, for people and for programs.
 #pragma once
 
 #include <filesystem>
@@ -15,32 +15,32 @@
 
 namespace unidle::tune {
 
-/// Of a program that was tuned without a configuration.
+/// For a program that was tuned without a configuration.
 struct ProgramResult {
   std::vector<std::string> command;
   ProgramPlan plan;
-  std::string note;              // why the user's files were not protected better; may be empty
+  std::string note;              // why the user's files were not better protected; may be empty
   std::string run;               // the command with the changes; empty when there are none
-  std::vector<CodeChange> code;  // the same as lines of the program
-  std::string patch;             // the same as a unified diff of its files, as far as that can be told
+  std::vector<CodeChange> code;  // the changes as lines of code
+  std::string patch;             // the changes as a unified diff of its files, as far as known
 };
 
 struct OptimizeResult {
   std::string config;
   std::string before;  // text of the configuration
-  std::string after;   // the same when nothing is to be changed
+  std::string after;   // equal to `before` without changes
   std::vector<Change> changes;
-  std::string diff;                     // with reasons; empty when nothing is changed
-  std::vector<std::string> left;        // worth changing, but the file has no way to say it
-  std::vector<std::string> notes;       // what the advice could not know
-  std::string framework;                // whose configuration it is
+  std::string diff;                     // with reasons; empty without changes
+  std::vector<std::string> left;        // worthwhile changes that the file cannot express
+  std::vector<std::string> notes;       // facts that the advice could not know
+  std::string framework;                // to which the configuration belongs
   std::optional<TunerOutcome> outcome;  // of a benchmark
   std::optional<TrialPlan> plan;        // of a benchmark of a workload
   std::optional<ProgramResult> program;
   std::filesystem::path record;  // of a benchmark; empty when it could not be written
 };
 
-/// For people: diff, trial table, conclusion.
+/// Text for people: diff, trial table, conclusion.
 std::string to_text(const OptimizeResult& result);
 /// unidle.optimize/1
 nlohmann::json to_json(const OptimizeResult& result);

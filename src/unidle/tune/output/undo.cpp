@@ -25,7 +25,7 @@ fs::path beside(const fs::path& config, const std::string& word) {
 
 fs::path free_name(const fs::path& config, const std::string& word) {
   int number = 1;
-  // A link that leads nowhere is somebody's too.
+  // A dangling link also belongs to somebody.
   while (fs::exists(fs::symlink_status(numbered(config, word, number)))) {
     ++number;
   }

@@ -1,4 +1,4 @@
-// Taking back what `optimize --in-place` did.
+// Reverts what `optimize --in-place` did.
 #pragma once
 
 #include <filesystem>
@@ -9,18 +9,18 @@ namespace unidle::tune {
 
 struct Undone {
   std::filesystem::path config;
-  std::filesystem::path backup;  // what it was restored from; gone now
-  std::filesystem::path kept;    // what the configuration was until now
+  std::filesystem::path backup;  // the file it was restored from, now gone
+  std::filesystem::path kept;    // the file that keeps the replaced configuration
 };
 
-/// Gives the configuration the bytes of its newest backup (NAME.bak.EXT, NAME.bak2.EXT, ...). What it was until now
-/// stays as NAME.undone.EXT, so that later edits are never lost. Throws kInput when there is no backup.
+/// Restores the configuration's bytes from its newest backup (NAME.bak.EXT, NAME.bak2.EXT, ...). The replaced content
+/// is kept as NAME.undone.EXT, so that later edits are never lost. Throws kInput when there is no backup.
 Undone undo(const std::filesystem::path& config, Disk& disk = system_disk());
 
-/// NAME.WORD.EXT, or NAME.WORD2.EXT and so on: the first that does not exist.
+/// The first of NAME.WORD.EXT, NAME.WORD2.EXT, ... that does not exist.
 std::filesystem::path free_name(const std::filesystem::path& config, const std::string& word);
 
-/// NAME.WORD.EXT beside the configuration.
+/// NAME.WORD.EXT in the configuration's folder.
 std::filesystem::path beside(const std::filesystem::path& config, const std::string& word);
 
 }  // namespace unidle::tune

@@ -1,4 +1,4 @@
-// The files that an optimisation leaves: the better configuration and the record of its trials.
+// The files that an optimisation writes: the better configuration and the record of its trials.
 #pragma once
 
 #include <filesystem>
@@ -9,7 +9,7 @@
 
 namespace unidle::tune {
 
-/// Makes `.unidle/runs/TIME-optimize` and names it in `result`; a failure is only logged.
+/// Makes `.unidle/runs/TIME-optimize` and sets it in `result`; a failure is only logged.
 void write_record(OptimizeResult& result);
 
 struct Written {
@@ -17,12 +17,12 @@ struct Written {
   std::optional<std::filesystem::path> backup;
 };
 
-/// Before a search, so that what it finds has a place. Throws kUsage when `output` is the configuration itself, a
-/// folder, or in one that is not there, and kIo when nothing can be written there.
+/// Called before a search, so that its result can be written. Throws kUsage when `output` is the configuration itself,
+/// a folder, or in a folder that does not exist, and kIo when nothing can be written there.
 void check_output(const std::filesystem::path& config, const std::filesystem::path& output);
 
-/// Writes the new text to `output`, or beside the configuration as NAME.optimized.EXT, or in its place with a backup
-/// NAME.bak.EXT (NAME.bak2.EXT, ... when that exists). Throws what check_output() does.
+/// Writes the new text to `output`, or beside the configuration as NAME.optimized.EXT, or over it after a backup to
+/// NAME.bak.EXT (NAME.bak2.EXT, ... when that exists). Throws what check_output() throws.
 Written write_result(const OptimizeResult& result, const std::optional<std::filesystem::path>& output, bool in_place,
                      Disk& disk = system_disk());
 

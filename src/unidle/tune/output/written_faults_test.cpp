@@ -1,4 +1,4 @@
-// Configurations and their backups on a disk that refuses one call after the other.
+// Configurations and backups on a disk where every call fails once.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -19,8 +19,8 @@ using unidle::testing::FailingDisk;
 constexpr const char* kBefore = "num_workers: 0\n";
 constexpr const char* kAfter = "num_workers: 4\n";
 
-/// Tries `change` on `old`, whose configuration is c.yaml, refusing one call after the other: the files are then `old`
-/// or, where it passes, `changed`.
+/// Runs `change` on `old`, whose configuration is c.yaml, failing each disk call in turn. Afterwards the files must
+/// equal `old`, or `changed` when it succeeded.
 void change_at_each_failure(const Files& old, const Files& changed,
                             const std::function<void(const fs::path& config, Disk& disk)>& change) {
   int refusals = 0;

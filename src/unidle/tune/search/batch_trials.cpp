@@ -6,21 +6,21 @@ namespace unidle::tune {
 
 namespace {
 
-/// Of what is worth a change.
+/// Factor of the gain that is worth a change.
 constexpr double kFurther = 0.5;
 
 }  // namespace
 
 BatchSearch::Result BatchTrials::try_size(const BatchChoice& choice, double& ratio) {
   knobs::Settings changes = contest_.best().settings;
-  // Choices differ in the knobs that they name.
+  // Choices name different knobs, so those of all others are removed.
   for (const BatchChoice& other : choices_) {
     for (const auto& [knob, value] : other.changes) {
       changes.erase(knob);
     }
   }
   changes = knobs::overlaid(std::move(changes), choice.changes);
-  // Beside another new size it need not show as much once more.
+  // Relative to another new size, a smaller gain suffices.
   const bool is_first = !contest_.best().settings.contains("batch.size");
   const auto verdict = contest_.challenge(changes, "batch", knobs::describe(choice.changes), is_first ? 1 : kFurther);
   ratio = verdict.ratio;
@@ -33,7 +33,8 @@ BatchSearch::Result BatchTrials::try_size(const BatchChoice& choice, double& rat
   return BatchSearch::Result::kFailed;
 }
 
-/// A short trial may not meet the longest samples. True where it did, all are alike, or there is no way to tell.
+/// A short trial may not contain the longest samples. True when they fit, when all samples are equally long, or when it
+/// cannot be tested.
 bool BatchTrials::has_room_for_the_longest() {
   const Best& best = contest_.best();
   if (!best.result.lengths_vary || log_.stopped()) {

@@ -1,4 +1,4 @@
-// The part of the search that is about the batch: measured like everything else, with the loader in it.
+// The part of a search that tries batch sizes, measured like all other changes, including the loader.
 #pragma once
 
 #include <functional>
@@ -12,18 +12,18 @@ namespace unidle::tune {
 
 struct FoundBatch {
   BatchChoice choice;
-  double gain = 1;  // over the present size
+  double gain = 1;  // relative to the present size
 };
 
-/// Trials of batch sizes, with the best so far as what they are compared with. Not thread-safe.
+/// Trials of batch sizes, compared with the best settings so far. Not thread-safe.
 class BatchTrials {
  public:
   /// `choices`: see batch_choices. `contest` and `log` must outlive it.
   BatchTrials(std::vector<BatchChoice> choices, Contest& contest, TrialLog& log)
       : choices_(std::move(choices)), contest_(contest), log_(log) {}
 
-  /// At most `trials` of them, and while `may_go_on`. The size found is the best now, and has room for the longest
-  /// samples as far as that can be told; nothing where it is the present one.
+  /// Runs at most `trials` trials, while `may_go_on`. The returned size is the best so far and, as far as can be
+  /// tested, fits the longest samples; nothing when it is the present size.
   std::optional<FoundBatch> find(int trials, const std::function<bool()>& may_go_on);
 
  private:

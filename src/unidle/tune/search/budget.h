@@ -1,4 +1,4 @@
-// What a search may take: time and trials.
+// The limits of a search: time and trials.
 #pragma once
 
 #include <cstdint>
@@ -7,30 +7,30 @@
 
 namespace unidle::tune {
 
-/// Fewer pairs than this verify nothing; time for them is kept back.
+/// Fewer pairs verify nothing; time for these is reserved.
 constexpr int kLeastPairs = 3;
 
-/// The time of everything, of which verification is kept back, and the trials of the search. Not thread-safe.
+/// The total time, part of which is reserved for verification, and the number of trials. Not thread-safe.
 class Budget {
  public:
-  /// Began `spent_s` ago. `clock` must outlive it.
+  /// The search began `spent_s` ago. `clock` must outlive the budget.
   Budget(Clock& clock, double seconds, int trials, double spent_s = 0);
 
-  /// How long runs of the program as it is and of the best so far take.
+  /// Sets how long runs of the unchanged program and of the best settings so far take.
   void expect(double baseline_s, double best_s);
 
   double elapsed_s() const;
-  /// One of so many trials of the search, `searched` of which were made, with `reserve` of them kept for later ones.
+  /// True when the search may run another trial after `searched` ones, with `reserve` trials kept for later.
   bool allows_trial(int searched, int reserve) const { return searched + reserve < trials_ && allows_run(); }
-  /// A run of the best so far, after which there is time to verify it.
+  /// True when verification still fits after another run of the best settings so far.
   bool allows_run() const;
-  /// So much time, with nothing kept back.
+  /// True when `seconds` more fit, without a reserve.
   bool allows_s(double seconds) const { return elapsed_s() + seconds <= seconds_; }
-  /// One run of the program as it is, and one of the best so far.
+  /// One run of the unchanged program and one of the best settings so far.
   double pair_s() const { return baseline_s_ + best_s_; }
-  /// What is kept back for the least verification.
+  /// Time reserved for the shortest verification.
   double kept_back_s() const { return kLeastPairs * pair_s(); }
-  /// The least budget that would allow a run now.
+  /// The smallest budget that would allow a run now.
   double needed_s() const { return elapsed_s() + best_s_ + kept_back_s(); }
   double limit_s() const { return seconds_; }
   int trials() const { return trials_; }

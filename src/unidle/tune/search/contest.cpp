@@ -9,9 +9,9 @@ namespace unidle::tune {
 
 namespace {
 
-/// A gain of less is not worth a change.
+/// A smaller gain is not worth a change.
 constexpr double kWorth = 0.01;
-/// No run was it.
+/// The number of a run that does not exist.
 constexpr int kNoRun = -1;
 
 }  // namespace
@@ -56,7 +56,7 @@ Contest::Verdict Contest::challenge(const knobs::Settings& changes, const std::s
   return verdict;
 }
 
-/// Gives the trial and the best so far their newest rates.
+/// Sets the newest rates of the trial and of the best so far, and the trial's verdict.
 Contest::Verdict Contest::judge(LoggedTrial& trial, const experiment::Alternation& turns, double limit) {
   trial.result.rate = turns.change().rate;
   trial.result.others_cpus = turns.change().others_cpus;
@@ -73,7 +73,7 @@ Contest::Verdict Contest::judge(LoggedTrial& trial, const experiment::Alternatio
   return {Judgement::kNoGain, turns.ratio()};
 }
 
-/// One more run, which makes a ratio with the run before it. False when there is none.
+/// Runs once more and compares with the run before. False when the run failed.
 bool Contest::take_turn(const knobs::Settings& changes, experiment::Alternation& turns) {
   const bool reference = turns.reference_is_next();
   LoggedTrial run = log_.measure(reference ? best_.settings : changes, reference ? "reference" : "again");
@@ -91,7 +91,7 @@ bool Contest::take_turn(const knobs::Settings& changes, experiment::Alternation&
   return true;
 }
 
-/// Fills in verdict and reason when the trial cannot be taken whatever its speed.
+/// Sets verdict and reason when the trial must be rejected whatever its speed.
 bool Contest::is_rejected(LoggedTrial& trial) {
   if (!trial.result.ok) {
     trial.verdict = "failed";
@@ -99,7 +99,7 @@ bool Contest::is_rejected(LoggedTrial& trial) {
     return true;
   }
   refusals_.take_out(trial);
-  // What goes with a size, as a learning rate, means nothing beside another one.
+  // Changes that belong to a batch size, such as a learning rate, are meaningless with another size.
   const bool lost_its_size = trial.stage == "batch" && !trial.changes.contains("batch.size");
   if (lost_its_size || (trial.changes == best_.settings && trial.stage != "removal")) {
     trial.verdict = "not taken";
@@ -116,8 +116,8 @@ bool Contest::is_rejected(LoggedTrial& trial) {
   return !parity.held;
 }
 
-/// Runs the program without changes once more, because a difference only counts beside how far it lies from itself.
-/// False where that is known, and where no time is left or no run could help.
+/// Runs the unchanged program once more, because a difference only means something relative to the program's own
+/// spread. False when the spread is known, no time is left, or no run could help.
 bool Contest::learn_spread(const TrialResult& changed) {
   const bool hopeless = changed.loss && !std::isfinite(*changed.loss);
   if (hopeless || repeats_.are_enough() || !may_repeat()) {

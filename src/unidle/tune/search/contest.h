@@ -1,4 +1,4 @@
-// A change against the best so far: measured, repeated where one run does not tell, judged.
+// Compares a change with the best so far: measures, repeats if undecided, judges.
 #pragma once
 
 #include <string>
@@ -14,39 +14,39 @@ namespace unidle::tune {
 
 /// The fastest settings that the search has found.
 struct Best {
-  knobs::Settings settings;  // against the configuration
+  knobs::Settings settings;  // relative to the configuration
   TrialResult result;        // its newest rate
-  int run = 0;               // number of its newest run, by TrialLog::runs()
+  int run = 0;               // TrialLog::runs() at its newest run
 };
 
 enum class Judgement {
-  kBetter,  // it is the best now
+  kBetter,  // now the best
   kNoGain,
-  kRejected,  // it cannot be taken whatever its speed
+  kRejected,  // unusable whatever its speed
   kStopped,
 };
 
 /// Not thread-safe.
 class Contest {
  public:
-  /// All must outlive it.
+  /// All arguments must outlive it.
   Contest(TrialLog& log, Budget& budget, Repeats& repeats, Refusals& refusals)
       : log_(log), budget_(budget), repeats_(repeats), refusals_(refusals) {}
 
-  /// The program as it is, just measured and the first of the repeats.
+  /// Starts with the unchanged program, just measured; its run is the first of the repeats.
   void begin(const TrialResult& baseline);
 
   struct Verdict {
     Judgement judgement = Judgement::kStopped;
-    double ratio = 1;  // to the best until then; of what was judged
+    double ratio = 1;  // relative to the previous best, over the runs that count
   };
-  /// Takes the settings when they are faster than the best so far by more than `margin` times what is worth a change.
-  /// `what`: in words, for the log. `confirm`: one run in their favour is not enough.
+  /// Accepts the settings when they are faster than the best so far by more than `margin` times the gain that is worth
+  /// a change. `what`: in words, for the log. `confirm`: a single run in their favour is not enough.
   Verdict challenge(const knobs::Settings& changes, const std::string& stage, const std::string& what, double margin,
                     bool confirm = false);
 
   Best& best() { return best_; }
-  /// Goes back to what was the best before.
+  /// Goes back to a previous best.
   void restore(Best best);
 
  private:

@@ -1,4 +1,4 @@
-// What a search found.
+// The outcome of a search.
 #pragma once
 
 #include <optional>
@@ -14,33 +14,33 @@ namespace unidle::tune {
 
 struct TunerOutcome {
   std::vector<LoggedTrial> trials;
-  std::vector<Change> changes;  // what to write; empty when nothing is shown to be better
+  std::vector<Change> changes;  // changes to write; empty when no improvement was shown
   std::optional<Verification> verification;
   knobs::Settings best;                // of the search, verified or not
-  std::vector<std::string> not_taken;  // knobs that were asked for and were not in force, with both values
+  std::vector<std::string> not_taken;  // requested knobs that were not in effect, with both values
   bool interrupted = false;
-  bool all_failed = false;  // every change that was tried: nothing is known of any
+  bool all_failed = false;  // every trial of a change failed, so nothing is known of any
   std::string conclusion;   // one sentence
 };
 
-/// Why nothing but the program as it is was run.
+/// Why only the unchanged program was run.
 struct FirstTrial {
   double seconds = 0;
-  double kept_back_s = 0;  // for verification
+  double kept_back_s = 0;  // reserved for verification
   double budget_s = 0;
   double needed_s = 0;  // the budget that would have allowed a second one
-  int trials = 0;       // of the search, at most
+  int trials = 0;       // the limit of the search
 };
 
-/// What the conclusion needs beside the outcome itself.
+/// What the conclusion needs besides the outcome.
 struct Circumstances {
   std::string subject;                 // what was tuned
-  std::string done;                    // what becomes of the result
-  bool had_candidates = false;         // something could have been changed
-  int searched = 0;                    // trials, the baseline with them
-  bool found_better = false;           // a trial was better, before any verification
-  bool other_effective_batch = false;  // of the best
-  bool disturbed = false;              // more than a third of the runs were
+  std::string done;                    // what happens to the result
+  bool had_candidates = false;         // there was something to change
+  int searched = 0;                    // trials, including the baseline
+  bool found_better = false;           // a trial was better, before verification
+  bool other_effective_batch = false;  // the best settings change it
+  bool disturbed = false;              // more than a third of the runs were disturbed
   int disturbed_runs = 0;
   int measured = 0;
   FirstTrial first;

@@ -1,4 +1,4 @@
-// Runs of the program without changes: whether a change trains the same thing, beside how far it lies from itself.
+// Repeated runs of the unchanged program: their spread is the scale for whether a change trains the same thing.
 #pragma once
 
 #include <utility>
@@ -13,23 +13,22 @@ namespace unidle::tune {
 /// Not thread-safe.
 class Repeats {
  public:
-  /// `settings`: of the configuration.
+  /// `settings`: the configuration's.
   explicit Repeats(knobs::Settings settings) : settings_(std::move(settings)) {}
 
-  /// The first run is the baseline; a later one that lacks what the baseline reports could not stand beside it, and is
-  /// left out. False for such a one.
+  /// Adds a run; the first is the baseline. Returns false and ignores a later run that lacks what the baseline reports.
   bool add(const TrialResult& run);
   const TrialResult& baseline() const { return runs_.front(); }
-  /// Another run would tell little more: there are three, or two that agree.
+  /// True when another run would add little: there are three, or two that agree.
   bool are_enough() const;
 
-  /// Of a trial with `changes`, against all these runs.
+  /// Compares a trial with `changes` to all these runs.
   experiment::Parity parity_of(const TrialResult& changed, const knobs::Settings& changes) const;
-  /// Of runs with `changes` against runs without. Of another effective batch, which somebody allowed, only that its
-  /// loss is a number can be asked of a short trial.
+  /// Compares runs with `changes` to runs without. If the user allowed another effective batch, a short trial must only
+  /// have a finite loss.
   experiment::Parity parity_of(const std::vector<TrialResult>& baselines, const std::vector<TrialResult>& changed,
                                const knobs::Settings& changes) const;
-  /// The samples of a step are others than the configuration's.
+  /// True when a step has other samples than with the configuration.
   bool changes_effective_batch(const knobs::Settings& changes) const;
 
  private:

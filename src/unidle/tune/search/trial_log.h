@@ -1,4 +1,4 @@
-// Trials one after the other, and the log of them.
+// Runs trials in sequence and logs them.
 #pragma once
 
 #include <functional>
@@ -15,48 +15,48 @@ namespace unidle::tune {
 /// One trial of the search, for the table and the record.
 struct LoggedTrial {
   int index = 0;
-  /// "baseline", "diagnosis", "batch", "longest", "step", "removal"; "again" and "reference" of undecided ones, whose
-  /// turns precede their own line; "verify-baseline", "verify-winner".
+  /// "baseline", "diagnosis", "batch", "longest", "step", "removal"; "again" and "reference" for repetitions of an
+  /// undecided trial, logged before it; "verify-baseline", "verify-winner".
   std::string stage;
-  knobs::Settings changes;  // against the configuration
+  knobs::Settings changes;  // relative to the configuration
   TrialResult result;
   std::string verdict;  // "baseline", "kept", "no gain", "reverted", "parity broken", "failed", "not taken"
   std::string why;
 };
 
-/// Relative difference that counts as one where nothing is repeated.
+/// Relative difference that counts as a difference when runs are not repeated.
 struct Noise {
   double quiet = 0.03;
   double disturbed = 0.08;  // the same while other processes use the CPUs
 };
 
-/// Runs trials and counts them; keeps those that are handed back with what became of them. Not thread-safe.
+/// Runs and counts trials, and keeps those that are added with their verdict. Not thread-safe.
 class TrialLog {
  public:
-  /// Called after every trial, from the thread that adds it.
+  /// Called after every trial, on the thread that adds it.
   using OnTrial = std::function<void(const LoggedTrial&)>;
 
-  /// `runner` must outlive the log. `stop` ends the trial that runs, and there are no further ones.
+  /// `runner` must outlive the log. `stop` ends the running trial and prevents further ones.
   TrialLog(TrialRunner& runner, std::stop_token stop, Noise noise, OnTrial on_trial = {});
 
-  /// Runs the program; the result is not in the log until it is added.
+  /// Runs the program; the result is logged only when it is added.
   LoggedTrial measure(const knobs::Settings& changes, const std::string& stage);
-  /// See TrialRunner::run_longest. Nothing also where it was interrupted.
+  /// See TrialRunner::run_longest. Also nothing when it was interrupted.
   std::optional<TrialResult> measure_longest(const knobs::Settings& changes);
-  /// Appends it with the next number.
+  /// Appends the trial with the next number.
   void add(LoggedTrial trial);
 
   const std::vector<LoggedTrial>& trials() const { return trials_; }
   bool stopped() const { return stop_.stop_requested(); }
-  /// All runs so far, those that were not logged with them.
+  /// The number of all runs so far, including those not logged.
   int runs() const { return runs_; }
-  /// Runs that count against the trials of a search: repeating one and verifying the winner is not searching.
+  /// The number of runs that count as trials of the search: repetitions and verification do not.
   int searched() const { return searched_; }
   int measured() const { return measured_; }
-  /// Other processes used the CPUs meanwhile.
+  /// The number of runs during which other processes used the CPUs.
   int disturbed_runs() const { return disturbed_; }
   bool last_was_disturbed() const { return last_disturbed_; }
-  /// More than a third of the runs were disturbed.
+  /// True when more than a third of the runs were disturbed.
   bool is_disturbed() const { return disturbed_ * 3 > measured_; }
   double noise() const { return is_disturbed() ? noise_.disturbed : noise_.quiet; }
 

@@ -1,4 +1,4 @@
-// A search keeps what trains the same thing.
+// A search keeps only changes that train the same thing.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -32,7 +32,7 @@ TEST(TunerParity, RejectsAChangeThatBreaksTheLoss) {
   EXPECT_THAT(outcome.trials, Contains(::testing::Field(&LoggedTrial::verdict, "parity broken")));
 }
 
-/// Trials whose loss lies where `loss_of` says, given the changes and how many trials there were.
+/// A search whose trials have the loss `loss_of`, given the changes and the number of trials so far.
 TunerOutcome tuned_with_losses(const std::function<double(const knobs::Settings&, int)>& loss_of) {
   WholeSearch fixture;
   int trials = 0;
@@ -50,7 +50,7 @@ long repeats_in(const TunerOutcome& outcome) {
   });
 }
 
-/// What an unseeded program comes to: its losses lie up to 8 % from each other, whatever is changed.
+/// An unseeded program: its losses differ by up to 8 %, whatever is changed.
 double unseeded(const knobs::Settings&, int trial) {
   static constexpr std::array kDraws = {1.0, 1.07, 0.96, 1.03, 0.98, 1.05, 0.97, 1.02, 1.04, 0.99};
   return kDraws[static_cast<std::size_t>(trial) % kDraws.size()];
@@ -105,7 +105,7 @@ TEST(TunerParity, AWorseLossThatChanceHidesInOneTrialShowsInAll) {
     WholeSearch fixture;
     int draw = 0;
     FakeRunner runner(fixture.clock, [&](const knobs::Settings& changes) {
-      // A gain that takes six pairs; the loss is uncertain by 2 %, so that 8 % pass for chance in a single trial.
+      // A gain that needs six pairs. The loss has a spread of 2 %, so that a single trial may differ by 8 % by chance.
       TrialResult result = product(changes, {{"loader.workers", {{"2", 1.07}}}});
       if (changes.contains("loader.workers")) {
         result.loss = 1 + worse + (seeded ? 0 : 0.001 * (++draw % 7));

@@ -13,11 +13,11 @@ namespace unidle::tune {
 
 namespace {
 
-/// Further pairs when the first ones leave it open.
+/// Further pairs when the first ones are inconclusive.
 constexpr int kExtraPairs = 4;
-/// Pairs that may fail: a machine that is busy with something else may be too slow for once.
+/// Pairs that may fail, because a busy machine may be too slow once.
 constexpr int kMostFailures = 2;
-/// A gain in every pair of so many times the noise needs no further pairs.
+/// When every pair gains this many times the noise, no further pairs are needed.
 constexpr double kClearGain = 3;
 
 }  // namespace
@@ -67,7 +67,7 @@ void Verifier::take_stock(Verification& verification) const {
                        (verification.clear || pairs >= static_cast<std::size_t>(options_.pairs));
 }
 
-/// False when it was interrupted, or the winner failed or trains something else.
+/// False when it was interrupted, or when the winner failed or trains something else.
 bool Verifier::run_pair(const knobs::Settings& changes, Verification& verification) {
   const bool winner_first = experiment::turns_of_pair(verification.winner.size()).front() == experiment::Side::kB;
   const auto run = [&](bool winner) {
@@ -107,7 +107,7 @@ bool Verifier::fail_pair(const LoggedTrial& baseline, const LoggedTrial& winner,
   return false;
 }
 
-/// Adds the pair; false when the winner trains something else.
+/// Adds the pair. False when the winner trains something else.
 bool Verifier::compare_pair(const TrialResult& baseline, LoggedTrial& winner, Verification& verification) {
   repeats_.add(baseline);
   verification.baseline.push_back(baseline.rate);
@@ -116,7 +116,7 @@ bool Verifier::compare_pair(const TrialResult& baseline, LoggedTrial& winner, Ve
   verification.winners.push_back(winner.result);
   experiment::Parity parity = repeats_.parity_of({baseline}, {winner.result}, winner.changes);
   if (parity.held && verification.winners.size() > 1) {
-    // Together they show what chance hides in each of them.
+    // All pairs together show what noise hides in each.
     parity = repeats_.parity_of(verification.baselines, verification.winners, winner.changes);
   }
   verification.compared = verification.compared || parity.compared();

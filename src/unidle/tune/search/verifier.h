@@ -1,4 +1,4 @@
-// The winner against the program as it is, in turns.
+// Verifies the winner against the unchanged program in alternating runs.
 #pragma once
 
 #include <optional>
@@ -14,27 +14,27 @@
 namespace unidle::tune {
 
 struct Verification {
-  std::vector<double> baseline;  // samples/s, of each pair
+  std::vector<double> baseline;  // samples/s of each pair
   std::vector<double> winner;
-  double ratio = 1;         // median of the ratios of the pairs
+  double ratio = 1;         // median ratio of the pairs
   Interval interval{1, 1};  // 95 %, bootstrap over the pairs
-  bool clear = false;       // every pair shows a gain that noise cannot make
-  bool shown = false;       // the interval lies above 1, the gain is worth it and parity holds
+  bool clear = false;       // every pair gains more than noise can explain
+  bool shown = false;       // the interval is above 1, the gain is worth a change, and parity holds
   experiment::Parity parity;
   bool compared = false;                        // a pair had a loss or a metric to compare
-  std::vector<TrialResult> baselines, winners;  // of the pairs, for comparing them together
-  int failures = 0;                             // pairs of which one did not run
+  std::vector<TrialResult> baselines, winners;  // of the pairs, for joint comparison
+  int failures = 0;                             // number of pairs with a failed run
 };
 
 /// Not thread-safe.
 class Verifier {
  public:
   struct Options {
-    int pairs = 6;          // fewer when the gain is beyond all doubt, more when it is open
-    double least_gain = 0;  // a ratio below 1 plus this is not worth a change
+    int pairs = 6;          // fewer when the gain is beyond doubt, more when it is unclear
+    double least_gain = 0;  // a lower gain is not worth a change
   };
 
-  /// All must outlive it. `budget` ends it, but not before the least number of pairs.
+  /// All arguments must outlive it. `budget` ends the verification, but not before the minimum number of pairs.
   Verifier(TrialLog& log, const Budget& budget, Repeats& repeats, Options options)
       : log_(log), budget_(budget), repeats_(repeats), options_(options) {}
 

@@ -10,7 +10,7 @@
 
 namespace unidle::tune::testing {
 
-/// Answers each trial from `surface`, with multiplicative noise, and moves the fake clock on.
+/// Answers each trial from `surface`, with multiplicative noise, and advances the fake clock.
 class FakeRunner : public TrialRunner {
  public:
   using Surface = std::function<TrialResult(const knobs::Settings& changes)>;
@@ -20,7 +20,7 @@ class FakeRunner : public TrialRunner {
 
   TrialResult run(const knobs::Settings& changes, std::stop_token stop) override;
 
-  /// All settings asked for, in order.
+  /// All requested settings, in order.
   std::vector<knobs::Settings> asked;
   /// Called before each trial, with its number from 1.
   std::function<void(int)> before;
@@ -32,7 +32,7 @@ class FakeRunner : public TrialRunner {
   std::mt19937_64 random_;
 };
 
-/// A good result of that speed which takes five seconds.
+/// A successful result with that rate, after five seconds.
 TrialResult at_rate(double rate);
 
 }  // namespace unidle::tune::testing

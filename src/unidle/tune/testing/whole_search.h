@@ -1,4 +1,4 @@
-// A whole search of a program whose speed is a product.
+// A complete search on a program whose speed is a product.
 #pragma once
 
 #include <map>
@@ -13,12 +13,12 @@ namespace unidle::tune::testing {
 /// By knob and value.
 using Factors = std::map<std::string, std::map<std::string, double>>;
 
-/// Speed is a product of one factor a knob value; values without a factor change nothing.
+/// The speed is the product of one factor per knob value; values without a factor change nothing.
 TrialResult product(const knobs::Settings& changes, const Factors& factors);
 /// The speed with the best value of each knob.
 double best_of(const Factors& factors);
 
-/// What the program of a WholeSearch has.
+/// The settings of a WholeSearch's program.
 const knobs::Settings& naive_settings();
 
 /// A search of that program on a small machine without a GPU.
@@ -30,7 +30,7 @@ struct WholeSearch {
   TunerOutcome tune(FakeRunner& runner);
 };
 
-/// Trials that count against those that a search may make.
+/// Number of trials that count against the search's limit.
 int search_trials(const TunerOutcome& outcome);
 
 }  // namespace unidle::tune::testing

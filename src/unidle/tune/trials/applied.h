@@ -1,4 +1,4 @@
-// What became of the settings that a running program was asked to change.
+// What happened to settings that a running program was asked to change.
 #pragma once
 
 #include <map>
@@ -11,11 +11,11 @@ namespace unidle::tune {
 
 struct Applied {
   bool taken = false;  // read back from the live program
-  std::string why;     // not; empty when taken
+  std::string why;     // why not; empty when taken
 };
 
-/// Of each knob in `asked`, what the shim said: the worst where several processes said something. Of several datasets
-/// some may have what a knob needs and others not: then one that has it is enough.
+/// The shim's report for each knob in `asked`: the worst of several processes. For a knob that needs a capability of a
+/// dataset, one dataset that has it is enough.
 std::map<std::string, Applied> applied_settings(const record::Reader& reader, const knobs::Settings& asked);
 
 }  // namespace unidle::tune

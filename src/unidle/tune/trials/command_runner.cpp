@@ -21,7 +21,7 @@ namespace unidle::tune {
 
 CommandRunner::CommandRunner(Options options)
     : options_(std::move(options)), config_(knobs::ConfigFile::load(options_.config)) {
-  experiment::with_config(options_.command, options_.config);  // throws where there is no place for it
+  experiment::with_config(options_.command, options_.config);  // throws when there is no {config}
 }
 
 TrialResult CommandRunner::run(const knobs::Settings& changes, std::stop_token stop) {
@@ -31,7 +31,7 @@ TrialResult CommandRunner::run(const knobs::Settings& changes, std::stop_token s
     if (settled_ || first.interrupted || late_) {
       return first;
     }
-    for (std::size_t i = 1; i < options_.ways.size(); ++i) {  // perhaps it is the protection that it cannot work with
+    for (std::size_t i = 1; i < options_.ways.size(); ++i) {  // the protection may be why it fails
       std::swap(options_.ways[0], options_.ways[i]);
       TrialResult next = run_once(changes, false, stop);
       if (next.ok || next.interrupted) {
@@ -47,7 +47,7 @@ TrialResult CommandRunner::run(const knobs::Settings& changes, std::stop_token s
     if (failure.code() != ErrorCode::kIo) {
       throw;
     }
-    TrialResult result;  // no room for the copy or the record: this trial is lost, not the search
+    TrialResult result;  // no space for the copy or record: only this trial is lost
     result.problem = failure.what();
     return result;
   }
@@ -117,7 +117,7 @@ void CommandRunner::read(const std::filesystem::path& record, const knobs::Setti
   } catch (const Error& failure) {
     spdlog::warn("a trial without diagnosis: {}", failure.what());
   }
-  // A key that this program does not read would change nothing: only what the file can say is worth trying.
+  // A key that this program does not read would change nothing, so only settings that the file already has are tried.
   std::erase_if(result.suggestions, [&](const Suggestion& suggestion) {
     return std::any_of(suggestion.changes.begin(), suggestion.changes.end(),
                        [&](const auto& change) { return !knobs::can_write(config_, change.first, change.second); });

@@ -1,4 +1,4 @@
-// Trials of a unidle workload: `unidle-train` in a fresh process, observed.
+// Trials of a unidle workload: runs `unidle-train` in a fresh process under observation.
 #pragma once
 
 #include <filesystem>
@@ -11,31 +11,32 @@
 
 namespace unidle::tune {
 
-/// How long the trials are; the same for all with one effective batch, so that losses at the end compare.
+/// The length of trials, equal for all with the same effective batch, so that final losses are comparable.
 struct TrialPlan {
   long long samples = 0;
-  long long warmup_samples = 0;         // that the rate leaves out
-  std::optional<double> epoch_samples;  // of the data set, where a run saw the end of one
-  double expected_s = 5;                // of one trial of the configuration as it is
+  long long warmup_samples = 0;         // excluded from the rate
+  std::optional<double> epoch_samples;  // of the data set, when a run saw the end of an epoch
+  double expected_s = 5;                // of one trial of the unchanged configuration
   bool whole_epochs = false;            // validation counts in proportion, so the rate includes it
 };
 
-/// What a short free run of the configuration showed.
+/// What a short unlimited run of the configuration showed.
 struct Calibration {
   double rate = 0;                      // samples/s of the steps
   long long step_samples = 1;           // effective batch
-  std::optional<double> epoch_samples;  // seen from the positions of the validations
+  std::optional<double> epoch_samples;  // derived from the positions of validations
 };
 
-/// Trials of about `target_s` after start-up. Where an epoch is short, they warm up for one (which also fills a feature
-/// cache) and then measure whole epochs with their validations; otherwise a tenth is warm-up and validation stays out.
+/// Plans trials of about `target_s` after start-up. With short epochs, a trial warms up for one (which also fills a
+/// feature cache) and then measures whole epochs with their validations; otherwise a tenth is warm-up, and validation
+/// is excluded.
 TrialPlan plan_trials(const Calibration& calibration, double target_s);
 
-/// The plan for trials whose steps have so many samples: as it is, but in whole steps, and some of them. The engine
-/// would take a larger batch smaller, or leave out the rest that is no whole step.
+/// The plan for trials with `step_samples` per step: the same, rounded to whole steps, with a minimum number. The
+/// engine would shrink a larger batch, or leave out samples that do not fill a step.
 TrialPlan in_steps_of(TrialPlan plan, long long step_samples);
 
-/// Not thread-safe. Everything the trials write goes into `scratch`.
+/// Not thread-safe. Trials write only to `scratch`.
 class EngineRunner : public TrialRunner {
  public:
   struct Options {
@@ -49,11 +50,10 @@ class EngineRunner : public TrialRunner {
 
   explicit EngineRunner(Options options) : options_(std::move(options)) {}
 
-  /// Runs the configuration for a few seconds and fixes the length of the trials. REQUIRES: before run(). Throws kChild
-  /// with the program's own last words when it does not train; with its exit code's meaning kept: kInput when it is 2,
-  /// kMissing when it is 3.
+  /// Runs the configuration for a few seconds and sets the length of trials. REQUIRES: before run(). When it does not
+  /// train, throws with the program's last output: kInput for its exit code 2, kMissing for 3, otherwise kChild.
   const TrialPlan& calibrate(std::stop_token stop);
-  /// In place of calibrate(): what an earlier search of the same configuration found.
+  /// Replaces calibrate(): uses the plan of an earlier search of the same configuration.
   void resume(const TrialPlan& plan) { plan_ = plan; }
   TrialResult run(const knobs::Settings& changes, std::stop_token stop) override;
   void recall(const TrialResult& result) override { TrialResult(result).read_loss(losses_); }

@@ -8,7 +8,7 @@ namespace {
 TEST(Plan, ShortEpochsAreMeasuredWhole) {
   const TrialPlan plan = plan_trials({.rate = 40, .step_samples = 4, .epoch_samples = 48.0}, 4);
   EXPECT_TRUE(plan.whole_epochs);
-  EXPECT_EQ(plan.warmup_samples, 49);  // one epoch and a sample: its validation is left out too
+  EXPECT_EQ(plan.warmup_samples, 49);  // one epoch and a sample: excludes its validation too
   EXPECT_EQ(plan.samples, 144);
   EXPECT_EQ(plan.samples % 4, 0);
 }

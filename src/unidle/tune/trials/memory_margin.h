@@ -1,4 +1,4 @@
-// Trials that fill the memory of the device are no way to train.
+// Rejects trials that fill the device's memory.
 #pragma once
 
 #include "unidle/diagnose/diagnosis.h"
@@ -6,8 +6,8 @@
 
 namespace unidle::tune {
 
-/// A trial of another batch size that left no margin in memory counts as failed: full beyond 90 %, or the allocator had
-/// to flush its cache to go on. Says so in `result`.
+/// Marks a trial of another batch size as failed when memory was full beyond 90 %, or when the allocator had to flush
+/// its cache. Sets the problem in `result`.
 void refuse_full_memory(const diagnose::Diagnosis& diagnosis, const knobs::Settings& changes, TrialResult& result);
 
 }  // namespace unidle::tune

@@ -1,4 +1,4 @@
-// Ending a trial before it takes all memory of the machine.
+// Ends a trial before it takes all of the machine's memory.
 #pragma once
 
 #include <atomic>
@@ -12,17 +12,17 @@
 
 namespace unidle::tune {
 
-/// What may still be taken: of the machine, or of this job's cgroup when that is less. Nothing when neither is known.
+/// Memory still available: on the machine, or in this job's cgroup when that is less. Nothing when neither is known.
 std::optional<std::uint64_t> memory_left(const std::filesystem::path& root = host_root());
-/// Below this a trial is ended: a twentieth of what the job may have, at least 256 MiB and at most 4 GiB.
+/// A trial is ended when less is available: a twentieth of the job's limit, at least 256 MiB and at most 4 GiB.
 std::uint64_t memory_to_keep(const std::filesystem::path& root = host_root());
 
-/// Looks four times a second while it lives, and asks `ending` to stop once too little memory is left. `ending` must
-/// outlive it.
+/// Checks four times a second during its lifetime, and requests a stop of `ending` when too little memory is available.
+/// `ending` must outlive it.
 class MemoryWatch {
  public:
   explicit MemoryWatch(std::stop_source& ending);
-  /// It asked for the end.
+  /// True when it has requested the stop.
   bool tripped() const { return tripped_; }
 
  private:
