@@ -1,4 +1,4 @@
-// Turning a knob in a configuration that has its own names for it.
+// Changes a knob in a configuration that has its own names for it.
 #pragma once
 
 #include <string>
@@ -11,10 +11,10 @@ namespace unidle::knobs {
 
 struct Edit {
   std::string knob;
-  std::string path;  // the key that holds the literal
+  std::string path;  // key with the literal
   std::string from;  // empty when the key is new
   std::string to;
-  /// The old word is one of a family of which many programs know all; whether this one does is not known.
+  /// The old word is from a family that many programs know completely; whether this program does is unknown.
   bool guessed = false;
 };
 

@@ -1,4 +1,4 @@
-// What `unidle run --apply` asks for, and how it reaches the program.
+// Reads the arguments of `unidle run --apply` and passes them to the program.
 #pragma once
 
 #include <string>

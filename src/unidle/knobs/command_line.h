@@ -1,4 +1,4 @@
-// Knobs on a command line: --num-workers 4, --batch_size=8, trainer.precision=16, OMP_NUM_THREADS=4.
+// Finds knobs on a command line: --num-workers 4, --batch_size=8, trainer.precision=16, OMP_NUM_THREADS=4.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ struct CommandSetting {
   std::size_t index = 0;                 // of the word that holds the value, or of the flag without one
 };
 
-/// All knobs that the words of a command set, in their order. Words are a flag with its value behind it or after an
+/// All knobs that the words of a command set, in order. A setting is a flag followed by its value or joined to it by an
 /// equals sign, a Hydra override (a.b=c, +a.b=c, ++a.b=c), or a variable before the program (env NAME=VALUE CMD).
 std::vector<CommandSetting> recognize_command(const std::vector<std::string>& argv);
 

@@ -1,4 +1,4 @@
-// The knobs that a configuration sets.
+// Reads and writes the knobs that a configuration sets.
 #pragma once
 
 #include <map>
@@ -14,13 +14,13 @@ namespace unidle::knobs {
 /// Knob name to canonical value. Knobs that are not set are absent.
 using Settings = std::map<std::string, std::string>;
 
-/// All knobs that `config` sets under their own names; a precision.amp that says true sets nothing, nor does what
-/// leaves the choice to the program. Throws kInput (subject "file:line: key") when a value is not of its knob's type,
-/// and says what was expected.
+/// All knobs that `config` sets under their own names. Skips a precision.amp of true, and values that leave the choice
+/// to the program. Throws kInput (subject "file:line: key", with the expected type) when a value is not of its knob's
+/// type.
 Settings read_settings(const ConfigFile& config);
 
-/// The same for the configuration of any program, whose framework may have names of its own for them; those that it
-/// computes are left out, and those whose comment says why they are what they are.
+/// The same for any program's configuration, with the names of its framework. Skips computed values and values whose
+/// comment gives a reason.
 Settings read_foreign_settings(const ConfigFile& config);
 
 /// Makes `config` say it: under the knob's own name where that is a key of it or it is a workload's, otherwise as its
@@ -33,15 +33,15 @@ std::string value_of(const Settings& settings, std::string_view knob);
 /// As a number; nothing when it is none.
 std::optional<long long> integer_of(const Settings& settings, std::string_view knob);
 
-/// Samples of a step, as far as they are set: micro-batch times accumulation, 1 for what is not.
+/// Samples per step from the settings: micro-batch times accumulation; an unset one counts as 1.
 long long effective_batch(const Settings& settings);
 
-/// `base` with `changes` on top.
+/// `base` with `changes` applied.
 Settings overlaid(Settings base, const Settings& changes);
 
-/// The strongest class among the changed knobs is semantic, or not.
+/// Whether a changed knob is semantic.
 bool is_semantic(const Settings& changes);
-/// Every changed knob leaves the arithmetic alone.
+/// Whether no changed knob alters the arithmetic.
 bool is_exact(const Settings& changes);
 
 /// "loader.workers=2"

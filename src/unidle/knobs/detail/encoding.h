@@ -1,4 +1,4 @@
-// How values are written for each meaning of a key.
+// Reads and writes values for each meaning of a key.
 #pragma once
 
 #include <optional>
@@ -11,8 +11,8 @@
 namespace unidle::knobs::detail {
 
 enum class Reading {
-  kNo,       // not a value that such a key has: the key is something else
-  kUnknown,  // may be one, but this alone does not tell the knob's value ("auto")
+  kNo,       // not a valid value: the key means something else
+  kUnknown,  // possibly valid, but the knob's value depends on more ("auto")
   kKnown,
 };
 
@@ -22,24 +22,24 @@ struct Decoded {
   Meaning meaning = Meaning::kValue;  // a switch that holds a format is a format
 };
 
-/// What `value` (without quotes) says about `knob` under a key of that meaning.
+/// What `value` (without quotes) says about `knob` under a key with this meaning.
 Decoded decode(const Knob& knob, Meaning meaning, std::string_view value);
 
 /// How a key of that meaning, which now holds `old`, says `canonical`. Nothing when it cannot.
 std::optional<std::string> encode(const Knob& knob, Meaning meaning, std::string_view canonical, std::string_view old);
 
-/// What a key means, given the literal that it has: a text "no" for a switch of mixed precision, or one among words for
-/// formats, is accelerate's word beside fp16 and bf16 and no switch. Where the file's syntax leaves open whether it is
-/// a text (no in YAML), it is a switch.
+/// The meaning of a key, given its literal: a string "no" for a mixed-precision switch, or among the words for formats,
+/// is accelerate's word beside fp16 and bf16, not a switch. If the file's syntax is ambiguous (no in YAML), it is a
+/// switch.
 Meaning meaning_beside(const Knob& knob, Meaning meaning, const Scalar& literal);
 
-/// "true" or "false" for every way to write a boolean; nothing for anything else. 0 and 1 count as numbers.
+/// "true" or "false" for every spelling of a boolean; nothing for anything else. 0 and 1 are numbers.
 std::optional<bool> boolean_of(std::string_view value);
 
-/// `value` as a boolean written the way `old` is: True, yes, on, 1.
+/// `value` as a boolean in the spelling of `old`: True, yes, on, 1.
 std::string boolean_like(bool value, std::string_view old);
 
-/// off, fp16, bf16 for the name of a number format or precision mode.
+/// off, fp16 or bf16 for the name of a number format or precision mode.
 std::optional<std::string> format_of(std::string_view value);
 
 }  // namespace unidle::knobs::detail
