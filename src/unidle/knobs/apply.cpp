@@ -91,8 +91,8 @@ class Setter {
     throw Error(ErrorCode::kInput, place, why, std::move(hint));
   }
 
-  /// Keeps the format in which weights are loaded, and refuses a value that contradicts it: a gradient scaler does not
-  /// accept 16-bit gradients, and fp16 cannot represent the range of bf16.
+  /// Whether the setting is the format in which weights are loaded, which is not changed. Refuses a value that
+  /// contradicts it: a gradient scaler does not accept 16-bit gradients, and fp16 cannot represent the range of bf16.
   bool is_of_weights(const Recognized& setting) const {
     if (framework_ == nullptr || knob_.name != "precision.amp" ||
         !detail::contains(detail::split_list(framework_->weight_formats), last_key(setting.path))) {

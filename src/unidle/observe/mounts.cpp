@@ -45,7 +45,7 @@ bool has_mount_below(const std::vector<Mount>& mounts, const fs::path& folder) {
                      [&](const Mount& mount) { return mount.point != folder && is_within(mount.point, folder); });
 }
 
-/// The topmost mount at the mount point of `path`.
+/// The mount that `path` is on: the innermost one, and the topmost of several at the same point.
 const Mount* mount_of(const std::vector<Mount>& mounts, const fs::path& path) {
   const Mount* found = nullptr;
   for (const Mount& mount : mounts) {

@@ -27,8 +27,8 @@ bool is_drawn(std::string_view line) {
   return line.starts_with("│") || line.starts_with("╭") || line.starts_with("╰") || line.starts_with("┃");
 }
 
-/// Whether the line has the same prefix: "2024-03-05T10:00:01Z " and "2024-03-05T10:00:02Z " count as equal, "[rank0]:
-/// " and "[rank1]: " do not.
+/// Whether the line has the same prefix: "2024-03-05T10:00:01Z " and "2024-03-05T10:00:02Z " count as equal,
+/// "[rank0]: " and "[rank1]: " do not.
 bool has_prefix(std::string_view line, std::string_view prefix, std::optional<int> rank) {
   if (line.size() < prefix.size()) {
     return false;

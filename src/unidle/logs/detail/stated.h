@@ -73,8 +73,8 @@ class Stated {
   void add_rates(const Rates& rates, bool tells_progress);
 
   StatedSteps stated_;
-  Middle step_s_;            // from lines that do not cover every step
-  Mean each_step_s_;         // the same, if each step has a line
+  Middle step_s_;            // from lines about their own steps only
+  Mean each_step_s_;         // the same as a mean, used if each step has a line
   bool leaves_out_ = false;  // some steps have no line
   Mean averaged_step_s_;     // from lines with averages over all steps
   Mean fed_step_s_;          // from lines that also have the wait for data
