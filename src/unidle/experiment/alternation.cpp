@@ -17,7 +17,7 @@ constexpr std::size_t kMostRatios = 7;
 constexpr std::size_t kConfirming = 3;
 /// In standard errors: a median further than this from the limit is decisive.
 constexpr double kClearance = 1;
-/// The scatter of two runs with others between them, relative to neighbouring runs.
+/// The factor by which scatter grows when other runs lie between two runs.
 constexpr double kStale = 1.5;
 /// A larger difference between two runs of one setting is an accident rather than scatter.
 constexpr double kWidest = 0.2;
