@@ -20,8 +20,8 @@ const Rule* find_rule(std::string_view id) {
 
 namespace {
 
-/// True when the rule's loss comes from a host that waits for input or copies, rather than from a device that alternates
-/// between copies and compute.
+/// True when the rule's loss comes from a host that waits for input or copies, rather than from a device that
+/// alternates between copies and compute.
 bool is_hidden(const Rule& rule) {
   const bool waits = rule.verdict == Verdict::kInputBound || rule.verdict == Verdict::kTransferBound;
   return waits && rule.counts == Counts::kHostTime;
