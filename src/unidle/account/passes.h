@@ -1,4 +1,4 @@
-// Epochs: the wait for input at their starts, and after the first of them.
+// Epochs: the wait for input at their starts, and after the first epoch.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ namespace unidle::account {
 /// Rates of all ranks over the time of the counted steps, including gaps between them.
 struct Rates {
   std::optional<double> training;     // samples/s, without validation and checkpoints
-  std::optional<double> total;        // samples/s, including those after warm-up
+  std::optional<double> total;        // samples/s, including validation and checkpoints
   std::optional<double> steps_per_s;  // of one rank, without validation and checkpoints
   std::optional<double> total_steps_per_s;
 };
