@@ -92,8 +92,7 @@ struct Diagnosis {
   Device device;
   std::optional<double> samples_per_s;
   std::optional<double> steps_per_s;
-  bool rated_before_window = false;  // the rates are of the steps before a profiler's window; absent when these are too
-                                     // few
+  bool rated_before_window = false;   // rates are of the steps before a profiler's window
   std::optional<double> others_cpus;  // CPUs used by other processes, when they make rates imprecise; not in the JSON
   PhaseTimes time;
   std::optional<StepShares> step;

@@ -185,8 +185,7 @@ std::vector<Learned> learned_by(const std::vector<LearningCurves>& runs) {
   first.loss = between(first.loss, 0, to);
   LossScale scale(std::move(first));
   std::vector<Learned> learned(runs.size());
-  for (std::size_t i = runs.size(); i-- > 0;) {  // the first run comes last, so that its level is the one used for the
-                                                 // others
+  for (std::size_t i = runs.size(); i-- > 0;) {  // the first run last: it takes the level of the others
     scale.read(runs[i], learned[i]);
   }
   for (const auto& [name, curve] : runs.front().metrics) {

@@ -47,8 +47,8 @@ bool has_word(const std::string& text, const std::string& word) {
   return false;
 }
 
-/// False when the scripts cannot have read the key `path`: none contains its last part as a word, and none unpacks keys
-/// with **.
+/// False when the scripts cannot have read the key `path`: none contains its last part as a word, and none passes keys
+/// on by ** or setattr.
 bool may_be_read(const std::string& scripts, const std::string& path) {
   return scripts.empty() || scripts.find("**") != std::string::npos || scripts.find("setattr") != std::string::npos ||
          has_word(scripts, path.substr(path.find_last_of("./") + 1));

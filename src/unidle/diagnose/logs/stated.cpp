@@ -12,8 +12,7 @@ using unidle::logs::TextLog;
 /// The wait for data, when the log states no other part of a step.
 void add_input(const TextLog& log, Language language, Signals& signals) {
   const StatedSteps& stated = log.stated;
-  if (!stated.data_share || !stated.step_s || *stated.data_share >= 1) {  // 1: clocks of one step that were read at the
-                                                                          // same time
+  if (!stated.data_share || !stated.step_s || *stated.data_share >= 1) {  // 1: both clocks read at once
     return;
   }
   signals.step = StepShares{.input = *stated.data_share,
