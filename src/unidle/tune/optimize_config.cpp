@@ -19,11 +19,11 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Bounds of a trial of a foreign command, whose speed is not known beforehand.
+/// Bounds of a trial of a foreign command, whose speed is not yet known.
 constexpr double kShortestTrial = 10;
 constexpr double kLongestTrial = 60;
 
-/// Throws kUsage where trials would write over the program's files and nobody has allowed that.
+/// Throws kUsage when trials would overwrite the program's files and the user has not allowed that.
 std::unique_ptr<CommandRunner> command_runner(const OptimizeOptions& options, const fs::path& scratch, double trial_s) {
   CommandRunner::Options running;
   running.command = options.command;
@@ -57,7 +57,7 @@ std::unique_ptr<EngineRunner> engine_runner(const OptimizeOptions& options, cons
   return runner;
 }
 
-/// What a search of this configuration is told apart by: its text, what runs it, and how long trials are.
+/// Identifies a search of this configuration: its text, what runs it, and the length of trials.
 std::string identity_of(const OptimizeOptions& options, const knobs::ConfigFile& config, double trial_s) {
   std::vector<std::string> words = {config.name(), config.text(), options.allow_semantic ? "semantic" : ""};
   if (options.command.empty()) {
@@ -71,14 +71,14 @@ std::string identity_of(const OptimizeOptions& options, const knobs::ConfigFile&
   return search_identity(words, fs::current_path(), this_machine());
 }
 
-/// Samples of a whole run of the engine.
+/// Samples of a complete run of the engine.
 long long run_samples(const knobs::ConfigFile& config) {
   const knobs::Scalar* key = config.find("train.samples");
   const auto said = key != nullptr ? parse_number<long long>(key->value) : std::nullopt;
   return said.value_or(*parse_number<long long>(traits::kRunSamples));
 }
 
-/// The engine reads every key; another program might not. It takes a batch smaller that is longer than the run.
+/// The engine reads every key; another program may not. The engine shrinks a batch that is longer than the run.
 std::vector<BatchChoice> batches_of(const OptimizeOptions& options, const knobs::ConfigFile& config,
                                     knobs::Settings settings) {
   if (!options.command.empty()) {
@@ -90,7 +90,7 @@ std::vector<BatchChoice> batches_of(const OptimizeOptions& options, const knobs:
   return batch_choices(settings, options.allow_semantic, run_samples(config));
 }
 
-/// The engine trains whole steps: with larger ones more of the run may be left out. Empty when it is not.
+/// The engine trains only whole steps, so a larger step may leave out more samples. Empty when it does not.
 std::string shortened_note(long long samples, const knobs::Settings& before, const knobs::Settings& changes) {
   const long long step = knobs::effective_batch(knobs::overlaid(before, changes));
   const long long rest = samples % step;
@@ -101,7 +101,7 @@ std::string shortened_note(long long samples, const knobs::Settings& before, con
                      step, samples - rest, samples, samples - rest + step);
 }
 
-/// Settings that were not tried, because a comment says why they are what they are.
+/// Notes settings that were not tried because a comment gives a reason for their value.
 void note_decisions(const knobs::ConfigFile& config, OptimizeResult& result) {
   const knobs::Recognition recognition = knobs::recognize(config);
   for (const auto& [knob, found] : knobs::configured(recognition)) {

@@ -1,4 +1,4 @@
-// `unidle optimize -- CMD`: any PyTorch program, tuned through what can be changed in it while it runs.
+// `unidle optimize -- CMD`: tunes any PyTorch program through what can be changed at run time.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,10 +25,10 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Programs differ more from trial to trial than the engine does, and to change code for less than this does not pay.
+/// Foreign programs vary more between trials than the engine, and a smaller gain is not worth a code change.
 constexpr double kLeastGain = 0.03;
 
-/// The diagnosis decides what is tried first; what only the hardware suggests comes one by one afterwards.
+/// Suggestions of the diagnosis are tried first; those of the hardware alone follow one by one.
 std::vector<Proposal> proposals_for(const ProgramPlan& plan, const std::vector<std::string>& command) {
   Hardware hardware = this_machine();
   if (plan.device == "cpu") {
@@ -57,7 +57,7 @@ std::vector<Proposal> proposals_for(const ProgramPlan& plan, const std::vector<s
   return proposals;
 }
 
-/// Sizes that words of the command or options of the program can say.
+/// Batch sizes that words of the command or options of the program can set.
 std::vector<BatchChoice> batches_said(const ProgramPlan& plan, const std::vector<std::string>& words,
                                       bool allow_semantic) {
   knobs::Settings said = plan.settings;
@@ -78,8 +78,8 @@ std::vector<BatchChoice> batches_said(const ProgramPlan& plan, const std::vector
   return found.size() > 1 ? found : std::vector<BatchChoice>{};
 }
 
-/// Runs the calibration with the best protection in which the program works. Where it fails in each of them, it is the
-/// first failure that is told: protection is not its cause.
+/// Calibrates with the best protection under which the program works. If it fails under each, reports the first
+/// failure: protection is then not the cause.
 std::unique_ptr<ApplyRunner> calibrated(const OptimizeOptions& options, const fs::path& scratch, ProgramResult& program,
                                         std::stop_token stop) {
   const fs::path here = fs::current_path();
@@ -106,7 +106,7 @@ std::unique_ptr<ApplyRunner> calibrated(const OptimizeOptions& options, const fs
   throw *first;
 }
 
-/// Goes on with a search that was killed, or begins one.
+/// Resumes a killed search, or starts a new one.
 std::unique_ptr<ApplyRunner> runner_for(const OptimizeOptions& options, const fs::path& scratch, TrialStore& store,
                                         ProgramResult& program, std::stop_token stop) {
   const auto known = options.fresh ? std::nullopt : store.plan();

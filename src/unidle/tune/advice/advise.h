@@ -1,4 +1,4 @@
-// Changes that follow from the hardware and the configuration alone, without measuring.
+// Changes that follow from hardware and configuration alone, without measurement.
 #pragma once
 
 #include <optional>
@@ -19,22 +19,22 @@ struct Change {
   std::string reason;
   std::optional<double> gain;           // measured: throughput with it over throughput without it
   std::string depends = {};             // what must hold for it to help, or to be right
-  std::vector<std::string> paths = {};  // the keys that were edited; empty: the knob's own name
+  std::vector<std::string> paths = {};  // the edited keys; empty: the knob's own name
 };
 
-/// How far advice without measurement goes: exact knobs only; numeric ones too; also what helps most programs but not
-/// all.
+/// How far advice without measurement goes: exact knobs only; numeric ones too; also changes that help most programs
+/// but not all.
 enum class Profile { kLight, kBalanced, kFast };
 
-/// Only what is safe to predict: one value a knob, exact and numeric knobs, the effective batch held. Semantic changes
-/// are never safe to predict, so `allow_semantic` does not add any here.
+/// Only changes that are safe to predict: one value per knob, exact and numeric knobs, the same effective batch.
+/// Semantic changes are never safe to predict, so `allow_semantic` adds none here.
 std::vector<Change> advise(const knobs::ConfigFile& config, const traits::Workload* workload, const Hardware& hardware,
                            bool only_present = false, Profile profile = Profile::kBalanced);
 
-/// The changes as edits of `config`, which keeps every other byte. Throws as ConfigFile::set does.
+/// Edits `config` with the changes, keeping every other byte. Throws like ConfigFile::set.
 void apply_changes(std::vector<Change>& changes, knobs::ConfigFile& config);
 
-/// The diff of the two texts with each change's reason behind the line it explains.
+/// The diff of the two texts, with each change's reason after the line that it explains.
 std::string explained_diff(const std::string& before, const knobs::ConfigFile& after,
                            const std::vector<Change>& changes, const std::string& name);
 

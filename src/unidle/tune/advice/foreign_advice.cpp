@@ -21,7 +21,7 @@ namespace unidle::tune {
 
 namespace {
 
-/// The queue that PyTorch's DataLoader has by default, in batches a worker.
+/// PyTorch's default DataLoader queue, in batches per worker.
 constexpr int kUsualPrefetch = 2;
 /// More than any machine has.
 constexpr long long kMostGpus = 64;
@@ -54,7 +54,7 @@ class Adviser {
  private:
   bool gpu() const { return hardware_.gpus > 0; }
   bool has(const char* knob) const { return configured_.contains(knob); }
-  /// Some setting is about this knob, whether or not it tells the value.
+  /// True when a setting concerns this knob, even if its value is unknown.
   bool mentions(const char* knob) const {
     return std::any_of(recognition_.knobs.begin(), recognition_.knobs.end(),
                        [&](const knobs::Recognized& setting) { return setting.knob == knob; });
@@ -163,7 +163,7 @@ class Adviser {
     }
   }
 
-  /// The usual one, or a round number with which a short run still says something ten times; 1 where none is.
+  /// The usual interval, or a round number that still logs ten times in a short run; 1 if there is none.
   long long longest_interval() const {
     const long long most = knobs::most_steps(config_).value_or(10LL * diagnose::Policy{}.metrics_interval) / 10;
     const std::array<long long, 5> choices = {diagnose::Policy{}.metrics_interval, 20, 10, 5, 2};
@@ -194,7 +194,7 @@ class Adviser {
     }
   }
 
-  /// Fewer, larger micro-batches with the same product.
+  /// Proposes fewer, larger micro-batches with the same product.
   void batch() {
     const auto size = number("batch.size");
     const auto accumulation = number("batch.accumulation");

@@ -11,7 +11,7 @@ namespace unidle::tune {
 namespace {
 
 constexpr std::uint64_t kRoomyGpu_bytes = 24ULL << 30;
-/// Compute capability, times ten, of the first GPUs with matrix units for fp16, and for bf16 and TF32.
+/// Lowest compute capability, times ten, with matrix units for fp16, and for bf16 and TF32.
 constexpr int kVolta = 70;
 constexpr int kAmpere = 80;
 

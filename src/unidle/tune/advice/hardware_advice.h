@@ -1,4 +1,4 @@
-// What a machine asks of a training program, whoever wrote it: the one place where values follow from hardware.
+// What a machine needs from any training program: the only place where values follow from hardware.
 #pragma once
 
 #include <optional>
@@ -23,13 +23,14 @@ std::optional<Advised> advised_for(const Hardware& hardware, std::string_view kn
 /// Knobs whose values follow from the machine alone.
 const std::vector<std::string_view>& knobs_of_hardware();
 
-/// More loader workers than this have not been seen to help on one device, and each costs memory.
+/// More loader workers per device have not been seen to help, and each costs memory.
 constexpr int kMostWorkers = 16;
-/// Loader workers of one process, of which each GPU has one: with a GPU all its CPUs but one, without half of them.
+/// Loader workers per process, with one process per GPU. With a GPU: all of the process's CPUs but one. Without: half
+/// of the CPUs.
 int best_workers(const Hardware& hardware);
 /// "this job may use 16 CPUs for 4 GPUs"
 std::string cpus_in_words(const Hardware& hardware);
-/// A GPU with so much memory has room for larger micro-batches, proposed unseen.
+/// True when the GPU has enough memory to propose larger micro-batches without a trial.
 bool has_room_for_larger_batches(const Hardware& hardware);
 
 }  // namespace unidle::tune

@@ -140,7 +140,7 @@ class Proposer {
     }
   }
 
-  /// The largest micro-batch that holds the effective batch; a search measures the others too, see BatchSearch.
+  /// The largest micro-batch with the same effective batch; BatchSearch measures the others too.
   void batch() {
     const long long size = number("batch.size");
     const long long accumulation = number("batch.accumulation");

@@ -22,7 +22,8 @@ bool logs_oftener(const std::vector<std::string>& command, const knobs::Settings
   });
 }
 
-/// Batch size and accumulation go together: the effective batch must not depend on which of the two has a word.
+/// True when the command has a word for only one of batch size and accumulation. Then neither is changed in the
+/// command, to keep the effective batch.
 bool only_one_is_said(const std::vector<std::string>& command, const knobs::Settings& changes) {
   const auto unsaid = [&](const char* knob) {
     return changes.contains(knob) && !knobs::apply_to_command(command, knob, changes.at(knob));
@@ -67,7 +68,7 @@ Reach reach(const std::vector<std::string>& command, const knobs::Settings& chan
   Reach found{command, {}};
   const bool batch_from_outside = only_one_is_said(command, changes);
   for (const auto& [knob, value] : changes) {
-    // A program that has a word for fp16 has a scaler of its own.
+    // A program with an option for fp16 has its own gradient scaler.
     const bool own_word = value == "fp16";
     const bool of_batch = knob == "batch.size" || knob == "batch.accumulation";
     const bool from_outside = of_batch ? batch_from_outside : knobs::applies_at_run_time(knob, value) && !own_word;

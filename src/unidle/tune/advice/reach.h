@@ -1,4 +1,4 @@
-// How changed settings reach a program that is not ours.
+// How changed settings reach a foreign program.
 #pragma once
 
 #include <map>
@@ -9,18 +9,18 @@
 
 namespace unidle::tune {
 
-/// Options that a program takes but its command leaves out, with the values in effect, by knob: {"--batch-size", "64"}.
+/// Options that the program accepts but the command omits, with their effective values, by knob: {"--batch-size",
+/// "64"}.
 using SpareOptions = std::map<std::string, std::vector<std::string>>;
 
-/// The command with those of `spare` behind it that `changes` needs. The program still does what it did.
+/// The command with the options of `spare` that `changes` needs appended; its behaviour stays the same.
 std::vector<std::string> with_spare(std::vector<std::string> command, const SpareOptions& spare,
                                     const knobs::Settings& changes);
 
-/// The values that options of a program may have where it lists them, by the option without dashes: "batch_size".
+/// Allowed values of options that list them, by option name without dashes: "batch_size".
 using OptionChoices = std::map<std::string, std::vector<std::string>>;
 
-/// Why the program would refuse the command: its first option with a value that is none of the choices. Empty where
-/// there is none.
+/// Why the program would reject the command: the first option whose value is not allowed. Empty when there is none.
 std::string why_refused(const std::vector<std::string>& command, const OptionChoices& choices);
 
 struct Reach {
@@ -28,9 +28,9 @@ struct Reach {
   knobs::Settings at_run_time;  // for UNIDLE_APPLY
 };
 
-/// What cannot be changed in a running program but is set by a word of its command (--batch-size 4) is changed there,
-/// and so are fp16 and how often the loss is logged; all else is left for the shim, which says why not where it cannot.
-/// Batch size and accumulation, where both change, are both changed by words or both at run time.
+/// Divides `changes` between the command and the running program. Knobs that cannot be changed at run time but have a
+/// word in the command (--batch-size 4) are changed there, and so are fp16 and the logging interval. The shim gets the
+/// rest, and reports what it cannot change. If both batch size and accumulation change, both go the same way.
 Reach reach(const std::vector<std::string>& command, const knobs::Settings& changes);
 
 /// True when `changes` reaches the program one way or the other.

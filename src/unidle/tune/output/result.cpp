@@ -60,7 +60,7 @@ json to_json(const ProgramResult& program) {
           {"patch", program.patch}};
 }
 
-/// What to do now.
+/// What the user should do now.
 std::string advice_text(const ProgramResult& program) {
   std::string text = fmt::format("your files: {}\n", in_words(program.plan.protection));
   if (!program.run.empty()) {

@@ -134,7 +134,7 @@ void BatchSearch::report(Result result) {
   }
 }
 
-/// The first size of at least twice the last one, or the largest.
+/// The first size that is at least twice the last one, or else the largest.
 std::optional<std::size_t> BatchSearch::doubled() const {
   if (reach_ + 1 >= sizes_.size()) {
     return std::nullopt;
@@ -153,7 +153,7 @@ std::optional<std::size_t> BatchSearch::halved() const {
   return static_cast<std::size_t>((found == sizes_.begin() ? found : found - 1) - sizes_.begin());
 }
 
-/// The size nearest to the geometric mean of the best one and the one that did not pay.
+/// The size nearest to the geometric mean of the best size and the one that did not pay.
 std::optional<std::size_t> BatchSearch::between() const {
   if (!above_ || *above_ <= best_ + 1) {
     return std::nullopt;

@@ -45,7 +45,7 @@ TEST(BatchChoices, AreNoLongerThanTheRun) {
   EXPECT_EQ(held.back().changes.at("batch.accumulation"), "1");
 }
 
-/// What is asked for, in order, when the speed is `rate` (0: it does not run).
+/// The sizes requested, in order, when the speed is `rate` (0: the size fails).
 template <typename Rate>
 std::vector<long long> asked(std::vector<long long> sizes, std::size_t start, Rate rate, long long* best = nullptr) {
   BatchSearch search(sizes, start, 6);

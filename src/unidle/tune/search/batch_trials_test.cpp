@@ -64,7 +64,7 @@ TEST(BatchInTuner, ASizeThatTheProgramDoesNotTakeLeavesNothingBehind) {
   EXPECT_THAT(outcome.not_taken, ElementsAre(HasSubstr("asked for 32, in force is 16"), ::testing::_));
 }
 
-/// Short trials have room for 64 samples, the longest ones together only for `room` of them.
+/// Short trials fit 64 samples; a batch of the longest samples fits only `room` of them.
 class LongestRunner : public FakeRunner {
  public:
   LongestRunner(unidle::testing::FakeClock& clock, long long room, bool vary)

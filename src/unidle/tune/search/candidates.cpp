@@ -7,9 +7,9 @@ namespace unidle::tune {
 
 namespace {
 
-/// Before every promise that is only known from the hardware.
+/// Higher than every promise from hardware alone.
 constexpr double kMeasuredFirst = 1.0;
-/// When one value of a knob gave nothing, its other values are that much less promising.
+/// When one value of a knob gains nothing, the promise of its other values is multiplied by this.
 constexpr double kAlternativeDecay = 0.7;
 
 bool contains(const Unit& unit, const std::string& knob) {

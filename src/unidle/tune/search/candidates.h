@@ -14,40 +14,40 @@
 
 namespace unidle::tune {
 
-/// Knobs that are tried and taken back together.
+/// Knobs that are tried and removed together.
 using Unit = std::vector<std::string>;
 
-/// Knobs that mean something only together.
+/// Knobs that only work together.
 const std::vector<Unit>& tied_knobs();
 
-/// `knob` is one of `only`, or tied to one; with none given every knob is asked for.
+/// True when `knob` is in `only` or tied to one of its knobs, or when `only` is empty.
 bool is_asked_for(const std::set<std::string>& only, const std::string& knob);
 
-/// Changes that may help, from the hardware, the diagnosis and the search itself. Not thread-safe.
+/// Possible changes, from hardware, diagnosis and the search itself. Not thread-safe.
 class Candidates {
  public:
   struct Options {
     std::set<std::string> only;             // knobs to search; empty: all
-    bool batch_has_its_own_search = false;  // other candidates for it would be tried twice
+    bool batch_has_its_own_search = false;  // then its candidates are left to that search
   };
 
-  /// `settings`: of the configuration. `refusals` must outlive it.
+  /// `settings`: the configuration's. `refusals` must outlive this object.
   Candidates(knobs::Settings settings, const Refusals& refusals, Options options);
 
   void add(const std::vector<Proposal>& proposals);
-  /// What the diagnosis of a trial measured goes before what is only known from the hardware.
+  /// Suggestions from a trial's diagnosis precede what is only known from hardware.
   void add(const std::vector<Suggestion>& suggestions);
-  /// For the reason that it has: the search has tried it.
+  /// Keeps the reason of changes that the search has already tried.
   void add_tried(const knobs::Settings& changes, const std::string& reason, double promise);
 
   bool empty() const { return all_.empty(); }
-  /// All that is worth trying at once before anything was measured, or the exact part of it, strongest promise first
-  /// where two are about one knob. What `best` has already, was tried or refused is left out.
+  /// All changes worth trying together before measurements, or only the exact ones; of several for one knob, the most
+  /// promising. Without those that `best` contains or that were tried or refused.
   knobs::Settings bundle(const knobs::Settings& best, bool exact_only) const;
-  /// The most promising of what is left. It counts as tried from now on.
+  /// The most promising of the remaining changes, which is then marked as tried.
   std::optional<knobs::Settings> take_next(const knobs::Settings& best);
   void mark_tried(const knobs::Settings& changes);
-  /// One value of these knobs gave nothing: their other values are less promising.
+  /// Lowers the promise of other values of these knobs, after one value gained nothing.
   void lower_alternatives(const knobs::Settings& changes);
 
   /// Knobs of `best` that were not measured alone (`measured`), those that go together in one unit, the least promising
@@ -61,7 +61,7 @@ class Candidates {
     knobs::Settings changes;
     std::string reason;
     double promise = 0;
-    bool first = false;  // worth trying before anything was measured
+    bool first = false;  // worth trying before any measurement
     bool tried = false;
   };
   void add(Candidate candidate);

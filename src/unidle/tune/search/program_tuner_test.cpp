@@ -19,7 +19,7 @@ TEST(ProgramTuner, ARefusedKnobIsReportedAndDoesNotCount) {
   FakeRunner runner(clock, [](const knobs::Settings& changes) {
     TrialResult result = at_rate(100);
     if (changes.contains("loader.workers")) {
-      result.rate = 200;  // faster for whatever reason, but not because of this
+      result.rate = 200;  // faster, but not because of this
       result.refused["loader.workers"] = "given by position in the program";
     }
     return result;

@@ -1,4 +1,4 @@
-// What a program was asked for and did not take.
+// Requested values that a program did not accept.
 #pragma once
 
 #include <set>

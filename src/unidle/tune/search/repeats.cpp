@@ -4,7 +4,7 @@ namespace unidle::tune {
 
 namespace {
 
-/// The deviation of three is within a factor of two mostly, and each costs as much as a trial.
+/// A standard deviation from three runs is usually right within a factor of two, and each run costs as much as a trial.
 constexpr std::size_t kMostRepeats = 3;
 
 std::vector<experiment::Learned> learned_in(const std::vector<TrialResult>& runs) {

@@ -17,14 +17,14 @@ namespace unidle::tune {
 
 namespace {
 
-/// A diagnosis may see new causes once the first ones are gone; more rounds than this have not been needed.
+/// A diagnosis may see new causes once the first ones are gone; more rounds have not been needed.
 constexpr int kBundleRounds = 3;
-/// For the batch, of a search that has much else to try.
+/// For the batch size, in a search with other candidates.
 constexpr int kBatchTrials = 6;
-/// Trials kept back for taking knobs back.
+/// Trials reserved for removing changes.
 constexpr int kRemovalReserve = 5;
-/// Of what is worth a change. Less than what is worth taking: several knobs that each give a little must not go one
-/// after the other.
+/// Factor of the gain that is worth a change. Smaller than for accepting one: several knobs with small gains must not
+/// be removed one after the other.
 constexpr double kRemovalMargin = -0.75;
 
 knobs::Settings without(knobs::Settings settings, std::span<const Unit> units) {
@@ -53,7 +53,7 @@ knobs::Settings exact_part(const knobs::Settings& settings) {
   return exact;
 }
 
-/// The plot of a search, from the baseline to the conclusion; the parts know how each thing is done.
+/// The course of a search, from baseline to conclusion; its parts do the work.
 class Search {
  public:
   Search(TrialRunner& runner, Clock& clock, const knobs::Settings& settings, const std::vector<Proposal>& proposals,
@@ -86,7 +86,7 @@ class Search {
   Refusals refusals_;
   Contest contest_;
   Candidates candidates_;
-  std::map<std::string, double> gains_;  // by knob, measured alone
+  std::map<std::string, double> gains_;  // by knob, when measured alone
   std::optional<Verification> verification_;
 };
 
@@ -132,7 +132,7 @@ TunerOutcome Search::run() {
   return conclude();
 }
 
-/// The best so far with `changes` against the best so far.
+/// Tries `changes` on top of the best so far.
 Contest::Verdict Search::challenge(const knobs::Settings& changes, const std::string& stage) {
   return contest_.challenge(knobs::overlaid(contest_.best().settings, changes), stage, knobs::describe(changes), 1);
 }
@@ -154,11 +154,12 @@ void Search::take_bundles() {
       continue;
     }
     if (judgement == Judgement::kNoGain && ratio > 1 - log_.noise()) {
-      candidates_.mark_tried(all);  // neither gain nor loss: that its parts cancel out exactly is not worth many trials
+      candidates_.mark_tried(all);  // no difference: that gains and losses cancel out exactly is unlikely and not worth
+                                    // many trials
       return;
     }
-    // Something in the bundle hurts: what leaves the arithmetic alone is the likelier to be good; the rest is tried
-    // one by one.
+    // Something in the bundle hurts. Changes of exact knobs are more likely to be good; the others are tried one by
+    // one.
     const knobs::Settings exact = candidates_.bundle(contest_.best().settings, true);
     if (all.size() > 1 && !exact.empty() && exact != all && may_go_on(0)) {
       if (challenge(exact, "diagnosis").judgement == Judgement::kBetter) {
@@ -173,7 +174,7 @@ void Search::take_bundles() {
 
 void Search::take_batch() {
   BatchTrials trials(options_.batches, contest_, log_);
-  // Asked for nothing but the batch, all trials are the batch's.
+  // When only batch knobs were requested, they get all trials.
   const int most = options_.only.empty() ? kBatchTrials : options_.trials;
   const auto found = trials.find(most, [&] { return may_go_on(removal_reserve()); });
   if (!found) {
@@ -202,7 +203,7 @@ void Search::take_steps() {
     }
     without_gain = 0;
     for (const auto& [knob, value] : *changes) {
-      // Better than another new value is not yet better than the old one.
+      // Better than another new value is not necessarily better than the original one.
       if (!before.contains(knob)) {
         gains_[knob] = ratio;
       }
@@ -211,7 +212,7 @@ void Search::take_steps() {
   }
 }
 
-/// Trials that taking back what the bundles brought will need.
+/// Trials needed later to remove unconfirmed changes.
 int Search::removal_reserve() {
   const std::size_t open = unconfirmed().size();
   return open < 2 ? 0 : std::min(kRemovalReserve, 1 + static_cast<int>(open - open / 2));
@@ -220,9 +221,9 @@ int Search::removal_reserve() {
 void Search::take_removals() {
   const std::vector<Unit> units = unconfirmed();
   if (units.size() < 2) {
-    return;  // a single change was confirmed by the trial that took it
+    return;  // the trial of a single change has already confirmed it
   }
-  // The least promising half goes in one trial; the others one by one, the likeliest to do harm unseen first.
+  // The least promising half is removed in one trial, the others one by one, beginning with the most promising.
   const auto all = std::span(units);
   const std::size_t half = units.size() / 2;
   const bool gone = remove(all.first(half));
@@ -234,7 +235,7 @@ void Search::take_removals() {
   }
 }
 
-/// The group as a whole was needed: which of its parts?
+/// Finds the needed parts of a group that could not be removed as a whole.
 void Search::split_and_remove(std::span<const Unit> group) {
   const auto lower = group.first(group.size() / 2);
   const auto upper = group.subspan(group.size() / 2);
@@ -242,27 +243,27 @@ void Search::split_and_remove(std::span<const Unit> group) {
   if (!lower_gone && lower.size() > 1) {
     split_and_remove(lower);
   }
-  // When the lower part could go, a single upper one must be what was needed.
+  // If the lower part was removed, a single upper knob must be the needed one.
   const bool upper_gone = (!lower_gone || upper.size() > 1) && remove(upper);
   if (!upper_gone && upper.size() > 1) {
     split_and_remove(upper);
   }
 }
 
-/// True when the whole group was taken back.
+/// True when the whole group was removed.
 bool Search::remove(std::span<const Unit> group) {
   if (group.empty() || !may_go_on(0)) {
     return false;
   }
   Best& best = contest_.best();
   const double before = best.result.rate;
-  // One lucky run must not take several at once.
+  // A single lucky run must not remove several changes.
   const bool confirm = group.size() > 1;
   const auto [judgement, ratio] =
       contest_.challenge(without(best.settings, group), "removal", words_of(group), kRemovalMargin, confirm);
   if (judgement == Judgement::kBetter) {
     if (best.result.rate < before * (1 + log_.noise())) {
-      // Both are measurements of equally good settings, and the better of several noisy ones is too good.
+      // Both rates are of equally good settings, and the better of several noisy rates is biased upwards.
       best.result.rate = (best.result.rate + before) / 2;
     }
     return true;
@@ -291,13 +292,13 @@ void Search::verify_best() {
   const knobs::Settings exact = exact_part(best);
   const bool parity_broke = verification_ && !verification_->parity.held;
   if (parity_broke && !exact.empty() && exact != best) {
-    // What changes rounding is the offender; the rest may still be a gain.
+    // Changes of rounding are the probable cause; the others may still be a gain.
     best = exact;
     verification_ = verifier.verify(best);
   }
 }
 
-/// No trial was better: the fastest one becomes the best, to be verified. False when there is none.
+/// When no trial was better, the fastest becomes the best, for verification. False when there is none.
 bool Search::take_fastest() {
   const LoggedTrial* fastest = nullptr;
   for (const LoggedTrial& trial : log_.trials()) {

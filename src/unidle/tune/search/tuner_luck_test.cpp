@@ -1,4 +1,4 @@
-// A search on a machine that is noisy, busy with others, or slows down.
+// Searches on a machine that is noisy, busy, or slowing down.
 #include <gmock/gmock.h>
 
 #include <cstdint>
@@ -24,7 +24,7 @@ TEST(TunerLuck, ASlowMachineIsNotMistakenForASlowKnob) {
     TrialResult result =
         product(changes, {{"loader.workers", {{"2", 1.5}}}, {"layout.channels_last", {{"true", 1.4}}}});
     ++number;
-    result.rate *= number >= 2 && number <= 7 ? 0.4 : 1;  // somebody else computes for a while
+    result.rate *= number >= 2 && number <= 7 ? 0.4 : 1;  // another process uses the CPUs for a while
     return result;
   });
   const TunerOutcome outcome = fixture.tune(runner);
@@ -105,7 +105,7 @@ knobs::Settings found(double gain, double lucky) {
   return Tuner(runner, clock, kFourKnobs, four_at_once(), {}).run({}).best;
 }
 
-/// The first runs share the CPUs with somebody else, who takes five sixths of the speed.
+/// The first runs share the CPUs with a process that takes five sixths of the speed.
 knobs::Settings found_beside_others(int disturbed_runs) {
   unidle::testing::FakeClock clock;
   int runs = 0;
@@ -124,7 +124,7 @@ TEST(TunerLuck, ARunThatOthersDisturbedIsNotComparedWithOneThatTheyDidNot) {
   }
 }
 
-/// Searches of 40 that find a gain of a twentieth, where runs of one setting scatter.
+/// How many of 40 searches find a gain of a twentieth when runs of one setting scatter.
 int searches_that_find_it(double scatter) {
   int found = 0;
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {

@@ -33,15 +33,15 @@ namespace {
 constexpr long long kCalibrationSteps = 30;
 constexpr long long kLeastTrialSteps = 30;
 constexpr long long kMostTrialSteps = 100'000;
-/// Of a trial with larger batches: a quarter of them is warm-up.
+/// For a trial with larger batches: a quarter of the steps is warm-up.
 constexpr long long kLeastLargeSteps = 16;
-/// So many trials have to fit into the budget, or they get shorter: a search of a few and three pairs.
+/// This many trials must fit into the budget, otherwise trials get shorter: a few for the search, and three pairs.
 constexpr double kTrialsInBudget = 14;
 constexpr double kShortestTarget_s = 3;
 constexpr double kStartupAllowance_s = 20;
 constexpr double kEpochsInTrial = 3;
 constexpr double kLongestForEpochs_s = 20;
-/// The calibration may take this share of the budget, and at least half a minute.
+/// The calibration may take this share of the budget, but at least half a minute.
 constexpr double kCalibrationShare = 0.5;
 
 std::map<std::string, std::string> places_in(const record::Reader& reader, const account::RunData& run,
@@ -133,7 +133,7 @@ long long steps_with(const ProgramPlan& plan, const knobs::Settings& changes) {
 struct ApplyRunner::Ended {
   observe::Result result;
   double seconds = 0;
-  bool out_of_memory = false;  // the machine had too little left, and it was ended
+  bool out_of_memory = false;  // ended because the machine ran out of memory
 };
 
 ApplyRunner::Ended ApplyRunner::start(const knobs::Settings& changes, const Length& length, std::stop_token stop) {
@@ -268,7 +268,7 @@ TrialResult ApplyRunner::run(const knobs::Settings& changes, const Length& lengt
     } else {
       read(ended.result.record, changes, result);
     }
-  } catch (const Error& failure) {  // no room for the copy or the record: this trial is lost, not the search
+  } catch (const Error& failure) {  // no space for the copy or record: only this trial is lost
     result.problem = failure.what();
   }
   return result;

@@ -1,4 +1,4 @@
-// Trials of any PyTorch program: its command as it is, with knobs changed at run time.
+// Trials of any PyTorch program: its unchanged command, with knobs changed at run time.
 #pragma once
 
 #include <filesystem>
@@ -15,10 +15,10 @@
 
 namespace unidle::tune {
 
-/// What a short run of the program showed, and how long trials are because of it.
+/// What a short run of the program showed, and the resulting length of trials.
 struct ProgramPlan {
-  long long steps = 0;       // of a trial; a program that ends earlier ends
-  double step_s = 0;         // mean, waits and validation counted in
+  long long steps = 0;       // of a trial; a program may end earlier
+  double step_s = 0;         // mean, including waits and validation
   double startup_s = 0;      // until the first step
   double expected_s = 0;     // of a trial of the program as it is
   double limit_s = 0;        // after which a trial is ended
@@ -31,18 +31,18 @@ struct ProgramPlan {
   OptionChoices choices;
 };
 
-/// Why the program would refuse its command with `changes`; empty where it would not.
+/// Why the program would reject its command with `changes`; empty when it would not.
 std::string why_refused(const ProgramPlan& plan, const std::vector<std::string>& command,
                         const knobs::Settings& changes);
 
-/// Steps of a trial with `changes` that sees as many samples as one of `plan`, as far as that leaves it 16 steps.
+/// Steps of a trial with `changes` that processes as many samples as one of `plan`, but at least 16.
 long long steps_with(const ProgramPlan& plan, const knobs::Settings& changes);
 
-/// Steps of a trial: about `target_s` of training, at least 30, and three epochs where those take no more than
-/// 20 s: what is kept for later epochs does not show before.
+/// Steps of a trial: about `target_s` of training, at least 30, and three epochs if they take at most 20 s, because
+/// caching shows only in later epochs.
 long long steps_of_trial(double step_s, double target_s, double epoch_steps = 0);
 
-/// Each trial is a fresh process that is stopped in order after the same number of steps. Not thread-safe.
+/// Runs each trial in a fresh process, which is stopped gracefully after the same number of steps. Not thread-safe.
 class ApplyRunner : public TrialRunner {
  public:
   struct Options {
@@ -51,21 +51,21 @@ class ApplyRunner : public TrialRunner {
     std::filesystem::path folder;  // working folder
     experiment::Protection protection = experiment::Protection::kInPlace;
     bool allow_semantic = false;
-    double budget_s = 600;  // of everything: decides how long a trial may be
-    double target_s = 6;    // of training in a trial
+    double budget_s = 600;  // total budget: limits the length of trials
+    double target_s = 6;    // of training per trial
   };
 
   explicit ApplyRunner(Options options) : options_(std::move(options)) {}
 
-  /// Runs the program for 30 steps. REQUIRES: before run(). Throws kChild with the program's own last words when it
-  /// fails, kInput when no training step of PyTorch was seen, kCancelled when stopped.
+  /// Runs the program for 30 steps. REQUIRES: before run(). Throws kChild with the program's last output when it fails,
+  /// kInput when no PyTorch training step was seen, and kCancelled when stopped.
   const ProgramPlan& calibrate(std::stop_token stop);
-  /// In place of calibrate(): what an earlier search of the same program found.
+  /// Replaces calibrate(): uses the plan of an earlier search of the same program.
   void resume(const ProgramPlan& plan) { plan_ = plan; }
   TrialResult run(const knobs::Settings& changes, std::stop_token stop) override;
   std::optional<TrialResult> run_longest(const knobs::Settings& changes, std::stop_token stop) override;
   void recall(const TrialResult& result) override { TrialResult(result).read_loss(losses_); }
-  /// The calibration did not fail but was too slow for the budget.
+  /// True when the calibration did not fail but was too slow for the budget.
   bool too_slow() const { return too_slow_; }
 
  private:
@@ -73,7 +73,7 @@ class ApplyRunner : public TrialRunner {
   struct Length {
     long long steps = 0;
     double limit_s = 0;
-    bool longest_first = false;  // the first batch is made of the longest samples
+    bool longest_first = false;  // the first batch consists of the longest samples
   };
   Ended start(const knobs::Settings& changes, const Length& length, std::stop_token stop);
   TrialResult run(const knobs::Settings& changes, const Length& length, std::stop_token stop);

@@ -25,15 +25,15 @@ namespace unidle::tune {
 
 namespace {
 
-/// The calibration has seen enough after that long, start-up included; longer only when no step was done by then.
+/// Time limits of the calibration, including start-up; the next one is used only when no step was finished.
 constexpr std::array<double, 3> kCalibrationSeconds = {6, 25, 90};
-/// An epoch that takes longer than this cannot be repeated in every trial.
+/// A longer epoch cannot be repeated in every trial.
 constexpr double kLongestEpochSeconds = 5;
-/// More samples than any calibration gets through.
+/// More samples than any calibration processes.
 constexpr long long kEndless = 1'000'000'000;
-/// Start-up of the program, model and data, at most.
+/// Longest start-up of program, model and data.
 constexpr double kStartupAllowance = 60;
-/// Of a trial with a larger batch: the first is warm-up.
+/// For a trial with a larger batch: the first step is warm-up.
 constexpr long long kFewestSteps = 3;
 
 observe::Result observed(std::vector<std::string> argv, const std::filesystem::path& record, double timeout_s,
@@ -48,7 +48,7 @@ observe::Result observed(std::vector<std::string> argv, const std::filesystem::p
   return observe::run(options);
 }
 
-/// Where epochs end shows in when the metrics of a validation were taken.
+/// Derives the length of an epoch from the positions of validation metrics.
 std::optional<double> epoch_of(const account::RunData& run, long long steps_end, double interval) {
   std::optional<double> epoch;
   for (const auto& [name, values] : run.metrics) {
@@ -57,7 +57,7 @@ std::optional<double> epoch_of(const account::RunData& run, long long steps_end,
     }
     long long count = 0;
     for (const record::Metric& metric : values) {
-      // The validation at the very end of a run says nothing about epochs.
+      // The final validation of a run says nothing about epochs.
       if (metric.samples > 0 && metric.samples < steps_end) {
         ++count;
         epoch = static_cast<double>(metric.samples) / (static_cast<double>(count) * interval);
@@ -117,7 +117,7 @@ TrialPlan plan_trials(const Calibration& calibration, double target_s) {
   plan.whole_epochs = epoch > 0 && epoch <= kLongestEpochSeconds * calibration.rate;
   if (plan.whole_epochs) {
     const double epochs = std::max(1.0, std::round(wanted / epoch) - 1);
-    // One sample more than an epoch, so that the validation after it is left out like the epoch itself.
+    // One sample more than an epoch excludes the validation after it as well.
     plan.warmup_samples = static_cast<long long>(std::ceil(epoch)) + 1;
     plan.samples = whole_steps(epoch * (epochs + 1));
   } else {
@@ -149,7 +149,7 @@ std::vector<std::string> EngineRunner::arguments(const knobs::Settings& changes,
   }
   argv.push_back(fmt::format("train.samples={}", samples));
   argv.push_back(fmt::format("train.warmup_samples={}", warmup));
-  // Trials leave the user's checkpoints alone.
+  // Trials do not touch the user's checkpoints.
   argv.push_back("checkpoint.interval=0");
   argv.push_back("checkpoint.folder=" + (options_.scratch / "checkpoints").string());
   argv.insert(argv.end(), {"--format", "json", "-q"});
@@ -206,7 +206,7 @@ TrialResult EngineRunner::run(const knobs::Settings& changes, std::stop_token st
     result.validation_share = validation_share(diagnosis);
     result.others_cpus = account.cpus.others;
   } catch (const Error& failure) {
-    // The trial's own figures stand without a diagnosis; only its hints are missing.
+    // The trial's figures are valid without a diagnosis; only its suggestions are missing.
     spdlog::warn("trial {}: no diagnosis: {}", trials_, failure.what());
   }
   return result;

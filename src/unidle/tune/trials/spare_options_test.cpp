@@ -1,4 +1,4 @@
-// Options that a program takes but its command leaves out.
+// Options that the program accepts but the command omits.
 #include <gmock/gmock.h>
 
 #include "unidle/base/files.h"

@@ -17,7 +17,7 @@ namespace unidle::tune {
 
 namespace {
 
-/// Texts of a list; what is none is left out.
+/// The strings in a list; other elements are left out.
 std::vector<std::string> texts_in(const nlohmann::json& list) {
   std::vector<std::string> texts;
   for (const nlohmann::json& each : list.is_array() ? list : nlohmann::json::array()) {
@@ -28,9 +28,9 @@ std::vector<std::string> texts_in(const nlohmann::json& list) {
   return texts;
 }
 
-/// `body` is of the program that the end of the command starts: train.py with its words, or -m of a module.
+/// True when `body` describes the program at the end of the command: train.py with its arguments, or -m with a module.
 bool is_of_command(const nlohmann::json& body, const std::vector<std::string>& command) {
-  const std::vector<std::string> masked = mask_secrets(command);  // as the record has it
+  const std::vector<std::string> masked = mask_secrets(command);  // as in the record
   const auto words = texts_in(body.value("words", nlohmann::json::array()));
   if (words.size() >= command.size() || !std::equal(words.rbegin(), words.rend(), masked.rbegin())) {
     return false;
@@ -40,7 +40,7 @@ bool is_of_command(const nlohmann::json& body, const std::vector<std::string>& c
   return program == std::filesystem::path(script).filename() || program == script.substr(script.rfind('.') + 1) + ".py";
 }
 
-/// What one option sets in training, where that is one knob.
+/// The knob that one option sets in training, if it is exactly one.
 std::optional<knobs::CommandSetting> knob_of(const std::vector<std::string>& option) {
   const auto found = knobs::recognize_command(option);
   const bool one = option.size() == 2 && found.size() == 1 && found.front().phase == knobs::Phase::kTraining &&

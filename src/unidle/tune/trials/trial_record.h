@@ -1,4 +1,4 @@
-// What the record of a trial says: its rate, its losses, what was in force.
+// What a trial's record contains: rate, losses, effective settings.
 #pragma once
 
 #include <map>
@@ -12,10 +12,10 @@
 
 namespace unidle::tune {
 
-/// Fewer steps than this are no measurement.
+/// Fewer steps are not a measurement.
 constexpr std::size_t kLeastSteps = 8;
 
-/// Losses by the number of samples seen before them; not a number where the loss was none.
+/// Losses by the number of samples seen before them; NaN for a non-finite loss.
 std::map<long long, double> losses_of(const account::Account& account);
 
 /// Settings that the live program had, by knob; values as it gave them.
@@ -24,23 +24,23 @@ knobs::Settings effective_settings(const account::RunData& run);
 /// What options of the program may be, where its own parser lists that.
 OptionChoices option_choices(const account::RunData& run);
 
-/// Of what the program said of its options, those that set a knob as the command could. What it said counts when it is
-/// the program that the last words of the command start, and of an option when its value is what is in effect.
+/// Options that the program reported and that set a knob as the command could. A report counts when it is from the
+/// program at the end of the command, and for options whose value is in effect.
 SpareOptions spare_options(const account::RunData& run, const std::vector<std::string>& command,
                            const knobs::Settings& effective);
 
-/// True when batches had more shapes than those of full ones and of a last one.
+/// True when batches had more shapes than full batches and a last one.
 bool lengths_vary(const account::RunData& run);
 
-/// What was found of the longest samples, by UNIDLE_LONGEST, in words; empty where all are alike or none were looked
-/// at.
+/// What UNIDLE_LONGEST found about the longest samples, in words; empty when all are equally long or none were
+/// examined.
 std::string longest_in(const account::RunData& run);
 
-/// Steps of a run that is to meet the longest samples in the first of them.
+/// Steps of a run whose first batch has the longest samples.
 constexpr long long kLongestSteps = 16;
 
-/// Fills in what the record of a trial says of it: rate, losses, settings in force, what disturbed it. False, with the
-/// problem, where too few steps were seen. `result.seconds` must be set.
+/// Sets what a trial's record shows: rate, losses, effective settings, disturbances. False, with `problem` set, when
+/// too few steps were seen. REQUIRES: `result.seconds` is set.
 bool take_in(const account::RunData& run, experiment::LossScale& scale, TrialResult& result);
 
 }  // namespace unidle::tune

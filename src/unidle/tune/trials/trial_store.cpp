@@ -20,7 +20,7 @@ using nlohmann::json;
 
 namespace {
 
-/// Part of the identity: raise it when what a trial measures changes.
+/// Part of the identity: increase it when what a trial measures changes.
 constexpr int kFormat = 5;
 constexpr std::chrono::hours kOldest(24);
 
@@ -71,7 +71,7 @@ TrialResult trial_of(const json& body) {
   result.loss_fall = body.at("loss_fall").get<double>();
   for (const json& each : body.at("losses")) {
     if (!each.at(0).is_number_integer()) {
-      continue;  // 1e30 fits no whole number
+      continue;  // 1e30 does not fit any integer type
     }
     result.losses[each.at(0).get<long long>()] = each.at(1).is_number() ? each.at(1).get<double>() : std::nan("");
   }
@@ -132,7 +132,7 @@ TrialPlan trial_plan_of(const json& body) {
   return plan;
 }
 
-/// FNV-1a: names of files, not a matter of security.
+/// FNV-1a: only for file names, not for security.
 std::string hashed(const std::string& text) {
   std::uint64_t hash = 14695981039346656037ULL;
   for (const unsigned char byte : text) {
@@ -153,7 +153,7 @@ std::optional<json> read_json(const fs::path& file) {
   return body.is_object() ? std::optional(std::move(body)) : std::nullopt;
 }
 
-/// A file of another version, or half of one, is one that is not there.
+/// A file of another version, or a truncated one, counts as missing.
 template <typename Read>
 auto read_as(const fs::path& file, Read read) -> std::optional<decltype(read(json()))> {
   const auto body = read_json(file);

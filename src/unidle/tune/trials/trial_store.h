@@ -1,4 +1,4 @@
-// Trials kept on disk while a search goes on, so that one that was killed goes on where it was.
+// Stores trials on disk during a search, so that a killed search can be resumed.
 #pragma once
 
 #include <filesystem>
@@ -15,17 +15,17 @@
 
 namespace unidle::tune {
 
-/// Of a search: the command, the scripts and configurations in the working folder (names, sizes, times; what the
-/// program or a shell writes there meanwhile does not count), this machine, and our version. Searches with the same
+/// Identifies a search: the command, the scripts and configurations in the working folder (names, sizes, times; files
+/// that the program or a shell writes there are ignored), this machine, and our version. Searches with the same
 /// identity may use each other's trials.
 std::string search_identity(const std::vector<std::string>& command, const std::filesystem::path& folder,
                             const Hardware& hardware);
 
-/// One search's trials, as files in a folder of its own. Trouble with the disk is logged once, and the search goes on
-/// without. Not thread-safe.
+/// The trials of one search, as files in their own folder. Disk errors are logged once, and the search continues
+/// without the store. Not thread-safe.
 class TrialStore {
  public:
-  /// `home` holds the folders of all searches. Trials that are older than a day are left out: machines change.
+  /// `home` contains the folders of all searches. Ignores trials older than a day, because machines change.
   TrialStore(const std::filesystem::path& home, const std::string& identity, Disk& disk = system_disk());
 
   std::optional<ProgramPlan> plan() const;  // of a program
@@ -35,7 +35,7 @@ class TrialStore {
   /// The n-th run with these settings, counted from 0.
   std::optional<TrialResult> find(const knobs::Settings& changes, int number) const;
   void keep(const knobs::Settings& changes, int number, const TrialResult& result);
-  /// The search is over: a later one measures anew.
+  /// Deletes the trials at the end of a search: a later one measures again.
   void clear();
 
  private:
@@ -47,10 +47,11 @@ class TrialStore {
   bool broken_ = false;
 };
 
-/// What to say of so many trials that an earlier search measured.
+/// The note for `trials` trials that an earlier search measured.
 std::string resumed_note(int trials);
 
-/// Answers from the store what was measured before, and keeps what `inner` measures. Both must outlive it.
+/// Returns stored results for runs that were measured before, and stores those that `inner` measures. Both must outlive
+/// it.
 class ResumingRunner : public TrialRunner {
  public:
   ResumingRunner(TrialRunner& inner, TrialStore& store) : inner_(inner), store_(store) {}
