@@ -25,7 +25,7 @@ fs::path beside(const fs::path& config, const std::string& word) {
 
 fs::path free_name(const fs::path& config, const std::string& word) {
   int number = 1;
-  // A dangling link also belongs to somebody.
+  // A dangling link counts as an existing file.
   while (fs::exists(fs::symlink_status(numbered(config, word, number)))) {
     ++number;
   }

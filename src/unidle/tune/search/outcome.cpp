@@ -16,7 +16,7 @@ std::string stopped(const TunerOutcome& outcome, const Circumstances& circumstan
          circumstances.done;
 }
 
-/// Trials vary in length, and nobody asks for 83 s.
+/// Rounds up to tens of seconds with a margin, because trials vary in length.
 double rounded_up(double needed_s) { return std::ceil(needed_s * 1.1 / 10) * 10; }
 
 std::string nothing_tried(const FirstTrial& first) {
