@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Every command tells the same figures of a record: rates, shares of a step, phases, CPUs used by others.
+# Every command reports the same figures of a record: rates, shares of a step, phases, CPUs used by others.
 set -euo pipefail
 
 python3 "$UNIDLE_SOURCE/tests/account/compare_commands.py" "$UNIDLE_BIN" "$UNIDLE_BIN/../tests" \

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `unidle run --apply` on a real NVIDIA device: what only means something there is taken, and the program
-# learns as before.
+# `unidle run --apply` on a real NVIDIA device: knobs that only matter there are taken, and the program learns
+# as before.
 subcommand=run
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_gpu
@@ -43,7 +43,8 @@ import sys
 
 notes = [json.loads(row[0]) for row in sqlite3.connect(sys.argv[1] + "/record.db").execute("select body from notes")]
 said = [note for note in notes if note["type"] == "apply"]
-taken = {note["knob"] for note in said if note["status"] == "taken"}  # what is refused at one place may be taken elsewhere
+# Refused at one place, a knob may be taken at another.
+taken = {note["knob"] for note in said if note["status"] == "taken"}
 bad = [setting for setting in sys.argv[2:] if setting.split("=")[0] not in taken]
 sys.exit("%s: %s" % (bad, said) if bad else 0)
 PY

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The archive for a machine with a GPU, unpacked where nothing of the build is: it has what its programs need
-# beside a Python with torch and the C library, and its one command runs.
+# The archive for a machine with a GPU, unpacked without access to the build: it contains everything that its
+# programs need except a Python with torch and the C library, and its one command runs.
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
@@ -12,7 +12,7 @@ bash "$UNIDLE_SOURCE/tools/bundle.sh" "$(dirname "$UNIDLE_BIN")" "$PWD/bundle.ta
 tar -xzf bundle.tar.gz || fail "the archive cannot be unpacked"
 unset UNIDLE_BIN UNIDLE_SOURCE UNIDLE_PYTHON UNIDLE_LIBRARY PYTHONPATH
 
-# Each library is one of the archive's, of torch's packages, or there on every machine that runs torch.
+# Each library is in the archive, in torch's packages, or on every machine that runs torch.
 torch=$("$python" -c 'import importlib.util as u; print(u.find_spec("torch").submodule_search_locations[0])')
 for program in unidle/bin/unidle unidle/libexec/unidle-train unidle/lib/libunidle.so unidle/lib/libunidle_probe.so \
   unidle/lib/libunidle_cupti.so unidle/lib/_unidle_light.abi3.so; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# unidle cache warm with a model that AOTInductor compiled ahead as predictor.
+# unidle cache warm with a model compiled by AOTInductor as predictor.
 subcommand=cache
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
@@ -50,7 +50,7 @@ if __name__ == "__main__":
     torch._inductor.aoti_compile_and_package(
         program, package_path="model.pt2", inductor_configs={"aot_inductor.metadata": metadata}
     )
-    # The others are the same code with another contract: compiling takes long.
+    # The others have the same code with another contract, because compiling takes long.
     for name, contract in list(CONTRACTS.items())[1:]:
         with zipfile.ZipFile("model.pt2") as given, zipfile.ZipFile(f"{name}.pt2", "w") as made:
             for item in given.infolist():
@@ -91,7 +91,7 @@ for text in inputs:
         at += 24 + 8 * axes
         found[blob[at:at + name_bytes].decode()] = np.frombuffer(blob[begin:begin + size], "<f4").reshape(shape)
         at += -(-name_bytes // 8) * 8
-    with torch.no_grad():  # alone, and so without padding
+    with torch.no_grad():  # alone, so without padding
         wanted = Embedding()(torch.tensor([[1 + LETTERS.index(letter) for letter in text]]), torch.tensor([len(text)]))
     assert sorted(found) == sorted(name for name, _ in OUTPUTS), found
     for (name, _), value in zip(OUTPUTS, wanted):
@@ -99,7 +99,7 @@ for text in inputs:
 PY
 printf 'ACDEF\nG\nKLMNPQRSTVWY\nWW\n' > peptides
 
-# Of different lengths in one batch: each is cut to its own.
+# With different lengths in one batch, each is cut to its own.
 expect 0 warm features --inputs peptides --predictor model.pt2 --format json
 json 'd["computed"] == 4 and d["failed"] == 0'
 "$python" check.py features model.pt2 ACDEF G KLMNPQRSTVWY WW > python.txt 2>&1 || fail "other values: $(tail -3 python.txt)"
@@ -107,14 +107,14 @@ mkdir elsewhere && cp model.pt2 elsewhere/moved.pt2
 expect 0 warm features --inputs peptides --predictor elsewhere/moved.pt2 --workers 2 --format json
 json 'd["there"] == 4'
 
-# What is no input is refused alone.
+# An invalid input is refused on its own.
 printf 'ACX\nACDEFGHIKLMNPQ\nVV\n' > some
 expect 1 warm features --inputs some --predictor model.pt2 --format json
 json 'd["computed"] == 1 and d["failed"] == 2 and all(f["kind"] == "refused" for f in d["failures"])'
 has out "does not know: X"
 has out "has 14 letters"
 
-# A package that gives something else than it says computes nothing.
+# A package whose output differs from its contract computes nothing.
 expect 1 warm features --inputs peptides --predictor few.pt2
 has out "gives 3 tensors"
 expect 1 warm features --inputs peptides --predictor wrong.pt2
@@ -128,8 +128,8 @@ head -c 3000 model.pt2 > cut.pt2
 refused warm features --inputs peptides --predictor cut.pt2
 has err "not an AOTInductor package"
 
-# A package is unpacked under $TMPDIR, into a folder that goes with the program; when that is killed, with the
-# next one.
+# A package is unpacked under $TMPDIR, into a folder that is removed when the program ends or, if that is
+# killed, by the next one.
 cat > killed.py <<'PY'
 """Kills a predictor that has loaded its package: killed.py PROGRAM PACKAGE; prints the folders that stay."""
 import glob, json, os, struct, subprocess, sys, time
@@ -144,7 +144,7 @@ program.kill()
 program.wait()
 folders = glob.glob(os.environ["TMPDIR"] + "/*")
 for folder in folders:
-    os.utime(folder, (time.time() - 3600,) * 2)  # what was just made may not be locked yet, and is left
+    os.utime(folder, (time.time() - 3600,) * 2)  # a new folder may not be locked yet, and is left alone
 print(*folders)
 PY
 mkdir tmp

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# unidle cache on caches that are intact, damaged, foreign and not there.
+# unidle cache on caches that are intact, damaged, foreign and missing.
 subcommand=cache
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 json() { python3 -c "import json, sys; d = json.load(open('out')); sys.exit(not ($1))" || fail "not true: $1: $(cat out)"; }
 
-# An entry as docs/cache-format.md has it, made without unidle: entry FOLDER NUMBER
+# An entry in the format of docs/cache-format.md, made without unidle: entry FOLDER NUMBER
 entry() {
   python3 - "$1" "$2" <<'PY'
 import hashlib, os, struct, sys, zlib
@@ -119,7 +119,7 @@ grep -v deadly words > good
 expect 0 warm letters --inputs good --parameters '{"scale": 2}' --format json -- python3 predictor.py
 json 'd["computed"] == 3'
 
-# Interrupted: what is computed stays, and the same command goes on.
+# Interrupted: computed entries stay, and the same command resumes.
 for word in $(seq 100 400); do echo "word$word"; done > many
 { cat many; echo slow; } > stopped
 rm -f computed
@@ -129,7 +129,7 @@ json 'd["interrupted"]'
 json '0 < d["entries"] <= 301'
 expect 0 warm stoppable --inputs many --tokens 70 --format json -- python3 predictor.py
 json 'd["computed"] + d["there"] == 301 and d["there"] > 0'
-# Two at once compute each once.
+# Two at once compute each input once.
 rm -f computed
 for process in 1 2; do "$unidle" cache warm shared --inputs many --tokens 70 -- python3 predictor.py > "out$process" 2>&1 & done
 wait
@@ -142,7 +142,7 @@ refused warm ahead --inputs nowhere --predictor peptide
 refused warm ahead --inputs words -- no-such-program-here
 refused warm ahead --inputs words --parameters 7 -- python3 predictor.py
 
-# What is no cache, and wrong usage.
+# Folders that are not a cache, and wrong usage.
 for action in stats verify prune; do
   refused $action nowhere
   [ ! -e nowhere ] || fail "$action made a folder"
@@ -159,13 +159,13 @@ mkdir later/v1
 refused stats later
 has err "format 9"
 
-# Where it is by default.
+# The default folder.
 expect 0 path
 has out "$UNIDLE_HOME/cache"
 UNIDLE_CACHE=features expect 0 stats
 has out "2 entries"
 
-# A folder that may not be written is read.
+# A folder without write permission is readable.
 if [ "$(id -u)" != 0 ]; then
   chmod -R a-w features
   expect 0 stats features --format json

@@ -105,7 +105,7 @@ expect 0 warm features --inputs words --predictor one.pt --parameters '{"scale":
 json 'd["computed"] == 3'
 "$python" check.py features one.pt 2.5 '{"scale":2.5}' one three > python.txt 2>&1 || fail "other values: $(tail -3 python.txt)"
 
-# One input that it raises for costs no other; it is told why.
+# An input for which it raises does not affect the others, and gets the message.
 printf 'four\nnever!\nfive\n' > some
 expect 1 warm features --inputs some --predictor one.pt --format json
 json 'd["computed"] == 2 and d["failed"] == 1 and d["failures"][0]["kind"] == "refused"'
@@ -114,7 +114,7 @@ has out "no exclamations please"
 expect 1 warm features --inputs words --predictor few.pt
 has out "gives 0 entries for"
 
-# A file that is not a predictor is refused at once, with what would be one.
+# A file that is not a predictor is refused at once, with a description of valid ones.
 refused warm features --inputs words --predictor plain.pt
 has err "List[Dict[str, Tensor]]"
 refused warm features --inputs words --predictor models.py

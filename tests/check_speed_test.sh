@@ -1,18 +1,18 @@
 #!/usr/bin/env bash
-# check --speed on a CUDA runtime that computes nothing and keeps time: nothing of CUDA is loaded when it
-# begins, and the figures are those of that runtime.
+# check --speed on a CUDA runtime that computes nothing and keeps time: nothing of CUDA is loaded at its
+# start, and the figures are those of that runtime.
 subcommand=check
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 needs_engine
-needs_pretend_gpu "$UNIDLE_LIB/libunidle_cuda.so"  # built where torch has CUDA
+needs_pretend_gpu "$UNIDLE_LIB/libunidle_cuda.so"  # built if torch has CUDA
 export UNIDLE_FORCE_CUDA=1
 
 LD_PRELOAD="$UNIDLE_LIB/libunidle_fake_cuda.so" \
   UNIDLE_FAKE_CUDA="devices=2 fp32_tflops=2 tf32_tflops=8 half_tflops=16 pinned_gbs=4 pageable_gbs=0.8" \
   UNIDLE_FAKE_CUDA_LOG="$PWD/said" "$unidle" check --speed --format json >out 2>err
 [ $? -le 1 ] || fail "check --speed: $(cat err)"
-# A host that is slow to queue can only make it slower than the device is.
+# A host that is slow to queue can only make it slower than the device.
 "$python" - <<'PY' || fail "other figures than the device's: $(cat out)"
 import json
 
@@ -28,7 +28,7 @@ assert gpu["launch_s"] > 0 and "cpu" in devices
 PY
 [ "$(cat said)" = "context: 0" ] || fail "a context on another device: $(cat said)"
 
-# Where the runtime finds no device the figures of the CPU are there, and one line says why.
+# If the runtime finds no device, the figures are those of the CPU, and one line says why.
 LD_PRELOAD="$UNIDLE_LIB/libunidle_fake_cuda.so" UNIDLE_FAKE_CUDA="devices=0" "$unidle" check --speed >out 2>err
 [ $? -le 1 ] || fail "check --speed without a device: $(cat err)"
 has out "matmul"

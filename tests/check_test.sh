@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# unidle check on this machine, on folders that stand for others, and with a library that stands for NVML.
+# unidle check on this machine, on folders that simulate others, and with a library that simulates NVML.
 subcommand=check
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 fake="$UNIDLE_LIB/libunidle_fake_nvml.so"
 
 json() { python3 -c "import json, sys; d = json.load(open('out')); sys.exit(not ($1))" || fail "not true: $1: $(cat out)"; }
-# put FILE TEXT: a file of the machine that is made up.
+# put FILE TEXT: a file of the simulated machine.
 put() {
   mkdir -p "$(dirname "host/$1")"
   printf '%b' "$2" >"host/$1"
@@ -22,7 +22,7 @@ json 'd["schema"] == "unidle.check/1" and d["host"]["cpu"]["allowed"] > 0 and d[
 expect 2 --format xml
 expect 2 nonsense
 
-# A machine that is made up: nothing is read from the real one.
+# A simulated machine: nothing is read from the real one.
 export UNIDLE_HOST_ROOT="$folder/host"
 export UNIDLE_NVML_LIBRARY="$folder/nowhere.so"
 unset OMP_NUM_THREADS CUDA_VISIBLE_DEVICES
@@ -64,7 +64,7 @@ has out "install the driver"
 UNIDLE_NVML_LIBRARY=libm.so.6 expect_problem gpu-driver-broken critical
 json 'd["gpus"] is None'
 
-# Two devices, one of them ill; a third that is lost.
+# Two devices, one of them faulty; a third that is lost.
 cat >script <<'SCRIPT'
 count 3
 driver 570.86
@@ -112,7 +112,7 @@ import sys
 sys.exit(max(len(line.rstrip('\n')) for line in open('out', encoding='utf-8')) > $width)" || fail "wider than $width"
 done
 
-# An AMD device by sysfs.
+# An AMD device in sysfs.
 put sys/class/drm/card0/device/vendor '0x1002\n'
 put sys/class/drm/card0/device/mem_info_vram_total '68702699520\n'
 put sys/class/drm/card0/device/gpu_busy_percent '5\n'

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The jobs of docs/ci.md, as they stand there: a run as fast as the baseline passes, a slower and a failed one
-# do not.
+# The jobs of docs/ci.md, as written there: a run as fast as the baseline passes, a slower and a failed one do
+# not.
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -8,7 +8,7 @@ mkdir bin
 ln -s "$(command -v python3)" bin/python
 ln -s "$unidle" bin/unidle
 export PATH="$folder/bin:$PATH" PYTHONPATH="$UNIDLE_SOURCE/python"
-# So much longer than anything a busy machine adds: what is compared is 20 ms with 200.
+# Much more than a busy machine can add: 20 ms compared with 200.
 cat >train.py <<'PY'
 import os, time, unidle
 if os.environ.get("TRAIN") == "fails":
@@ -19,7 +19,7 @@ with unidle.observe():
         unidle.step(samples=8, loss=1.0 / (1 + step))
 PY
 
-# The commands of one job: the lines below "run: |" or "script:", one a file.
+# The commands of one job: the lines below "run: |" or "script:", one per file.
 python3 - "$UNIDLE_SOURCE/docs/ci.md" <<'PY' || fail "docs/ci.md has other jobs"
 import re, sys
 text = open(sys.argv[1]).read()

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# unidle compare A.json B.json -- CMD {config}: two configurations of one program in turns, as a check for
-# continuous integration.
+# unidle compare A.json B.json -- CMD {config}: two configurations of one program in alternating runs, as a
+# check for continuous integration.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 mkdir program && cd program || exit 1
 
-# Samples that take their time without using a CPU: two workers are twice as fast on any machine.
+# Samples that take time without using a CPU: two workers are twice as fast on any machine.
 cat >train.py <<'PY'
 import json
 import sys

@@ -55,7 +55,7 @@ widest = max(len(line.rstrip('\n')) for line in open('out', encoding='utf-8'))
 sys.exit(widest > $width)" || fail "wider than $width columns"
 done
 
-# What was changed by an optimising run is shown; a record without steps is no reason to fail.
+# The changes of an optimising run are shown; a record without steps does not fail.
 expect 0 "$unidle" compare superres-naive optimise
 grep -q 'loader.workers: 0 -> 4' out || fail "changes are not shown"
 expect 0 "$unidle" compare empty cut

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `unidle completion`: what a shell offers for `unidle train`, which unidle-train knows; and one version of
+# `unidle completion`: what a shell offers for `unidle train`, according to unidle-train; and one version for
 # all.
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
@@ -15,13 +15,13 @@ expect 0 train --version
 grep -qE '^torch [0-9]+\.[0-9]+' out || fail "unidle train --version: $(cat out)"
 
 touch batch.yaml
-# offered WORD ...: what bash offers for the last one, behind `unidle train`; words are split at "=" as bash
-# does.
+# offered WORD ...: what bash offers for the last word, after `unidle train`; like in bash, words are split at
+# "=".
 offered() {
   UNIDLE=$unidle bash -c '. <("$UNIDLE" completion bash); COMP_WORDS=("$UNIDLE" train "$@"); COMP_CWORD=$(($# + 1))
     _unidle; printf "%s\n" "${COMPREPLY[@]}"' bash "$@" >out 2>err || fail "completion of $*: $(cat err)"
 }
-# only LINE ...: this and nothing else was offered
+# only LINE ...: exactly these were offered
 only() { [ "$(sort out)" = "$(printf '%s\n' "$@" | sort)" ] || fail "offered: $(cat out)"; }
 
 offered --plug

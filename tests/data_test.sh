@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# unidle data inspect: answers, exit codes, and input that is no data.
+# unidle data inspect: answers, exit codes, and input that is not data.
 subcommand=data
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

@@ -21,9 +21,9 @@ has out "加载器运行在训练进程内"
 expect 0 diagnose --explain loader-no-workers --lang en
 has out "The loader runs in the training process"
 
-expect 2 diagnose --explain loader-no-workers --lang de  # a language that we do not speak
+expect 2 diagnose --explain loader-no-workers --lang de  # an unsupported language
 has err "de"
-expect 2 check --lang zh  # a command without translations refuses rather than speaks half
+expect 2 check --lang zh  # a command without translations refuses rather than mixing languages
 expect 2 slurm status --lang de
 
 expect 0 diagnose --rules-markdown
@@ -44,7 +44,7 @@ has out '"verdict": "failed"'
 has out '"id": "run-failed"'
 has out 'exit code 3'
 
-# A traceback counts although the last line claims success and the exit code is 0.
+# A traceback counts even if the last line claims success and the exit code is 0.
 cat >claims.sh <<'SCRIPT'
 echo "epoch 1 loss 0.5"
 printf 'Traceback (most recent call last):\n  File "train.py", line 7, in main\nTypeError: not serializable\n'

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# compile.mode: graph on a real NVIDIA device: the step is captured, and learns what it learns without.
+# compile.mode: graph on a real NVIDIA device: the step is captured, and learns the same as without.
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_gpu
@@ -28,7 +28,7 @@ train.samples: 100000
 device: cuda
 EOF
 
-# train NAME SETTING...: its answer in NAME.json, what it said in NAME.err
+# train NAME SETTING...: its answer in NAME.json, its messages in NAME.err
 train() {
   local name=$1
   shift
@@ -73,11 +73,11 @@ alike sgd optimizer.name=sgd optimizer.lr=0.0001 train.on_nan=skip
 alike beside data.on_device=false loader.workers=2 loader.pin_memory=true transfer.non_blocking=true
 compare fp32-eager beside-eager
 
-# What is left to the device. Names of results end as those with a graph do.
+# Values chosen by the device. Names of results end like those with a graph.
 train auto-graph compile.mode=auto precision.amp=auto
 compare bf16-graph auto-graph
 
-# Several GPUs: their gradients go over NCCL.
+# Several GPUs: their gradients are exchanged through NCCL.
 gpus=$(nvidia-smi -L | wc -l)
 if [ "$gpus" -ge 2 ]; then
   train alone "batch.size=$((50 * 2))"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # compile.mode: graph with the real libtorch_cuda, on a CUDA runtime that computes nothing and keeps time:
-# what torch captures, and what becomes of a step that cannot be captured. What the replays learn only a
-# real device can show.
+# what torch captures, and what happens to a step that cannot be captured. Only a real device can show what
+# the replays learn.
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
@@ -16,7 +16,7 @@ class Waits(nn.Module):
     def __init__(self):
         super().__init__()
         self.linear = nn.Linear(2, 1)
-        self.drop = nn.Dropout(0.5)  # its random numbers go on when the capture is broken
+        self.drop = nn.Dropout(0.5)  # its random numbers continue when the capture fails
 
     def forward(self, x):
         y = self.linear(self.drop(x))
@@ -64,8 +64,8 @@ compile.mode: graph
 device: cuda
 EOF
 
-# The compiler of TorchScript asks the driver for more than the fake has, so it is off.
-# train NAME SETTING...: leaves what was said in err and what the fake device noted in NAME.said
+# The compiler of TorchScript calls driver functions that the fake lacks, so it is off.
+# train NAME SETTING...: leaves the messages in err and the fake device's log in NAME.said
 train() {
   local name=$1
   shift
@@ -78,7 +78,7 @@ train plain
 lacks err "cannot be captured"
 lacks plain.said "captured:"
 
-# Nothing is computed here, so no comparison tells anything: the step is captured again and again.
+# Nothing is computed here, so comparisons are meaningless and the step is captured again and again.
 train again train.samples=2000 --format json
 has out '"compile.mode":"graph"'
 lacks err "graph is off"
@@ -87,7 +87,7 @@ train waits script.model=waits.pt
 has err "compile.mode: graph is off from here on: it cannot be captured"
 has out "2000 samples in 40 steps"
 
-# What is left to the device: a graph, bf16, and a longer run, unless the command line says how long.
+# Values chosen by the device: a graph, bf16, and a longer run, unless the command line gives its length.
 train auto compile.mode=auto precision.amp=auto --format json
 has out '"compile.mode":"graph"'
 has out '"precision.amp":"bf16"'
@@ -103,8 +103,8 @@ train several batch.size=25 batch.accumulation=2 grad.clip_norm=1 ema.decay=0.9 
 lacks err "cannot be captured"
 lacks several.said "captured:"
 
-# A step that takes more than half of the memory is captured: neither what torch keeps for later steps nor the
-# comparison stands in its way. A capture that breaks leaves nothing behind that would make it too small.
+# A step that takes more than half of the memory is captured: neither torch's cached memory nor the comparison
+# prevents it. A failed capture leaves nothing behind that would make the memory too small.
 for wide in wide0 wide1; do
   UNIDLE_FAKE_CUDA="total_gb=0.33" train $wide script.model=$wide.pt batch.size=1000 train.samples=20000
   lacks err "out of memory"
@@ -114,8 +114,8 @@ has err "it cannot be captured"
 UNIDLE_FAKE_CUDA="total_gb=0.33" train wide0 script.model=wide0.pt batch.size=1000 train.samples=20000 --format json
 has out '"compile.mode":"graph"'
 
-# What an observer is told of a device that is the limit: its time for each step, and that the host waits for
-# it, not for copies.
+# What an observer sees of a device that is the limit: its time for each step, and that the host waits for it,
+# not for copies.
 cat >look.py <<'END'
 import json, sqlite3, sys
 
@@ -138,11 +138,11 @@ for mode in off graph; do
     "$unidle" run -o record -- "$UNIDLE_BIN/unidle-train" -q houses.yaml compile.mode=$mode data.on_device=false loader.workers=1 \
     loader.pin_memory=true transfer.non_blocking=true metrics.interval=1000 train.samples=10000 >out 2>err ||
     fail "observed, $mode: exit code $?: $(cat err)"
-  # The steps that are captured are not timed: as nothing is computed, there are several.
+  # Captured steps are not timed: as nothing is computed, there are several.
   "$python" look.py 8 || fail "observed, $mode"
 done
 
-# Copies from page-locked memory run beside what the device computes: here both take as long.
+# Copies from page-locked memory run beside the device's computation: here both take equally long.
 for mode in off graph; do
   for pinned in true false; do
     UNIDLE_FAKE_CUDA="kernel_us=100 pinned_gbs=0.0002 pageable_gbs=0.0002" train copies compile.mode=$mode data.on_device=false \
@@ -157,7 +157,7 @@ assert beside > 1.2 * after, (beside, after)
 END
 done
 
-# A process that finds no GPU of its own says so, before it waits for the others.
+# A process without its own GPU says so before it waits for the others.
 RANK=1 WORLD_SIZE=2 LOCAL_RANK=1 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=1 UNIDLE_FORCE_CUDA=1 \
   LD_PRELOAD="$UNIDLE_LIB/libunidle_fake_cuda.so" "$UNIDLE_BIN/unidle-train" -q houses.yaml >out 2>err
 [ $? = 3 ] || fail "exit code of a process without a GPU"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Several processes of the engine on a CUDA runtime that computes nothing and keeps time: which GPU each of
-# them takes. NCCL asks the driver for more than that runtime has, so where it is reached the run ends.
+# them takes. NCCL calls driver functions that this runtime lacks, so a run that reaches it ends.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 needs_pretend_gpu "$UNIDLE_LIB/libunidle_cuda.so"
@@ -17,8 +17,8 @@ ranks.timeout_s: 60
 EOF2
 port=$("$python" -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 
-# rank NUMBER PROGRAM [NAME=VALUE...]: leaves out.NUMBER, err.NUMBER, code.NUMBER, and in said.NUMBER what the
-# device noted
+# rank NUMBER PROGRAM [NAME=VALUE...]: leaves out.NUMBER, err.NUMBER, code.NUMBER, and the device's log in
+# said.NUMBER
 rank() {
   local number=$1 program=$2
   shift 2
@@ -29,7 +29,7 @@ rank() {
   echo $? >"code.$number"
 }
 
-# Each has its own. Without libunidle_cuda.so the gradients go over Gloo.
+# Each has its own. Without libunidle_cuda.so the gradients are exchanged over Gloo.
 mkdir bin
 cp "$UNIDLE_BIN/unidle-train" bin/
 for number in 0 1; do rank $number bin/unidle-train & done
@@ -41,7 +41,7 @@ for number in 0 1; do
 done
 has out.0 "400 samples in 20 steps"
 
-# Both are shown the same one.
+# The same one is visible to both.
 for number in 0 1; do rank $number "$UNIDLE_BIN/unidle-train" CUDA_VISIBLE_DEVICES=1 & done
 wait
 for number in 0 1; do
@@ -49,7 +49,7 @@ for number in 0 1; do
   has err.$number "ranks 0 and 1 have the same GPU"
 done
 
-# They come as far as NCCL, whose own reason is told, and make no context on the other's.
+# They reach NCCL, whose own reason is reported, and create no context on the other's device.
 for number in 0 1; do rank $number "$UNIDLE_BIN/unidle-train" & done
 wait
 for number in 0 1; do
@@ -57,7 +57,7 @@ for number in 0 1; do
   [ "$(cat said.$number)" = "context: $number" ] || fail "rank $number has contexts elsewhere: $(cat said.$number)"
 done
 
-# So they do where each is shown one alone, as by srun --gpus-per-task=1.
+# So they do if only one is visible to each, as with srun --gpus-per-task=1.
 for number in 0 1; do rank $number "$UNIDLE_BIN/unidle-train" CUDA_VISIBLE_DEVICES=$number & done
 wait
 for number in 0 1; do

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Settings of the engine against the machine it runs on, and against the workload that it trains.
+# Settings of the engine, depending on the machine on which it runs and on the workload that it trains.
 subcommand=train
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_engine
@@ -8,7 +8,7 @@ printf 'workload: recsys\n' >config.yaml
 settings=(prepare.source=generated prepare.samples=300 device=cpu cpu.threads=1 train.samples=64 batch.size=64 -q)
 expect 0 config.yaml "${settings[@]}" --prepare
 
-# bf16 is taken, with a warning where the CPU has no units for it.
+# bf16 is taken, with a warning if the CPU has no units for it.
 mkdir -p host/proc
 printf 'model name\t: Some CPU\nflags\t: fpu avx2\n' >host/proc/cpuinfo
 UNIDLE_HOST_ROOT=$PWD/host expect 0 config.yaml "${settings[@]}" precision.amp=bf16
@@ -19,7 +19,7 @@ printf 'model name\t: Some CPU\nflags\t: fpu avx512_bf16\n' >host/proc/cpuinfo
 UNIDLE_HOST_ROOT=$PWD/host expect 0 config.yaml "${settings[@]}" precision.amp=bf16
 lacks err "no units for bf16"
 
-# What the workload has no use for is told, and the record says what is in force instead.
+# Settings without effect on the workload are reported, and the record has the values in effect.
 expect 0 config.yaml "${settings[@]}" model.depth=7 grad.checkpointing=true model.width=64
 has err "model.depth: the workload recsys does not read it"
 has err "grad.checkpointing: the workload recsys does not read it"
@@ -27,22 +27,22 @@ lacks err "model.width"
 refused config.yaml "${settings[@]}" model.width=1000000000
 has err "model.width: expected a whole number, 8 to 65536"
 
-# One process of a run that has only half of what says who is who trains alone, and says so.
+# A process with only half of the variables of a multi-process run trains alone, and says so.
 RANK=1 expect 0 config.yaml "${settings[@]}"
 has err "RANK is set without WORLD_SIZE"
 
-# SIGTERM is how a cluster ends a run: after the step, with a checkpoint to go on from.
+# A cluster ends a run with SIGTERM: it stops after the step, with a checkpoint for resuming.
 "$unidle" train config.yaml "${settings[@]}" train.samples=64000000 checkpoint.interval=1000000000 \
   checkpoint.folder=saved 2>err >out &
 trained=$!
-for _ in $(seq 600); do  # until its loop goes on, as the file of its live line would not tell
+for _ in $(seq 600); do  # until its loop runs, which its live line would not show in a file
   grep -q SigCgt "/proc/$trained/status" 2>/dev/null || break
   # Bit 14 of the caught signals: 15.
   (( 0x$(awk '$1 == "SigCgt:" { print $2 }' "/proc/$trained/status") & 0x4000 )) && break
   sleep 0.1
 done
 kill -TERM $trained
-kill -TERM $trained  # as from a cluster that signals all processes of a run, and from what observes it
+kill -TERM $trained  # as from a cluster that signals all processes of a run, and from an observer
 wait $trained
 code=$?
 [ $code = 143 ] || fail "exit code $code after SIGTERM: $(cat err)"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# compile.mode: fused on a real NVIDIA device: the compiled loss is captured, and learns what the step learns
-# without. Prints steps/s of off, graph and fused. UNIDLE_FUSED_WORKLOADS names others than the three.
+# compile.mode: fused on a real NVIDIA device: the compiled loss is captured, and learns the same as the step
+# without it. Prints steps/s of off, graph and fused. UNIDLE_FUSED_WORKLOADS replaces the three workloads.
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_gpu
@@ -16,7 +16,7 @@ command -v g++ >/dev/null || {
 export UNIDLE_PYTHON=$python UNIDLE_LOG=info
 read -ra workloads <<<"${UNIDLE_FUSED_WORKLOADS:-superres keypoint protein}"
 
-# Pictures without a package that has some: smooth noise as PNG.
+# Generated pictures, without a package: smooth noise as PNG.
 mkdir -p pictures
 "$python" - <<'EOF2' || fail "Python could not make the pictures"
 import struct, torch, zlib
@@ -33,7 +33,7 @@ for number in range(6):
     open("pictures/%d.png" % number, "wb").write(png)
 EOF2
 
-# Sizes that a GPU notices, in bf16, of one shape each.
+# Sizes that load a GPU, in bf16, with one shape each.
 common=(device=cuda precision.amp=bf16 optimizer.fused=true metrics.interval=1000 validation.interval=0 cpu.threads=4
   train.warmup_samples=640)
 settings_of() {
@@ -54,7 +54,7 @@ prepare_of() {
 # Peptides of one length: batches of one shape.
 awk 'BEGIN { srand(3); for (i = 0; i < 200; i++) { s = ""; for (j = 0; j < 40; j++) s = s substr("ACDEFGHIKLMNPQRSTVWY", int(rand() * 20) + 1, 1); print s } }' >peptides.txt
 
-# train NAME WORKLOAD SETTING...: its answer in NAME.json, what it said in NAME.err
+# train NAME WORKLOAD SETTING...: its answer in NAME.json, its messages in NAME.err
 train() {
   local name=$1 workload=$2
   shift 2

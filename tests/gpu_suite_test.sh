@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The suite for a GPU, on a machine without one and on machines whose one or two GPUs are pretended: a driver
-# that follows a script, a CUDA runtime that keeps time, and a stand-in for nvidia-smi.
+# The suite for a GPU, on a machine without one and on machines with one or two pretend GPUs: a driver that
+# follows a script, a CUDA runtime that keeps time, and a stand-in for nvidia-smi.
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
@@ -9,7 +9,7 @@ needs_pretend_gpu "$UNIDLE_LIB/libunidle_fake_nvml.so"
 as_machine machine
 suite="$UNIDLE_SOURCE/tests/gpu/gpu_suite.py"
 
-# statuses FOLDER NAME...: of these, as "holds fails ..."; all others are told on stderr.
+# statuses FOLDER NAME...: of these, as "holds fails ..."; all others are printed on stderr.
 statuses() {
   "$python" - "$@" <<'PY'
 import json
@@ -47,7 +47,7 @@ got=$(statuses some $names 2>err)
 tar -tzf some/gpu-suite-records.tar.gz >archived || fail "the archive cannot be read"
 has archived fork.rec/record.db
 
-# What is measured, without permission for GPM and CUPTI, and without a compiler of kernels.
+# The measured parts, without permission for GPM and CUPTI, and without a kernel compiler.
 mkdir no-gcc
 for tool in bash cat env ls python3 sed tr grep dirname basename readlink nproc ldd awk; do
   ln -s "$(command -v $tool)" no-gcc/

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# unidle train --grid: a run with each value, or combination of values, on data that is prepared once.
+# unidle train --grid: one run per value, or combination of values, on the same prepared data.
 subcommand=train
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_engine
@@ -13,14 +13,14 @@ has out "model.width"
 expect 0 config.yaml "${settings[@]}" --grid model.width=32,64 --format json -q
 has out '{"grid":["model.width"],"runs":[{"settings":{"model.width":"32"},'
 has out '"model.width":64'
-# Each is the run that it would be by itself.
+# Each is the same run as on its own.
 loss=$(sed -E 's/.*"loss_last":([^,]*),.*/\1/' out)
 expect 0 config.yaml "${settings[@]}" model.width=64 --format json -q
 has out "\"loss_last\":$loss"
-# Of two settings, each combination.
+# With two settings, every combination.
 expect 0 config.yaml "${settings[@]}" --grid model.width=32,64 --grid batch.size=16,32 -q
 [ "$(wc -l <out)" = 5 ] || fail "not a header and four rows: $(cat out)"
-# One that fails leaves the others be; checkpoints of each lie in a folder of its own.
+# A failed run does not affect the others; the checkpoints of each are in its own folder.
 expect 1 config.yaml "${settings[@]}" --grid optimizer.lr=1e308,0.001 checkpoint.interval=32 checkpoint.folder=kept -q
 has out "failed with optimizer.lr=1e308: "
 [ "$(wc -l <out)" = 3 ] || fail "not a header, a row and a failure: $(cat out)"

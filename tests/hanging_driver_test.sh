@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# A device's library that hangs when it is loaded, in its first call, in a reading or at its end: check,
-# monitor and optimize leave it behind.
+# A device library that hangs when it is loaded, in its first call, in a reading or at its end: check, monitor
+# and optimize abandon it.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 export UNIDLE_NVML_LIBRARY="$UNIDLE_LIB/libunidle_fake_nvml.so" UNIDLE_FAKE_NVML_SCRIPT="$folder/script"
 
-# hangs WHERE: from now on it does, until there is a file go.
+# hangs WHERE: it hangs there from now on, until there is a file go.
 hangs() {
   rm -f go go.hangs
   unset UNIDLE_FAKE_NVML_HANG
@@ -16,7 +16,7 @@ hangs() {
     end) echo "shutdown hang:$folder/go" >>script ;;
   esac
 }
-# The driver's call that the answer has to name.
+# The driver's call that the answer must name.
 named() {
   case $1 in
     loading) echo 'the driver does not answer (loading its library, ' ;;
@@ -28,7 +28,7 @@ named() {
 # within COMMAND...: does not hang itself. Its output is in out and err.
 within() { timeout -k 5 90 "$@" >out 2>err; }
 json() { python3 -c "import json, sys; d = json.load(open('out')); sys.exit(not ($1))" || fail "$2: not true: $1: $(cat out err)"; }
-# lines CONDITION WHAT: some of the samples (`line`) of monitor's JSON lines are such.
+# lines CONDITION WHAT: some of the samples (`line`) in monitor's JSON lines match.
 lines() {
   python3 -c "
 import json, sys
@@ -50,7 +50,7 @@ for where in loading init reading end; do
   [ ! -s err ] || fail "$where, check: stderr has $(cat err)"
 done
 
-# monitor goes on with the host, and says so in one line.
+# monitor continues with the host, and says so in one line.
 for where in loading init; do
   hangs $where
   within "$unidle" monitor --seconds 1 --interval 200 --format json || fail "$where, monitor: exit code $?"
@@ -60,7 +60,7 @@ for where in loading init; do
   tail -1 out | grep -q '"verdict":"there is a GPU driver that does not answer' || fail "$where, monitor: the verdict: $(tail -1 out)"
 done
 
-# A reading that hangs ends no watching; when the driver answers again, so does the monitor.
+# A hanging reading does not end monitoring; when the driver responds again, so does the monitor.
 hangs reading
 within "$unidle" monitor --interval 200 --format json &
 watcher=$!
@@ -77,7 +77,7 @@ kill -INT $(pgrep -P $watcher -x timeout || echo $watcher)
 wait $watcher
 tail -1 out | grep -q '"type":"summary"' || fail "a reading that hung: no summary: $(tail -1 out)"
 
-# Whoever presses Ctrl-C need not wait for the driver; at its end it is left behind too.
+# Ctrl-C need not wait for the driver; at the end it is abandoned too.
 hangs init
 "$unidle" monitor --interval 200 >out 2>err &
 watcher=$!
@@ -89,7 +89,7 @@ within "$unidle" monitor --seconds 0.5 --interval 100 || fail "monitor, end: exi
 has out "350 W"
 within "$unidle" run -o recorded -- true || fail "run, end: exit code $?"
 
-# What is served to Prometheus: the host's figures.
+# Prometheus gets the host's figures.
 hangs loading
 "$unidle" monitor --listen :0 --interval 200 >out 2>err &
 watcher=$!
@@ -102,7 +102,7 @@ sys.exit('unidle_host_cpu' not in text or 'unidle_gpu_' in text)"
 kill -INT $watcher
 wait $watcher || fail "serving: exit code $?"
 
-# Advice for a machine whose devices nobody knows.
+# Advice for a machine with unknown devices.
 for where in loading init; do
   hangs $where
   printf 'workload: superres\nbatch_size: 4\nnum_workers: 0\n' >config.yaml

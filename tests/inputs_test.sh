@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Files that others wrote, and that are no files, private, shared, endless, deep, or made to steer a terminal.
+# Files of others: not regular files, private, shared, endless, deep, or made to control a terminal.
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 escape=$'\x1b' c1=$'\xc2\x9b' bidi=$'\xe2\x80\xae'
-# clean FILE...: nothing in them that a terminal would act upon.
+# clean FILE...: nothing in them that a terminal would interpret.
 clean() {
   local sign file
   for file in "$@"; do
@@ -14,7 +14,7 @@ clean() {
   done
 }
 
-# What is no file is told of in one line, wherever a file is named, and never waited for.
+# Anything that is not a file is reported in one line, wherever a file is named, and never waited for.
 mkfifo pipe pipe.yaml pipe.log
 mkdir folder.yaml
 for what in pipe.yaml folder.yaml /dev/zero; do
@@ -43,8 +43,7 @@ if [ -x "$UNIDLE_BIN/unidle-train" ]; then
   refused train folder.yaml
 fi
 
-# A path that the system does not even look at: a circle of links, a name too long, a folder that may not be
-# entered.
+# Unusable paths: a circle of links, a name too long, a folder without permission.
 ln -s circle.yaml circle.yaml
 ln -s circle circle
 long=$(printf 'a%.0s' $(seq 300))
@@ -82,7 +81,7 @@ chmod 000 closed
 if [ "$(id -u)" != 0 ]; then
   unseen closed/record
   has err "Permission denied"
-else # who may enter every folder is somebody else for this
+else # a user who may enter every folder becomes another user for this
   chmod 755 .
   printf '#!/bin/sh\nexec setpriv --reuid=65534 --regid=65534 --clear-groups "%s" "$@"\n' "$unidle" >as_nobody
   chmod 755 as_nobody
@@ -93,14 +92,15 @@ else # who may enter every folder is somebody else for this
 fi
 chmod 700 closed
 
-# The folder that one stands in, or that of temporary files, is gone.
+# The current folder, or that of temporary files, does not exist.
 mkdir gone
 (cd gone && rmdir ../gone && "$unidle" compare "$folder/record" ../record >../out 2>../err)
 [ $? = 2 ] || fail "compare in a folder that is gone: $(cat out err)"
 lacks err "filesystem error"
 TMPDIR=$folder/nowhere expect 0 check --format json
 
-# What is made of a private file is private; a link stays one; other names and read-only files are told of.
+# Files made from a private file are private; a link stays a link; other names and read-only files are
+# reported.
 private() { [ "$(stat -c %a "$1")" = 600 ] || fail "$1 has mode $(stat -c %a "$1")"; }
 printf 'num_workers: 0 # here\nbatch_size: 8\n' >secret.yaml
 chmod 600 secret.yaml
@@ -136,7 +136,7 @@ refused optimize laughs.yaml
 printf 'workload: superres\nbatch.size: 4\nbatch.accumulation: 1000000000000\n' >accumulation.yaml
 expect 0 optimize accumulation.yaml --dry-run
 
-# Names and values steer no terminal, and JSON stays JSON that says the same.
+# Names and values do not control the terminal, and JSON escapes them.
 evil="k${escape}[2J${escape}]0;t"$'\a'"${c1}31m${bidi}"$'\r\x9b'"]x"
 printf '{"traceEvents":[{"ph":"X","cat":"kernel","name":"%s","pid":0,"tid":7,"ts":10,"dur":500,"args":{"device":0}}]}' \
   "k\\u001b[2J\\u0007\\u009b31m\\u202e\\nunidle: all is well" >evil.json

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# `unidle run --kernels` on a real NVIDIA device: the driver loads libunidle_cupti.so, and the record tells of
+# `unidle run --kernels` on a real NVIDIA device: the driver loads libunidle_cupti.so, and the record contains
 # kernels.
 subcommand=run
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"

@@ -1,6 +1,6 @@
-# Sourced by whole-program tests: a folder of their own to be in, and expectations that count what went wrong.
+# Sourced by whole-program tests: creates and enters a temporary folder, and counts failed expectations.
 #   subcommand=check; . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-# What the last expect saw lies in the files out and err. A test ends with `finish`.
+# The last expect leaves its output in the files out and err. A test ends with `finish`.
 set -u
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
@@ -14,14 +14,14 @@ fail() {
   failures=$((failures + 1))
 }
 
-# check DESCRIPTION COMMAND...: it succeeds. What it runs leaves its output in out.txt and err.txt.
+# check DESCRIPTION COMMAND...: it succeeds. Its output is in out.txt and err.txt.
 check() {
   local what=$1
   shift
   "$@" >/dev/null 2>&1 || fail "$what: $(tail -n 20 out.txt err.txt 2>/dev/null)"
 }
 
-# needs_engine: skips the test where unidle-train was not built, for there was no torch.
+# needs_engine: skips the test if unidle-train was not built, for lack of torch.
 needs_engine() {
   [ -x "$UNIDLE_BIN/unidle-train" ] || {
     echo "skipped: the engine was not built"
@@ -29,7 +29,7 @@ needs_engine() {
   }
 }
 
-# needs_torch: skips the test where there is no Python that has torch; $python is one.
+# needs_torch: skips the test without a Python that has torch; $python is one.
 needs_torch() {
   python=${UNIDLE_PYTHON:-${UNIDLE_SOURCE:?}/.venv/bin/python}
   command -v "$python" >/dev/null || python=python3
@@ -39,7 +39,7 @@ needs_torch() {
   fi
 }
 
-# needs_gpu: skips the test where there is no NVIDIA GPU that $python, which has torch, can use.
+# needs_gpu: skips the test without an NVIDIA GPU that $python, which has torch, can use.
 needs_gpu() {
   if ! ls /dev/nvidia[0-9]* /dev/dxg 2>/dev/null | grep -q .; then
     echo "skipped: no NVIDIA GPU here"
@@ -52,8 +52,8 @@ needs_gpu() {
   fi
 }
 
-# needs_pretend_gpu LIBRARY: skips the test where the CUDA runtime that computes nothing was not built, or
-# LIBRARY is not there.
+# needs_pretend_gpu LIBRARY: skips the test if the CUDA runtime that computes nothing, or LIBRARY, was not
+# built.
 needs_pretend_gpu() {
   local library
   for library in "$UNIDLE_LIB/libunidle_fake_cuda.so" "$1"; do
@@ -64,7 +64,7 @@ needs_pretend_gpu() {
   done
 }
 
-# make_houses ROWS: houses.csv, whose price = 3 rooms - 2 age + 5 any model can learn.
+# make_houses ROWS: houses.csv with price = 3 rooms - 2 age + 5, which any model can learn.
 make_houses() {
   awk -v rows="$1" 'BEGIN {
     srand(7); print "rooms,age,price"
@@ -72,7 +72,7 @@ make_houses() {
   }' >houses.csv
 }
 
-# expect CODE ARGUMENT...: runs unidle with $subcommand, if there is one, and these; checks the exit code.
+# expect CODE ARGUMENT...: runs unidle with $subcommand, if set, and these arguments; checks the exit code.
 expect() {
   local code=$1
   shift

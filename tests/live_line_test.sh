@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The engine's live line: rate, loss, input wait and time left on a terminal, nothing elsewhere; Ctrl-C ends
-# the run after its step.
+# The engine's live line: rate, loss, input wait and remaining time on a terminal, nothing elsewhere; Ctrl-C
+# ends the run after its step.
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
@@ -41,7 +41,7 @@ while time.monotonic() < deadline:
         interrupted = True
         os.kill(pid, signal.SIGINT)
 else:
-    os.kill(pid, signal.SIGKILL)  # it hangs, or its line never was whole: the assertions below say which
+    os.kill(pid, signal.SIGKILL)  # it hangs, or its line was never complete: the assertions below say which
 code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 lines = [part for part in seen.replace("\r", "\n").split("\n") if "training [" in part]
 assert interrupted, f"the line was never whole: {seen[-500:]!r}"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # unidle.data.Loader(device="cuda") on a real NVIDIA device: the bytes are those of the loader without a
-# device, while kernels run; and how many samples a second reach the device, beside torch's DataLoader.
+# device, while kernels run; and how many samples per second reach the device, compared with torch's
+# DataLoader.
 subcommand=run
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_gpu
@@ -33,9 +34,9 @@ for source, batch, epochs in ((arrays(rows, labels), 128, 2), (wrap(Rows()), 64,
     for epoch in range(epochs):
         taken = []
         for fields in loader:
-            for _ in range(1 + len(taken) % 7):  # sometimes ahead of the copies, sometimes behind
+            for _ in range(1 + len(taken) % 7):  # sometimes before the copies, sometimes after
                 busy @ busy
-            taken.append([field.clone() for field in fields])  # later than all that; `fields` is let go of
+            taken.append([field.clone() for field in fields])  # after all of these; `fields` is released
         for ours, theirs in zip(taken, expected):
             wrong += any(not torch.equal(one.cpu(), other) for one, other in zip(ours, theirs))
         if len(taken) != len(expected):

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# unidle diagnose on logs: kinds, exit codes, pairing by job id, and files that are no logs.
+# unidle diagnose on logs: kinds, exit codes, pairing by job id, and files that are not logs.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 mkdir results
@@ -60,7 +60,7 @@ if [ -n "${UNIDLE_SHARED:-}" ]; then
   has out '"outcome": "timed-out"'
   expect 1 diagnose --job-id 53480 --results "$real" --format json
   has out '"outcome": "failed"'
-  for job in 909648:0 52178:1 53480:1; do  # no Slurm knows them
+  for job in 909648:0 52178:1 53480:1; do  # Slurm knows none of them
     expect "${job#*:}" slurm analyze "${job%:*}" --results "$real"
     has out "by its files alone"
     lacks out "#SBATCH"

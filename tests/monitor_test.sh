@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# unidle monitor: lines, CSV, JSON, the live view in a pseudo-terminal, and what it serves to Prometheus.
+# unidle monitor: lines, CSV, JSON, the live view in a pseudo-terminal, and the metrics for Prometheus.
 subcommand=monitor
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 fake="$UNIDLE_LIB/libunidle_fake_nvml.so"
@@ -11,7 +11,7 @@ cleanup() {
 }
 trap cleanup EXIT
 
-# until_true COMMAND...: it succeeds, within a minute. How fast this machine is does not matter.
+# until_true COMMAND...: it succeeds within a minute, so that the machine's speed does not matter.
 until_true() {
   for _ in $(seq 600); do "$@" >/dev/null 2>&1 && return; sleep 0.1; done
   fail "never came true: $*"
@@ -33,7 +33,7 @@ grep -q $'\x1b' out && fail "control characters without a terminal"
 expect 0 --seconds 0.3 --interval 100 --format live
 has out "Verdict"
 
-# With two devices, one of which does not tell its power.
+# With two devices, one of which does not report its power.
 cat >script <<'SCRIPT'
 count 2
 name H200
@@ -82,12 +82,12 @@ assert lines[-1]["gpus"][0]["energy_j"] == 1000, lines[-1]
 assert lines[-1]["gpus"][1]["xid_errors"] == 1
 PY
 
-# A driver that does not answer is not "no GPU".
+# A driver that does not respond is not "no GPU".
 UNIDLE_NVML_LIBRARY=libm.so.6 expect 0 --seconds 0.3 --interval 100 --format json
 tail -1 out | python3 -c 'import json, sys; d = json.load(sys.stdin); sys.exit(d["gpus"] is not None or "unidle check" not in d["verdict"])' ||
   fail "a broken driver: $(cat out)"
 
-# A process that is watched, and ends.
+# A watched process that ends.
 sh -c 'while [ ! -e stop ]; do :; done' &
 busy=$!
 children+=("$busy")
@@ -107,7 +107,7 @@ assert rows and max(p["cpu"] for p in rows) > 0.02, rows
 assert rows[0]["state"] in "RS"
 PY
 
-# A run under way is followed while its record is being written.
+# A run in progress is followed while its record is being written.
 cat >steps.py <<'PY'
 import os, time
 while not os.path.exists("enough"):
@@ -185,7 +185,7 @@ def finish(pid, fd):
 ascii_terminal = {"TERM": "xterm", "LC_ALL": "C"}
 ENTER, LEAVE = b"\x1b[?1049h", b"\x1b[?1049l"
 
-# q quits; the screen is given back, then comes the summary.
+# q quits; the screen is restored, then the summary follows.
 pid, fd = start([], ascii_terminal)
 seen = read_until(fd, b"kernels ran")
 assert ENTER in seen, seen
@@ -217,19 +217,19 @@ os.write(fd, b"\x03")
 code, seen = finish(pid, fd)
 assert code == 0 and LEAVE in seen and b"Verdict:" in seen, (code, seen[-2000:])
 
-# Block characters where the locale has them, no colours with NO_COLOR.
+# Block characters if the locale has them, no colours with NO_COLOR.
 pid, fd = start([], {"TERM": "xterm-256color", "LC_ALL": "C.UTF-8", "NO_COLOR": "1"})
 seen = read_until(fd, "█".encode())
 os.write(fd, b"q")
 code, rest = finish(pid, fd)
 assert code == 0 and not re.search(rb"\x1b\[3[123]m", seen + rest), seen
 
-# A terminal that can do nothing gets lines.
+# A terminal without capabilities gets lines.
 pid, fd = start(["--seconds", "0.5"], {"TERM": "dumb"})
 code, seen = finish(pid, fd)
 assert code == 0 and b"\x1b" not in seen and b"util" in seen and b"Verdict" in seen, (code, seen)
 
-# The terminal goes away: the monitor ends.
+# The terminal is closed: the monitor ends.
 pid, fd = start([], ascii_terminal)
 read_until(fd, b"kernels ran")
 os.close(fd)
@@ -240,7 +240,7 @@ while os.waitpid(pid, os.WNOHANG)[0] == 0:
 PY
 python3 live.py >live.out 2>&1 || fail "the live view: $(tail -5 live.out)"
 
-# What Prometheus gets.
+# The metrics that Prometheus gets.
 "$unidle" monitor --listen :0 --interval 100 >out 2>err &
 watcher=$!
 children+=("$watcher")
@@ -288,7 +288,8 @@ for line in text.splitlines():
 assert ("unidle_gpu_power_watts", 'gpu="gpu0"') in seen and ("unidle_gpu_power_watts", 'gpu="gpu1"') not in seen
 assert ("unidle_gpu_sm_activity_ratio", 'gpu="gpu1"') in seen
 PY
-"$unidle" monitor --listen "${url#http://}" --seconds 0.2 2>err2 >/dev/null # HOST:PORT/metrics is no address
+# HOST:PORT/metrics is not a valid address.
+"$unidle" monitor --listen "${url#http://}" --seconds 0.2 2>err2 >/dev/null
 [ $? = 2 ] || fail "a malformed address"
 port=${url#http://127.0.0.1:}
 "$unidle" monitor --listen "${port%/metrics}" --seconds 0.2 >/dev/null 2>err2

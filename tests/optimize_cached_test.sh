@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# unidle optimize -- CMD, where samples are computed again in every epoch: the patch puts unidle.cached
-# above the function that computes them, leaves the file alone until somebody applies it, and the program
-# then computes each sample once for all runs.
+# unidle optimize -- CMD, if samples are computed again in every epoch: the patch puts unidle.cached above the
+# function that computes them, leaves the file alone until somebody applies it, and the program then computes
+# each sample once for all runs.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 mkdir program && cd program || exit 1

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# unidle optimize -- CMD: a PyTorch program that waits for its samples gets workers, its files stay as they
-# are.
+# unidle optimize -- CMD: a PyTorch program that waits for its samples gets workers, its files stay unchanged.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 mkdir program && cd program || exit 1
 
-# Samples that take their time without using a CPU: two workers are twice as fast on any machine.
+# Samples that take time without using a CPU: two workers are twice as fast on any machine.
 cat >train.py <<'PY'
 import sys
 import time
@@ -66,7 +65,7 @@ check "leaves the program's files alone" grep -qx "by the user" written.txt
 check "a search that came to its end keeps no trials" test -z "$(ls "$folder/.unidle/searches" 2>/dev/null)"
 check "keeps a record" bash -c "ls '$folder'/.unidle/runs/*-optimize/record.db"
 
-# Ctrl-C: no stray process, the signal's code.
+# Ctrl-C: no process is left over, the exit code is the signal's.
 : >err.txt
 (for _ in $(seq 1200); do
   grep -q "trial 1:" err.txt && break
@@ -77,7 +76,7 @@ waiter=$!
 UNIDLE_MARK=$folder bash -c 'echo $$ >pid; exec "$0" optimize --budget 1h -- "$1" train.py' "$unidle" "$python" >out.txt 2>err.txt </dev/null
 check "returns 130 after Ctrl-C" test $? -eq 130
 wait $waiter
-# Programs that were ended may take a moment to be gone.
+# Killed programs may take a moment to disappear.
 strays() {
   for each in /proc/[0-9]*; do
     tr '\0' '\n' 2>/dev/null <"$each/environ" | grep -qx "UNIDLE_MARK=$folder" && echo "$each"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# unidle optimize -- CMD with programs that are no help: the search survives them, the user's files stay,
-# nothing is left running.
+# unidle optimize -- CMD with faulty programs: the search survives them, the user's files stay, nothing is
+# left running.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 mkdir program data && cd program || exit 1
 
-# Samples that take their time without using a CPU. With workers it does what its argument says.
+# Samples that take time without using a CPU. With workers it fails in the way that its argument says.
 cat >train.py <<'PY'
 import os
 import random
@@ -68,7 +68,7 @@ for epoch in range(1000):
 PY
 echo pictures >../data/pictures
 
-# optimize CODE TRIALS HOW: with little time, nothing to type into, and what $limit says
+# optimize CODE TRIALS HOW: with little time, no input, and the memory limit $limit
 optimize() {
   (
     ${limit:-true}
@@ -91,7 +91,7 @@ for file in "${files[@]}"; do
   check "$file is the user's" grep -qx "the user's" "$file"
 done
 
-# A program that fails has perhaps destroyed first: it is never tried again with less protection than this
+# A program that fails may have destroyed files before: it is never retried with less protection than this
 # machine offers.
 cat >destroys.py <<'PY'
 import shutil
@@ -122,7 +122,7 @@ done
 optimize 0 2 varies
 check "a run of any length has a rate" grep -Eq "^ +1  baseline +[0-9]" out.txt
 
-# What only fails with workers is one failed trial; where it was the only one, nothing is known.
+# A failure only with workers is one failed trial; if it was the only trial, nothing is known.
 optimize 1 2 hangs
 check "a trial that hangs is ended" grep -q "took longer than" out.txt
 limit='ulimit -d 5000000' optimize 1 2 eats

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# unidle optimize -- CMD, killed and stopped: nothing is left running, the best so far is told, the next
-# search goes on.
+# unidle optimize -- CMD, killed and stopped: nothing is left running, the best so far is reported, the next
+# search resumes.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 mkdir program && cd program || exit 1
 
-# Samples that take their time without using a CPU: with workers it is faster on any machine.
+# Samples that take time without using a CPU: with workers it is faster on any machine.
 cat >train.py <<'PY'
 import time
 
@@ -33,7 +33,7 @@ for epoch in range(1000):
         optimizer.step()
 PY
 
-# Processes of ours that are still there; those that were ended may take a moment to be gone.
+# Processes of ours that still exist; killed ones may take a moment to disappear.
 strays() {
   for each in /proc/[0-9]*; do
     tr '\0' '\n' 2>/dev/null <"$each/environ" | grep -qx "UNIDLE_MARK=$folder" && echo "$each"
@@ -46,7 +46,7 @@ no_strays() {
   done
   return 1
 }
-# begin SIGNAL TEXT: a search that gets the signal once it has said the text
+# begin SIGNAL TEXT: a search that gets the signal once it has printed the text
 begin() {
   : >err.txt
   UNIDLE_MARK=$folder bash -c 'echo $$ >pid; exec "$0" optimize --budget 1h --trials 4 -- "$1" train.py' "$unidle" "$python" \

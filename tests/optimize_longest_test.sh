@@ -1,13 +1,12 @@
 #!/usr/bin/env bash
-# unidle optimize -- CMD: a batch size that has room in every trial, but not for the longest samples, is not
+# unidle optimize -- CMD: a batch size that fits in every trial, but not with the longest samples, is not
 # chosen.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 mkdir program && cd program || exit 1
 
-# A step has a price of its own, so that larger batches are faster. Texts are packed end to end; there is room
-# for 2000 letters.
-# The long ones are never drawn in as few steps as a trial has.
+# A step has a fixed cost, so that larger batches are faster. Texts are packed end to end; there is space for
+# 2000 letters. The long ones are never drawn in the few steps of a trial.
 cat >train.py <<'PY'
 import argparse
 import time

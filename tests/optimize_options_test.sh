@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# unidle optimize -- CMD: a batch size that the program has an option for, with the accumulation that holds
-# the effective batch; of constants, a patch to review.
+# unidle optimize -- CMD: a batch size for which the program has an option, with the accumulation that keeps
+# the effective batch; for constants, a patch to review.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 mkdir program && cd program || exit 1
 
-# Each pass takes its time without using a CPU: half as many are twice as fast on any machine.
+# Each pass takes time without using a CPU: half as many are twice as fast on any machine.
 cat >train.py <<'PY'
 import argparse
 import time
@@ -47,7 +47,7 @@ assert all(t["verdict"] != "parity broken" for t in d["trials"]), d["trials"]
 PY
 check "the command that it names runs" bash -c "timeout 60 \$(\"$python\" -c \"import json; print(json.load(open('out.json'))['program']['run'])\") --epochs 1"
 
-# With constants in place of the options nothing outside of the program changes them: a patch to review, no
+# With constants in place of the options nothing outside the program changes them: a patch to review, no
 # trial.
 sed -e '/argparse/d; /parser/d; s/args.batch_size/SIZE/; s/args.accumulation_steps/ACCUMULATION_STEPS/; s/args.epochs/1000/' \
   -e 's/^torch.manual_seed/SIZE = 4\nACCUMULATION_STEPS = 4\n&/' train.py >constants.py

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# unidle optimize -- CMD, where the data set gives rows of arrays that it holds: a source of unidle.data is
-# named, with the lines as a patch. The patch fits, and the program trains with it.
+# unidle optimize -- CMD, if the data set returns rows of its arrays: a source of unidle.data is named, with
+# the lines as a patch. The patch applies, and the program trains with it.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 mkdir program && cd program || exit 1

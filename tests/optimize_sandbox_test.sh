@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Trials of a program that destroys what it finds: with layers (where this machine has them) no file of the
+# Trials of a program that destroys all files it finds: with layers (if this machine has them) no file of the
 # user changes, the program does not notice, no tracker and no token is reached, and nothing is left behind,
-# whatever was killed.
+# whichever process was killed.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 export HOME=$folder/home TMPDIR=$folder/tmp
@@ -29,7 +29,7 @@ move("train.log", os.path.expanduser("~/models/train.log"))
 try:
     rename("data", "data.old")
 except OSError:
-    pass                                                # what overlayfs says of folders without rights
+    pass                                                # overlayfs's answer for folders without permission
 with sqlite3.connect(os.path.expanduser("~/study.db")) as base:
     base.execute("create table if not exists t (x)")
 seen = {name: os.environ.get(name) for name in ("WANDB_MODE", "WANDB_API_KEY", "HF_TOKEN", "MLFLOW_TRACKING_URI", "NEPTUNE_MODE")}
@@ -68,7 +68,7 @@ check "nothing is left behind" test -z "$(ls -A tmp)"
 check "no secret is written down" test -z "$(grep -rl s3cret-word out.json "$UNIDLE_HOME")"
 check "the record is its user's alone" test "$(stat -c %a "$UNIDLE_HOME"/runs/*-optimize/record.db)" = 600
 
-# Killed without a word: the files stay, and the next search clears up.
+# Killed with SIGKILL: the files stay, and the next search cleans up.
 cd home/project || exit 1
 export WANDB_API_KEY=abc PYTHONDONTWRITEBYTECODE=1
 "$unidle" optimize --budget 5m --fresh -- "$python" train.py </dev/null >/dev/null 2>../../err.txt &
@@ -82,7 +82,8 @@ wait $pid 2>/dev/null
 cd "$folder" || exit 1
 check "every file is as it was after kill -9" test "$(listing)" = "$before"
 check "and something is left" test -n "$(ls -A tmp)"
-timeout 60 flock -x tmp/unidle-optimize-* true  # what unidle had started may take a moment to be gone
+# Processes that unidle had started may take a moment to disappear.
+timeout 60 flock -x tmp/unidle-optimize-* true
 touch -d '2 minutes ago' tmp/unidle-optimize-*
 (cd home/project && search -- false >/dev/null 2>&1)
 check "which the next search removes" test -z "$(ls -A tmp)"

@@ -11,14 +11,14 @@ returns() {  # returns CODE COMMAND...: exit code, and one line on stderr that h
   local code=$?
   [ $code -eq "$expected" ] && [ "$(wc -l <err.txt)" -le 1 ] && { [ -z "${needs:-}" ] || grep -qF -- "$needs" err.txt; }
 }
-# Everything but the values: keys in their order, comments, blank lines.
+# Everything except the values: keys in their order, comments, blank lines.
 skeleton() { sed -E 's/^( *[a-z_]+:)[^#]*(#.*)?$/\1 \2/; s/ +$//' "$1"; }
 
 cp "$naive" naive.yaml
 check "writes beside the configuration" returns 0 "$unidle" optimize naive.yaml
 check "leaves the configuration alone" cmp naive.yaml "$naive"
 check "has changed something" test "$(cmp naive.yaml naive.optimized.yaml; echo $?)" != 0
-# Lines may be added but none may go, and comments stay word for word.
+# Lines may be added but none removed, and comments stay word for word.
 check "keeps comments and order" test -z "$(diff <(skeleton naive.yaml) <(skeleton naive.optimized.yaml) | grep '^<')"
 check "shows a reason" grep -q '# loader.workers: ' out.txt
 check "is stable: nothing is left to advise" returns 0 "$unidle" optimize naive.optimized.yaml --dry-run
@@ -65,7 +65,7 @@ needs="typo.yaml:2: workload" check "an unknown workload" returns 2 "$unidle" op
 needs="" check "output over the input" returns 2 "$unidle" optimize other.yaml -o other.yaml
 check "a budget that is no time" returns 2 "$unidle" optimize other.yaml --budget soon
 check "a command without {config}" returns 2 "$unidle" optimize none.yaml --benchmark -- true
-# Configurations of other programs, in their own words.
+# Configurations of other programs, in their own style.
 foreign() {  # foreign FILE [OPTION...]: a dry run for a big machine
   "$unidle" optimize "$@" --dry-run --device "A100 40GB" --cpus 16
 }
@@ -118,8 +118,8 @@ a, b = d[\"files\"]
 assert a[\"configured\"][\"loader.workers\"] == {\"value\": \"0\", \"path\": \"train.num_workers\", \"line\": 2}, a
 assert b[\"framework\"] == \"deepspeed\" and not any(k[\"knob\"] == \"loader.pin_memory\" for k in b[\"knobs\"]), b'"
 
-# Ctrl-C: the running trial ends, nothing is written, nothing is left running. Its number gets out of it only
-# where no layers keep what it writes.
+# Ctrl-C: the running trial ends, nothing is written, nothing is left running. Its pid is visible outside only
+# without layers.
 UNIDLE_PROTECTION=copy "$unidle" optimize none.yaml --benchmark -- bash -c 'echo $$ >"$0/pid.new"; mv "$0/pid.new" "$0/pid"; exec sleep 300' \
   "$folder" '{config}' >out.txt 2>err.txt &
 optimizer=$!

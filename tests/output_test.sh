@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What standard output does not take is told of: no script takes half an answer for a whole one.
+# Failed writes to standard output are reported: no script takes a partial answer for a complete one.
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -31,7 +31,7 @@ for answer in "${answers[@]}"; do
   cut_off "Bad file descriptor"
 done
 
-# A reader that has seen enough is no trouble, also where the signal for that is ignored.
+# A reader that stops early is not an error, even if SIGPIPE is ignored.
 for answer in "--version" "diagnose --print-policy" "knobs list --format json"; do
   exec 3> >(true)
   wait $!
@@ -42,7 +42,7 @@ for answer in "--version" "diagnose --print-policy" "knobs list --format json"; 
   [ "$got" = 0 ] && [ ! -s err ] || fail "unidle $answer: $got for a reader that went away: $(cat err)"
 done
 
-# The command's exit code is its own, whatever becomes of the output.
+# The command's exit code stays its own, whatever happens to the output.
 "$unidle" run -o full -- sh -c 'echo lost; exit 7' >/dev/full 2>err
 [ $? = 7 ] || fail "run: the code of the command was lost: $(cat err)"
 "$unidle" run -o closed -- sh -c 'exit 7' >&- 2>err

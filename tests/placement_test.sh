@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# cpu.numa: a process beside a GPU keeps to the CPUs that are next to it, in a made-up tree of two nodes and
-# on a CUDA runtime that computes nothing.
+# cpu.numa: a process beside a GPU stays on the CPUs next to it, with a simulated tree of two nodes and a CUDA
+# runtime that computes nothing.
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
@@ -32,7 +32,7 @@ echo "${cpus[0]}" >"$node/node0/cpulist"
 (IFS=, && echo "${cpus[*]:1}") >"$node/node1/cpulist"
 echo 0 >"$gpu/numa_node"
 
-# train SETTING...: its answer in out, what was said in err
+# train SETTING...: its answer in out, its messages in err
 train() {
   UNIDLE_HOST_ROOT="$PWD/machine" LD_PRELOAD="$UNIDLE_LIB/libunidle_fake_cuda.so" UNIDLE_FORCE_CUDA=1 \
     PYTORCH_TENSOREXPR=0 "$UNIDLE_BIN/unidle-train" -q houses.yaml --format json "$@" >out 2>err ||

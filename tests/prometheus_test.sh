@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What `unidle monitor --listen` serves, scraped by a real Prometheus server and asked back from it; the alert
-# rules and the dashboard of monitoring/ against that server.
+# The metrics of `unidle monitor --listen`, scraped by a real Prometheus server and queried from it; the alert
+# rules and the dashboard of monitoring/ with that server.
 subcommand=monitor
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -27,7 +27,7 @@ power 350000
 SCRIPT
 "$unidle" monitor --listen :0 --interval 100 >out 2>err &
 children+=("$!")
-# The server's own port: the kernel's choice, given back a moment before the server takes it.
+# The server's own port: chosen by the kernel, released just before the server takes it.
 port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 for _ in $(seq 200); do grep -q 'serving http' err && break; sleep 0.1; done
 target=$(sed -n 's,.*serving http://\(.*\)/metrics.*,\1,p' err)
@@ -67,8 +67,8 @@ assert ask("up{job='unidle'}")[0]["value"][1] == "1"
 families = {one["metric"]["__name__"] for one in ask('{__name__=~"unidle_.+"}')}
 assert len(families) > 5, families
 
-# Every expression of the dashboard is one that the server understands, over metrics that are served. What
-# this machine cannot have (activity of multiprocessors, a run under way) is known to the exporter.
+# The server understands every expression of the dashboard, and the metrics in it are served. Those that this
+# machine cannot have (activity of multiprocessors, a current run) are known to the exporter.
 with open(sys.argv[2] + "/monitoring/dashboard.json") as file:
     dashboard = json.load(file)
 with open(sys.argv[2] + "/src/unidle/monitor/exporter.cpp") as file:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # kill -9 of one of 2 to 4 processes that train together, at random points: the others end by themselves, and
-# what is resumed ends with the loss of a run that nobody disturbed. $KILLS kills; tools/attack.sh has more.
+# the resumed run ends with the loss of an undisturbed one. $KILLS kills; tools/attack.sh has more.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 train="$UNIDLE_BIN/unidle-train"
 [ -x "$train" ] || { echo "skipped: built without torch"; exit 77; }
@@ -13,7 +13,7 @@ settings=(prepare.source=generated prepare.samples=2000 model.width=64 device=cp
   validation.interval=0 checkpoint.interval=480 checkpoint.folder=saved ranks.timeout_s=60 train.samples=9600)
 check "preparation" "$train" config.yaml "${settings[@]}" --prepare
 
-# start WORLD [OPTION ...]: all processes, whose ids are left in `processes`.
+# start WORLD [OPTION ...]: starts all processes, whose ids are in `processes`.
 start() {
   local world=$1 port=$((21000 + RANDOM % 11000)) rank
   shift
@@ -25,7 +25,7 @@ start() {
   done
 }
 
-# ended: waits for all; whether all succeeded.
+# ended: waits for all; returns whether all succeeded.
 ended() {
   local process good=0
   for process in "${processes[@]}"; do wait "$process" 2>/dev/null || good=1; done
@@ -35,7 +35,7 @@ ended() {
 # The end of a run, to the last bit.
 told() { sed -E 's/.*("loss_last":[^,]*),("metric":\{[^}]*\}).*/\1 \2/' out.0; }
 
-# The processes train, and one of them is killed when the run has saved something and a while has passed.
+# The processes train, and one of them is killed at a random time after the first checkpoint.
 kill_one() {
   local world=$1 victim waited
   shift
@@ -73,7 +73,7 @@ for ((number = 0; killed < kills && number < 10 * kills; ++number)); do
     start "$world"
   fi
   ended || fail "$world processes, resumed: $(cat err.*)"
-  # A run that had nothing left to do has no loss; its metrics say enough.
+  # A resumed run with nothing left to do has no loss; its metrics suffice.
   if grep -q '"loss_last":null' out.0; then
     [ "$(told | sed 's/.* //')" = "$(sed 's/.* //' "whole.$world")" ] || fail "$world processes: other metrics"
   else

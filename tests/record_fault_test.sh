@@ -14,7 +14,7 @@ check() {
   fi
 }
 
-# A limit on the size of files stands for a full disk where nothing can be mounted.
+# A file size limit simulates a full disk if nothing can be mounted.
 full_disk() {  # full_disk RECORD OUTPUT_BYTES
   "$unidle" run -o "$1" -- sh -c "head -c $2 /dev/zero; sleep 1.5; echo end >&2; exit 6" >out 2>err
   check "$1: code" 6 $?

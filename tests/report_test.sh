@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# unidle report in a real browser: the plots are there, nothing is fetched, nothing from a record becomes
+# unidle report in a real browser: the plots are there, nothing is fetched, no text of a record becomes
 # markup.
 set -euo pipefail
 
@@ -21,7 +21,7 @@ fail() {
   exit 1
 }
 
-# browse ARGS...: chromium without a window, its own profile, no network.
+# browse ARGS...: chromium without a window, with its own profile and no network.
 browse() {
   timeout 120 "$browser" --headless --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$work/profile" \
     --host-resolver-rules='MAP * ~NOTFOUND' "$@"
@@ -78,7 +78,7 @@ def has(name, *words):
     for word in words:
         assert word in text, (name, word)
 
-# Two renderings a figure: timeline, throughput, CPUs, loss, psnr.
+# Two renderings per figure: timeline, throughput, CPUs, loss, psnr.
 assert pages["one"].counts["svg"] == 10, pages["one"].counts
 assert pages["one"].counts["path"] >= 2 * (8 + 5), pages["one"].counts
 has("one", "superres-naive", "input wait", "Training loss", "wall time (s)", "samples seen", "loader.workers",
@@ -92,7 +92,7 @@ has("short", "Only 3 training steps were seen")
 has("cut", "The record has no end")
 PY
 
-# A picture with something on it, at both widths, and nothing wider than the window.
+# A picture that is not empty, at both widths, and nothing wider than the window.
 for width in 1280 400; do
   for page in one several; do
     cat >frame.html <<FRAME

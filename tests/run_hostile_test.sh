@@ -13,7 +13,7 @@ wait_for() {  # wait_for COMMAND...: until it succeeds, at most 60 s
   fail "never came true: $*"
 }
 
-# Eight at once in one folder, in the same second: each starts its command, and has a record of its own.
+# Eight at once in one folder, in the same second: each starts its command and has its own record.
 for i in 1 2 3 4 5 6 7 8; do
   "$unidle" run -- sh -c "echo $i >started.$i; exit $i" 2>err.$i &
   pids[i]=$!
@@ -25,7 +25,7 @@ for i in 1 2 3 4 5 6 7 8; do
 done
 same 'eight records' 8 "$("$unidle" runs --format json | grep -c '"outcome": "failed"')"
 
-# The same -o: one has it, the others are beside it; a finished record is a mistake of whoever names it again.
+# The same -o: one has it, the others are beside it; reusing a finished record is the caller's mistake.
 for i in 1 2 3 4; do
   "$unidle" run -o same -- sh -c "echo $i >named.$i; while [ ! -e go ]; do sleep 0.05; done" 2>err.$i &
   pids[i]=$!
@@ -40,7 +40,7 @@ refused -o same -- touch never
 SLURM_NTASKS=8 "$unidle" run -o same -- touch task 2>err; same 'a task of srun finds a finished record' 0 $?
 [ -e task ] && [ -e same-5/record.db ] || fail 'a task of srun was not started or recorded'
 
-# No trouble with the record keeps the command from starting.
+# No problem with the record keeps the command from starting.
 unobserved() {  # unobserved DESCRIPTION COMMAND...: its output is "works", its code 5, and stderr has one line
   local what=$1
   shift
@@ -76,7 +76,7 @@ done
 "$unidle" run -- sh -c 'exit 7' 2>/dev/full; same 'stderr is full' 7 $?
 "$unidle" diagnose nothing 2>/dev/full; same 'stderr is full, of another command' 2 $?
 
-# What is written with -o replaces nothing but files.
+# Output with -o replaces only files.
 "$unidle" run -o report -- true 2>/dev/null
 for to in fifo to-fifo; do
   ln -sf fifo to-fifo
@@ -125,7 +125,7 @@ same 'both in one file' "$(printf 'out\nerr')" "$(tail_of o2 stdout)"
 same 'thrown away and kept' "$(printf 'out\nerr')" "$(tail_of o3 stdout)"
 "$unidle" run -- sh -c 'echo x || exit 4' >/dev/full 2>/dev/null; same 'a full disk is told to the command' 4 $?
 
-# A child that outlives the command keeps its output, and holds up its reader as it would without us, not us.
+# A child that outlives the command keeps its output, and delays its reader as without us, but not us.
 "$unidle" run -- sh -c '(for i in $(seq 20); do sleep 0.1; echo late $i || exit 1; done; echo whole >later) & echo soon' 2>/dev/null | cat >out
 same 'a child that outlives the command' "$(echo soon; for i in $(seq 20); do echo "late $i"; done)" "$(cat out)"
 wait_for test -e later
@@ -135,8 +135,7 @@ rm -f go
 touch go
 same 'what was said' said "$(cat out)"
 
-# A library of the device that hangs, in its constructor or in a call, holds up neither start, nor signals,
-# nor end.
+# A device library that hangs, in its constructor or in a call, delays neither start, nor signals, nor end.
 hang_c='#include <unistd.h>
 #ifdef IN_CONSTRUCTOR
 __attribute__((constructor)) static void hang(void) { for (;;) pause(); }
@@ -164,7 +163,7 @@ else
   echo 'no C compiler: hanging device libraries are not tried'
 fi
 
-# The end of a terminal reaches a command that we were started with as the leader of the session.
+# Closing a terminal reaches a command that is the session's leader.
 python3 - "$unidle" <<'PY'
 import os, pty, sys, time
 pid, terminal = pty.fork()
@@ -177,7 +176,7 @@ os.waitpid(pid, 0)
 PY
 same 'hang-up' hup "$(cat hung-up 2>/dev/null)"
 
-# `latest` leads to the run that began last, also when unidle was killed while it recorded it.
+# `latest` points to the run that began last, even if unidle was killed while it recorded it.
 "$unidle" run --name earlier -- true 2>/dev/null
 "$unidle" run --name killed -- sh -c 'touch begun; while [ ! -e go-on ]; do sleep 0.05; done' 2>/dev/null &
 wait_for test -e begun
@@ -192,7 +191,7 @@ touch go-on
 "$unidle" run -- /nowhere/at-all 2>/dev/null
 is_latest killed || fail 'a command that could not be started is the latest run'
 
-# Killed at random points, in each kind of output; the long version is tools/attack.sh.
+# Killed at random points, with each kind of output; tools/attack.sh has the long version.
 . "${UNIDLE_SOURCE:?}/tools/attack/kill_unidle.sh"
 kill_unidle_at_random 24 || failures=$((failures + 1))
 finish

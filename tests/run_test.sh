@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# `unidle run` against real programs: what the command does, returns and writes must be what it would be
-# without us.
+# `unidle run` with real programs: the command must do, return and write the same as without us.
 set -u
 unidle="$UNIDLE_BIN/unidle"
 work=$(mktemp -d)
@@ -65,21 +64,21 @@ check '--no-capture keeps nothing' '' "$(query c5 'select * from output')"
 check 'stdout alone' out "$(cat out)"
 check 'stderr first' err "$(head -1 err)"
 
-# A stdin that is not read stays for whoever comes next
+# Unread stdin stays for the next reader
 printf 'one\ntwo\n' | { "$unidle" run -o s1 -- true 2>/dev/null; cat; } >rest; check 'stdin untouched' "$(printf 'one\ntwo')" "$(cat rest)"
 
-# Order of both streams when they are one
+# Order of both streams when they are the same file
 order='for i in 1 2 3 4 5 6 7 8 9; do echo o$i; echo e$i >&2; done'
 sh -c "$order" >want 2>&1
 "$unidle" run -o o1 -- sh -c "$order" 2>&1 | grep -v '^unidle:' >got; cmp want got; check 'order in a pipe' 0 $?
 "$unidle" run -o o2 -- sh -c "$order" >got 2>&1; grep -v '^unidle:' got | cmp - want; check 'order in a file' 0 $?
 
-# Somebody who stops reading: the command gets SIGPIPE
+# A reader that stops reading: the command gets SIGPIPE
 "$unidle" run -o p1 -- yes 2>/dev/null | head -1 >/dev/null
 check 'SIGPIPE' 141 "${PIPESTATUS[0]}"
 check 'without us' "$(sh -c 'trap "" PIPE; yes 2>&1 >/dev/full | wc -l')" "$("$unidle" run -o p2 -- sh -c 'trap "" PIPE; yes 2>&1 >/dev/full | wc -l' 2>/dev/null)"
 
-# Ignored signals stay ignored (nohup), others are as they should be
+# Ignored signals stay ignored (nohup), others keep their handling
 want=$(grep -E 'SigIgn|SigBlk' /proc/self/status)
 got=$("$unidle" run -o i1 -- grep -E 'SigIgn|SigBlk' /proc/self/status 2>/dev/null); check 'dispositions' "$want" "$got"
 want=$(sh -c "trap '' HUP PIPE; exec grep SigIgn /proc/self/status")
@@ -112,7 +111,7 @@ wait $pid; check 'killed by a forwarded TERM' 143 $?
 "$unidle" run --timeout 1e12 -o t2 -- sleep 0.2 2>/dev/null; check 'a timeout that no clock reaches' 0 $?
 check 'outcome of a timeout' '"timed-out"' "$(query t1 "select value from meta where key='outcome'")"
 
-# A grandchild that keeps the output open must not hold us
+# A grandchild that keeps the output open must not block us
 timeout 20 "$unidle" run -o g1 -- sh -c 'sleep 300 & echo $! >grandchild; echo said' >out 2>/dev/null
 check 'grandchild holds the pipe' 0 $?
 check 'what was said' said "$(cat out)"
@@ -130,10 +129,10 @@ if command -v script >/dev/null; then
   script -qec "'$unidle' run -o y4 -- printf 'a\nb\n' 2>/dev/null" /dev/null </dev/null >got; cmp want got; check 'line ends on a terminal' 0 $?
 fi
 
-# kill -9 of ourselves leaves a record that can be read
+# kill -9 of unidle itself leaves a readable record
 "$unidle" run -o k1 -- sh -c 'echo first; while :; do sleep 0.1; done' >/dev/null 2>&1 &
 pid=$!
-# -readonly: it must not make the file that the run is about to make.
+# -readonly: it must not create the file that the run is about to create.
 wait_for sh -c "test \"\$(sqlite3 -readonly k1/record.db 'select count(*) from points')\" -gt 3"
 child=$(pgrep -P $pid)
 kill -9 $pid; wait $pid 2>/dev/null
@@ -154,7 +153,7 @@ cp -r k1 home/runs/19700101-000000-cut
 echo garbage >home/runs/19700101-000000-cut/record.db
 "$unidle" runs | grep -q 'cannot be read'; check 'damaged record in the list' 0 $?
 
-# Trouble of our own never stops the command
+# Our own failures never stop the command
 touch file
 "$unidle" run -o file/record -- echo works >out 2>err; check 'unwritable record: code' 0 $?
 check 'unwritable record: output' works "$(cat out)"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Recorded runs: listed, chosen, removed, made one file of.
+# Recorded runs: listed, selected, removed, exported into one file.
 subcommand=runs
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

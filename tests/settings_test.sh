@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What setting-ignored says of programs that parse arguments: a default that something else overrides is no
-# configured value, and nothing is said where what is configured cannot be known. And of the engine.
+# setting-ignored for programs that parse arguments: an overridden default is not a configured value, and
+# nothing is reported if the configured value is uncertain. Also for the engine.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 mkdir program && cd program || exit 1
@@ -26,7 +26,7 @@ for x, y in loader:
     optimizer.step()
 PY
 
-# said PARSING -- WORDS...: what a diagnosis says of settings that are not in effect.
+# said PARSING -- WORDS...: the diagnosis's findings about settings that are not in effect.
 said() {
   local parsing=$1
   shift 2
@@ -69,14 +69,14 @@ found=$(said 'args = parser.parse_args(); size = 32' -- -b 16 -j 0)
 found=$(said 'parser.set_defaults(**{"batch" + "_size": 8}); args = parser.parse_args(); size = 32' -- -j 0)
 [[ $found == *"batch.size is configured as 8 (--batch-size), but 32 is in effect"* ]] || fail "a default from elsewhere that nothing reads: $found"
 
-# The engine trains whole steps of 4: that 16 of 18 samples are trained is no setting ignored.
+# The engine trains whole steps of 4: training 16 of 18 samples is not an ignored setting.
 superres=${UNIDLE_SOURCE:?}/workloads/superres/tuned.yaml
 if [ -x "$UNIDLE_BIN/unidle-train" ] && "$UNIDLE_BIN/unidle-train" "$superres" --prepare >out.txt 2>err.txt; then
   "$unidle" run -o engine -- "$unidle" train "$superres" input.size=32 model.width=16 model.depth=2 cpu.threads=1 \
     device=cpu precision.amp=off batch.size=4 train.warmup_samples=0 train.samples=18 >out.txt 2>err.txt ||
     fail "train: $(cat err.txt)"
   "$unidle" diagnose engine --format json >out.json
-  # What its loader's threads spent their time on: reading and decoding are not nothing.
+  # The activities of its loader's threads: reading and decoding take more than nothing.
   "$python" - <<'PY' || fail "the engine does not tell the stages of its loader"
 import json, sqlite3
 notes = [json.loads(note) for (note,) in sqlite3.connect("engine/record.db").execute("SELECT body FROM notes")]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# unidle slurm against a real Slurm that keeps accounts: jobs that its controller has forgotten, and a node
-# that goes away.
+# unidle slurm with a real Slurm that keeps accounts: jobs that its controller has forgotten, and a node that
+# goes away.
 subcommand=slurm; . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/slurm_cluster.sh"
 accounts=yes
@@ -13,7 +13,7 @@ submit() {  # NAME OPTION... -- COMMAND...: its id is in $id
   id=$(python3 -c 'import json; print(json.load(open("out"))["id"])')
 }
 
-# forgotten ID: until only accounting knows the job; at most three minutes.
+# forgotten ID: waits until only accounting knows the job; at most three minutes.
 forgotten() {
   for _ in $(seq 900); do
     if ! scontrol show job "$1" >/dev/null 2>&1; then return 0; fi
@@ -22,7 +22,7 @@ forgotten() {
   fail "the controller still knows job $1"
 }
 
-# job KEY...: what the JSON in `out` tells of its job, a word each.
+# job KEY...: facts about its job from the JSON in `out`, one word each.
 job() {
   python3 - "$@" <<'EOF'
 import json, sys
@@ -32,7 +32,7 @@ for key in sys.argv[1:]:
 EOF
 }
 
-# Without a record: what it used is known to the accounts alone.
+# Without a record, only the accounts know its resource use.
 used=$(sbatch --parsable --mem 400M --output=/dev/null --wrap 'srun python3 -c "
 import time
 held = bytearray(b\"x\" * 100_000_000)
@@ -45,13 +45,13 @@ submit lost --gpus 0 -- sleep 300; lost=$id
 submit sweep --gpus 0 --array 0-1 -- true; sweep=$id
 for _ in $(seq 900); do
   node=$(squeue -h -j "$lost" -t RUNNING -o %N)
-  # Others may run on the same node: they have to be over before it goes.
+  # Other jobs may run on the same node: they must be over before it goes away.
   if [ "$(squeue -h -o %A | sort -u)" = "$lost" ] && [ -n "$node" ] && [ -f "results/unidle_$lost/record.db" ]; then
     break
   fi
   sleep 0.2
 done
-# Its node goes away: nobody asks for the job to be run again.
+# Its node goes away: nobody requeues the job.
 check "the node is down" scontrol update NodeName="$node" State=DOWN Reason=test
 expect 1 analyze "$lost"
 has out "NODE_FAIL"
@@ -60,7 +60,7 @@ has out "no fault of the program"
 forgotten "$good"
 expect 0 analyze "$good" --format json
 [ "$(job state gpus cpus nodes exit)" = "COMPLETED 2 1 1 0 " ] || fail "good: $(job state gpus cpus nodes exit)"
-expect 0 analyze "$good"  # by the comment, from anywhere
+expect 0 analyze "$good"  # through the comment, from anywhere
 has out "COMPLETED after"
 forgotten "$used"
 expect 0 analyze "$used" --format json

@@ -1,6 +1,6 @@
-# Sourced after lib.sh: a real Slurm of four nodes on this machine, on loopback, with munge; everything in a
-# folder of its own, ended when the test ends. Skips the test where there is no Slurm. Each node claims two
-# CPUs, two GPUs (files that stand for them) and 2000 MB.
+# Sourced after lib.sh: a real Slurm of four nodes on this machine, on loopback, with munge; everything in its
+# own folder, ended when the test ends. Skips the test without a Slurm. Each node has two CPUs, two GPUs
+# (simulated by files) and 2000 MB.
 slurm_root=$UNIDLE_SOURCE/.venv/slurm
 if [ -x "$slurm_root/usr/sbin/slurmctld-wlm" ]; then
   libraries=$slurm_root/usr/lib/$(uname -m)-linux-gnu
@@ -11,7 +11,8 @@ if [ -x "$slurm_root/usr/sbin/slurmctld-wlm" ]; then
   done
   export PATH="$folder/bin:$PATH" LD_LIBRARY_PATH="$libraries:$libraries/slurm-wlm"
   plugins="PluginDir=$libraries/slurm-wlm"
-  stepd=(-d "$folder/bin/slurmstepd")  # by another name it does not know itself, and accounting of a step crashes it
+  # Under another name it does not recognise itself, and accounting of a step crashes it.
+  stepd=(-d "$folder/bin/slurmstepd")
 elif command -v slurmctld >/dev/null && command -v munged >/dev/null; then
   plugins=""
   stepd=()
@@ -20,7 +21,7 @@ else
   exit 77
 fi
 
-free_ports() {  # COUNT: that many numbers, one after another, of which nobody uses one now
+free_ports() {  # COUNT: that many consecutive port numbers that are unused now
   python3 - "$1" <<'PROGRAM'
 import random, socket, sys
 count = int(sys.argv[1])
@@ -41,7 +42,7 @@ while True:
 PROGRAM
 }
 
-# The daemons of this test end with it.
+# Ends the daemons of this test.
 stop_cluster() {
   local pid pids
   mapfile -t pids < <(cat "$cluster"/*.pid 2>/dev/null)
@@ -49,14 +50,14 @@ stop_cluster() {
   for pid in "${pids[@]}"; do
     for _ in $(seq 200); do kill -0 "$pid" 2>/dev/null || break; sleep 0.05; done
   done
-  rmdir /sys/fs/cgroup/memory/slurm_n[1-4]/* /sys/fs/cgroup/memory/slurm_n[1-4] 2>/dev/null  # what is empty
+  rmdir /sys/fs/cgroup/memory/slurm_n[1-4]/* /sys/fs/cgroup/memory/slurm_n[1-4] 2>/dev/null  # the empty ones
   rm -rf "$folder"
 }
 
-# Slurm's accounts: a database of their own and the daemon that keeps them. With accounts=yes start_cluster
-# begins with it, and the controller forgets jobs some seconds after their end. Skips the test where there is
-# none.
-start_accounts() {  # PORT of the data base, and the next one for the daemon
+# Slurm's accounts: a separate database and the daemon that keeps them. With accounts=yes start_cluster begins
+# with it, and the controller forgets jobs some seconds after their end. Skips the test without a database
+# server.
+start_accounts() {  # PORT of the database; the daemon uses the next one
   local programs=$slurm_root/usr shared
   if ! command -v mariadbd >/dev/null || ! command -v slurmdbd >/dev/null; then
     echo "skipped: there is no Slurm with accounts here (./dev setup unpacks one)"
@@ -93,8 +94,8 @@ EOF
   return 1
 }
 
-# Memory that a job may not exceed, by the kernel: control groups of version 1, which only root may make.
-# Slurm names them after job ids, which begin anywhere: clusters beside each other do not meet.
+# A memory limit for jobs, enforced by the kernel: control groups of version 1, which only root may create.
+# Slurm names them after job ids, which begin at a random number, so parallel clusters do not collide.
 can_limit_memory() { [ "$(id -u)" = 0 ] && [ -w /sys/fs/cgroup/memory/tasks ]; }
 
 limit_memory() {
@@ -103,7 +104,7 @@ CgroupMountpoint=/sys/fs/cgroup
 ConstrainRAMSpace=yes" >"$cluster/cgroup.conf"
 }
 
-# With memory=kernel start_cluster lets the kernel end what exceeds its memory, with memory=slurm slurmstepd.
+# With memory=kernel the kernel ends jobs that exceed their memory, with memory=slurm slurmstepd does.
 start_cluster() {
   local task=task/none accounted="" host port user accounting=AccountingStorageType=accounting_storage/none remember=300
   host=$(hostname -s)
@@ -195,8 +196,8 @@ wait_for() {
   return 1
 }
 
-# run_again ID: a job that was queued again begins soon; Slurm would wait for minutes. A node refuses
-# a job whose end there it has not settled, and Slurm then holds it: it is let go till it runs.
+# run_again ID: starts a requeued job soon; Slurm would wait for minutes. A node refuses a job whose end there
+# is unsettled, and Slurm then holds it: it is released until it runs.
 run_again() {
   local id=$1 told=""
   for _ in $(seq 900); do

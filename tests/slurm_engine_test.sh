@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A configuration that the engine trains as a job of a real Slurm: its time is over before it is done, again
-# and again; each time it writes a checkpoint, is queued again, and goes on from there.
+# A configuration trained by the engine as a job of a real Slurm: its time ends before it is done, repeatedly;
+# each time it writes a checkpoint, is requeued, and continues from there.
 subcommand=slurm; . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_engine
 . "$(dirname "${BASH_SOURCE[0]}")/slurm_cluster.sh"
@@ -18,7 +18,7 @@ rate=$(python3 -c 'import json; print(json.load(open("out"))["samples_per_s"])')
 
 start_cluster || { echo "skipped: Slurm does not run jobs here"; exit 77; }
 
-# train_as_job SECONDS: as many samples as need that long at the rate of before. A job has 15 s before the
+# train_as_job SECONDS: the number of samples for that time at the measured rate. A job has 15 s before the
 # signal comes.
 train_as_job() {
   samples=$(python3 -c "print(16 * int($rate * $1 / 16))")
@@ -33,7 +33,7 @@ train_as_job() {
     times=$(grep -c "Requeuing JobId=$id" cluster/log/slurmctld.log)
     if [ "$times" -gt "$requeued" ]; then
       requeued=$times
-      # Slurm would wait two minutes; the node takes the job again only some time after it ended there.
+      # Slurm would wait two minutes; the node accepts the job again only some time after it ended there.
       scontrol update JobId="$id" StartTime=now+5 2>/dev/null
     fi
     sleep 0.2
@@ -41,7 +41,7 @@ train_as_job() {
   [ "$(state_of "$id")" = COMPLETED ] || fail "job $id is $(state_of "$id"): $(tail -n 20 results/*.log)"
 }
 
-# The machine may be faster now than it was when the rate was taken.
+# The machine may be faster now than when the rate was measured.
 for seconds in 45 135 405; do
   train_as_job "$seconds"
   if [ -f "results/unidle_${id}_again1/record.db" ] || [ "$failures" -gt 0 ]; then break; fi
@@ -51,7 +51,7 @@ check "its checkpoint" test -e "results/checkpoints_$id/checkpoint.pt"
 expect 0 analyze "$id"
 has out "COMPLETED after"
 
-# All samples, each once: the last run's steps go on where the one before it ended.
+# All samples, each once: the last run's steps continue where the previous one ended.
 python3 - "$samples" results/unidle_"$id"*/record.db <<'EOF' || fail "steps: $(tail -n 30 results/*.log)"
 import sqlite3, sys
 samples, records = int(sys.argv[1]), sys.argv[2:]

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A job that uses more memory than it has asked for, under a real Slurm that keeps accounts: ended by Slurm
-# itself and, where control groups can be made, by the kernel.
+# A job that uses more memory than it has requested, under a real Slurm that keeps accounts: ended by Slurm
+# itself and, if control groups can be created, by the kernel.
 subcommand=slurm; . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/slurm_cluster.sh"
 accounts=yes
@@ -15,7 +15,7 @@ for step in range(60):
     time.sleep(0.2)
 EOF2
 
-tells() {  # that its memory was too little, and what to ask for
+tells() {  # that its memory was too small, and how much to request
   expect 1 analyze "$id"
   has out "it used more memory than it had asked for"
   has out "#SBATCH --mem=1G  (400.0 MiB were not enough)"
@@ -26,7 +26,7 @@ expect 0 submit --format json --name hog --gpus 0 --cpus-per-task 1 --mem 400M -
 id=$(python3 -c 'import json; print(json.load(open("out"))["id"])')
 wait_for "$id" FAILED OUT_OF_MEMORY COMPLETED CANCELLED
 tells
-has out "of 60"  # how far it came
+has out "of 60"  # its progress
 if [ "$memory" = kernel ]; then
   has out "for want of memory while the run went on"
   subcommand=diagnose expect 1 "results/unidle_$id"

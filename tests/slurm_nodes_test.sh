@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Several processes and several nodes of one job, by torchrun under a real Slurm: what they record is one run.
+# Several processes and several nodes of one job, by torchrun under a real Slurm: their records are read as
+# one run.
 subcommand=slurm; . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 . "$(dirname "${BASH_SOURCE[0]}")/slurm_cluster.sh"
@@ -36,7 +37,7 @@ EOF
 submit() {  # NAME OPTION... -- COMMAND...: its id is in $id
   local name=$1
   shift
-  # Nodes of this cluster are names that no network knows: all are this machine.
+  # Nodes of this cluster have names that no network knows: all are this machine.
   expect 0 submit --format json --name "$name" --cpus-per-task 1 --mem 1500M --torchrun \
     --before 'scontrol() { echo 127.0.0.1; }' "$@"
   id=$(python3 -c 'import json; print(json.load(open("out"))["id"])')

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# unidle slurm against a real Slurm: what is submitted runs observed, and what became of it is told.
+# unidle slurm with a real Slurm: submitted jobs run observed, and their outcome is reported.
 subcommand=slurm; . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 . "$(dirname "${BASH_SOURCE[0]}")/slurm_cluster.sh"
 
@@ -68,13 +68,13 @@ done
 expect 0 analyze "$sweep"
 has out "Job ${sweep}_3 sweep"
 
-# The pace of a job that runs, against its limit.
+# The pace of a running job, compared with its limit.
 for _ in $(seq 300); do grep -q "step 9/300" "results/gpu_run_${late}_detailed.log" && break; sleep 0.2; done
 expect 0 status "$late"
 has out "of 300, and needs"
 has out "more than its limit"
 
-# A folder on the node's own disk, filled before the command and gone after it.
+# A folder on the node's own disk, filled before the command and removed after it.
 mkdir local; echo rows >rows.csv
 submit staged --scratch "$PWD/local" --stage rows.csv -- bash -c 'cat "$0"; dirname "$0"; ls "$TMPDIR"' '{scratch}/rows.csv'
 staged=$id
@@ -83,10 +83,10 @@ has "results/gpu_run_${staged}_detailed.log" "rows.csv"
 has "results/gpu_run_${staged}_detailed.log" "$PWD/local/unidle_$staged."
 [ -z "$(ls local)" ] || fail "left on the node's disk: $(ls local)"
 
-# A crash is no signal of Slurm's: it is not run again, to crash for ever.
+# A crash is not a signal of Slurm's: the job is not requeued, or it would crash forever.
 submit crash --time 2 --signal INT@20 --requeue -- bash -c 'kill -SEGV $$'; crash=$id
 
-# A signal before its time is over ends it; it is queued again and goes on.
+# A signal before its time is over ends it; it is requeued and continues.
 submit again --time 1 --signal INT@55 --requeue -- \
   bash -c 'if [ "${SLURM_RESTART_COUNT:-0}" = 0 ]; then exec sleep 300; fi; echo "went on"'; again=$id
 for _ in $(seq 600); do

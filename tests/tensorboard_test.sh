@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# unidle train --tensorboard: what TensorBoard itself reads is what the run answers and records, also after a
-# run that was taken up again.
+# unidle train --tensorboard: TensorBoard itself reads the same values as in the run's answer and record, also
+# after a resumed run.
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
@@ -62,7 +62,7 @@ assert len(rmse) == 6 and rmse[0][0] == 20 and rmse[-1][0] == 100, rmse
 assert rmse[-1][1] == f32(answer["metric"]["rmse"]), (rmse, answer)
 PY
 
-# Taken up again from the checkpoint after 80 steps, into the same folder: every step once, with its loss.
+# Resumed from the checkpoint after 80 steps, into the same folder: every step once, with its loss.
 # TensorBoard reads files in the order of their names, which begin with the second.
 mkdir runs/again
 cp runs/whole/* runs/again/events.out.tfevents.0000000001.earlier

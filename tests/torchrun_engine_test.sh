@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The engine under torchrun: one record sees all processes, and one that is killed costs what came after the
-# last checkpoint: torchrun starts all again, --resume auto goes on, and the run ends with the same loss. For
-# 2 and for 4 processes, or for $WORLD, with $KILLS kills; tools/attack.sh has more.
+# The engine under torchrun: one record has all processes, and a killed one loses only the work since the last
+# checkpoint: torchrun restarts all, --resume auto resumes, and the run ends with the same loss. For 2 and for
+# 4 processes, or for $WORLD, with $KILLS kills; tools/attack.sh has more.
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
@@ -27,7 +27,7 @@ cpu.threads: 1
 YAML
 port() { echo $((21000 + RANDOM % 11000)); }
 
-# awaited COMMAND ...: until it succeeds; false when the agent has ended, or after two minutes
+# awaited COMMAND ...: waits until it succeeds; false when the agent has ended, or after two minutes
 awaited() {
   local waited
   for ((waited = 0; waited < 2400; ++waited)); do
@@ -47,7 +47,7 @@ all_are_new() {
 newest() { readlink "again.$world/checkpoint.pt"; }
 has_gone_on() { [ "$(newest)" != "$reached" ]; }
 
-# survives WORLD: a run with kills ends as one without them.
+# survives WORLD: a run with kills ends like one without them.
 survives() {
   world=$1 workers=()
   local samples=$((40000 + 16000 * (kills - 1))) killed=0
@@ -81,7 +81,7 @@ assert again["loss_last"] == whole["loss_last"] and again["metric"] == whole["me
 record = sqlite3.connect("record.%d/record.db" % world)
 seen = dict(record.execute("SELECT process, COUNT(*) FROM steps GROUP BY process"))
 assert list(seen.values()) == [steps] * world, seen
-# Each validates its share of the hundred rows or so that are held out.
+# Each validates its share of the hundred or so held-out rows.
 shares = [rows for (rows,) in record.execute("SELECT samples FROM spans WHERE kind = 'validate'")]
 assert len(shares) == world and max(shares) - min(shares) <= 1 and 50 < sum(shares) < 150, shares
 PY
@@ -106,7 +106,7 @@ wait "$second"
 has other/err "data: is '"
 has err "not so in the first process"
 
-# One that finds nobody says so in one line, without torch's frames.
+# A process without peers says so in one line, without torch's frames.
 RANK=1 LOCAL_RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=$(port) \
   timeout 120 "$UNIDLE_BIN/unidle-train" houses.yaml ranks.timeout_s=1 -q >out 2>err
 [ $? = 1 ] || fail "a process alone: $(cat err)"

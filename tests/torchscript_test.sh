@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The workload torchscript: models that Python wrote, over CSV files.
+# The workload torchscript: models saved by Python, trained on CSV files.
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
@@ -33,7 +33,7 @@ metric() { grep -oE "\"$1\": ?[0-9.e-]+" out | grep -oE '[0-9.e-]+$'; }
 expect 0 train price.yaml checkpoint.interval=32000 checkpoint.folder=saved --format json
 awk -v rmse="$(metric rmse)" 'BEGIN { exit !(rmse > 0 && rmse < 0.3) }' || fail "rmse: $(cat out)"
 
-# The weights go back into Python's model, and it predicts.
+# Python's model loads the weights, and predicts.
 expect 0 export saved -o weights.pt
 "$python" - >python.txt 2>&1 <<'EOF' || fail "$(cat python.txt)"
 import torch

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# unidle trace: trace files, plain, packed and damaged; windows in records; records as timelines.
+# unidle trace: trace files, plain, compressed and damaged; windows in records; records as timelines.
 subcommand=trace
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -8,7 +8,7 @@ mark() { echo "{\"ph\":\"X\",\"cat\":\"user_annotation\",\"name\":\"unidle.clock
 echo "{\"schemaVersion\":1,\"traceEvents\":[$(mark 5000000),$(kernel nvjet_hsh 100 50),$(kernel add 200 50)]}" >good.json
 gzip -k good.json
 
-# A file, plain and packed: the same answer.
+# A file, plain and compressed: the same answer.
 expect 0 good.json --format json
 has out '"busy": 0.66'
 has out '"matrix_units": 0.5'
@@ -18,7 +18,7 @@ sed 's/good.json.gz/good.json/' out | cmp -s - plain || fail "packed and plain d
 expect 0 good.json
 has out "nvjet_hsh"
 
-# Two beside each other.
+# Two side by side.
 sed 's/"dur":50,/"dur":80,/2' good.json >slower.json
 expect 0 good.json slower.json
 has out "device busy"
@@ -26,7 +26,7 @@ has out "+30.0 us"
 expect 0 good.json slower.json --format json
 [ "$(grep -c '"file"' out)" = 2 ] || fail "not both: $(cat out)"
 
-# What torch itself writes in labels, and slices as begin and end.
+# Labels as torch writes them, and slices as begin and end.
 sed 's/nvjet_hsh/a "b" of C:\\Users, NaN/' good.json >label.json
 expect 0 label.json
 has out 'a "b" of C:'
@@ -41,7 +41,7 @@ echo '{"a":1}' >other.json
 : >empty.json
 for file in cut.json cut.json.gz broken.json other.json empty.json nowhere.json; do refused $file; has err "$file"; done
 
-# A record with a window, that the command itself left there in place of the profiler.
+# A record with a window, which the command itself wrote in place of the profiler.
 "$unidle" run -o rec --trace 3 -- sh -c 'cp good.json "$UNIDLE_PROBE_DIR/../trace-77.json"' 2>err || fail "run: $(cat err)"
 has err "unidle trace rec"
 expect 0 rec --format json
@@ -70,7 +70,7 @@ expect 2 bare -o nowhere/x.json
 "$unidle" run --trace 0 -- true 2>err
 [ $? = 2 ] || fail "--trace 0"
 
-# A window of the engine, where it was built and has pictures to train on.
+# A window of the engine, if it was built and has pictures to train on.
 if [ -x "$UNIDLE_BIN/unidle-train" ] && "$UNIDLE_BIN/unidle-train" "$UNIDLE_SOURCE/workloads/superres/tuned.yaml" --prepare >out 2>err; then
   "$unidle" run -o engine --trace 3 -- "$unidle" train "$UNIDLE_SOURCE/workloads/superres/tuned.yaml" train.samples=96 >out 2>err || fail "train: $(cat err)"
   expect 0 engine
@@ -81,7 +81,7 @@ else
   echo "left out: a window of the engine (it was not built, or has no pictures)"
 fi
 
-# Kernels of a whole run: a program that loads the library as the CUDA driver does, on a stand-in for CUPTI.
+# Kernels of a whole run: a program that loads the library like the CUDA driver, with a stand-in for CUPTI.
 cat >driver.py <<'PYTHON'
 import ctypes, os
 print(ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).InitializeInjection())

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# unidle export and --weights for the workloads beside superres (weights_test.sh has that one): the Python
-# peers take every tensor by name, and give them back. That equal weights give equal losses
-# workload_peers_test.sh shows.
+# unidle export and --weights for the workloads except superres (see weights_test.sh): the Python peers load
+# every tensor by name, and return them. workload_peers_test.sh shows that equal weights give equal losses.
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
@@ -28,7 +27,7 @@ import torch
 
 try:
     from safetensors.torch import load_file, save_file
-except ImportError:  # their own package reads and writes them where it is there
+except ImportError:  # their own package reads and writes them if it is installed
     load_file = save_file = None
 module = __import__(sys.argv[2])
 

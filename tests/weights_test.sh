@@ -18,7 +18,7 @@ expect 2 train "$superres" --weights early.pt --resume saved
 has err "--resume excludes --weights"
 expect 0 export saved/checkpoint-000000000008.pt -o early.pt -o early.safetensors
 
-# The Python model takes all names and shapes, and gives the PSNR that the engine gave.
+# The Python model loads all names and shapes, and has the engine's PSNR.
 "$python" - "$UNIDLE_SOURCE/bench/peers" "$UNIDLE_HOME/data/superres/validation" >python.txt 2>&1 <<'EOF' || fail "$(cat python.txt)"
 import json, os, struct, sys
 sys.path.insert(0, sys.argv[1])
@@ -51,7 +51,7 @@ psnr = superres.validate(model, sys.argv[2], torch.contiguous_format, None)
 engine = json.load(open("trained.json"))["metric"]["psnr"]
 assert abs(psnr - engine) < 1e-3, (psnr, engine)
 
-# And back: weights of Python's, as torch saves them and as safetensors would.
+# And back: weights from Python, as saved by torch and by safetensors.
 torch.manual_seed(5)
 model = superres.Net(16, 2)
 torch.save(model.state_dict(), "python.pt")

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The wheel of a build, installed by pip where nothing of the build and nothing else is, is the whole product.
+# The wheel of a build, installed by pip without access to the build, is the complete product.
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 if ! "$UNIDLE_SOURCE/.venv/bin/python" -c 'import wheel' 2>/dev/null; then
@@ -31,7 +31,7 @@ import json, sqlite3
 assert sqlite3.connect("loop/record.db").execute("select count(*) from steps").fetchone()[0] == 40
 EOF
 
-# The package finds its library, and the program, with nothing to help.
+# The package finds its library, and the program, without help.
 elsewhere/bin/python - <<'EOF' || fail "the package of a wheel"
 import csv, unidle
 
@@ -43,14 +43,14 @@ assert "x" not in unidle.Cache("cache")
 assert unidle.report("loop").exists()
 EOF
 
-# The engine takes the torch beside it.
+# The engine uses the torch beside it.
 if [ -x "$build/bin/unidle-train" ]; then
   ln -s "$("$UNIDLE_SOURCE/.venv/bin/python" -c 'import torch, os; print(os.path.dirname(torch.__file__))')" \
     "$(echo elsewhere/lib/python3*/site-packages)/torch"
   env -u UNIDLE_PYTHON "$unidle" train --help >out 2>err || fail "unidle train: $(cat err)"
   has out "Trains a workload"
 
-  # A library with a workload is built with what the wheel brings.
+  # A workload library is built with the wheel's own files.
   awk '$0 == "```cpp" {inside = 1; next} /^```/ {inside = 0} inside' "$UNIDLE_SOURCE/docs/adding-a-workload.md" >mine.cpp
   awk '$0 == "```yaml" {inside = 1; next} /^```/ {inside = 0} inside' "$UNIDLE_SOURCE/docs/adding-a-workload.md" >mine.yaml
   flags=$(env -u UNIDLE_PYTHON "$unidle" train --plugin-flags) || fail "--plugin-flags of a wheel"
@@ -62,7 +62,7 @@ if [ -x "$build/bin/unidle-train" ]; then
   has out "rmse"
 fi
 
-# What pip takes away again is all.
+# pip removes everything again.
 elsewhere/bin/pip uninstall --quiet --yes unidle || fail "pip uninstall"
 [ -z "$(find elsewhere -path '*unidle*' ! -name '*.pyc' -type f)" ] || fail "files are left: $(find elsewhere -path '*unidle*' -type f)"
 finish

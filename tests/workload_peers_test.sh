@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The C++ workloads and their Python peers from the same weights on the same batches: the same losses for 20
 # steps of plain gradient descent. All training data is one batch, so that the order of samples does not
-# matter; but for protein, whose noise belongs to places of a batch: there the peer takes the engine's order.
+# matter; except for protein, whose noise depends on positions in a batch: there the peer uses the engine's
+# order.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 train="$UNIDLE_BIN/unidle-train"
@@ -24,7 +25,7 @@ with open("peptides.txt", "w") as file:
         print("".join(draws.choices("ACDEFGHIKLMNPQRSTVWY", k=draws.randint(5, 12))), file=file)
 PY
 
-# Pictures of exactly one crop, the same when they are mirrored: both sides see the same pixels.
+# Pictures of exactly one crop, mirror-symmetric: both sides see the same pixels.
 make_pictures() {
   "$python" - <<'PY'
 import os
@@ -46,7 +47,7 @@ for part, count in (("train", 6), ("validation", 1)):
 PY
 }
 
-# rows WORKLOAD: how many training samples were prepared, which make a batch.
+# rows WORKLOAD: the number of prepared training samples, which make a batch.
 rows() {
   case $1 in
     timeseries) "$python" -c "import numpy; print(len(numpy.load('data/train.npy')) - 10)" ;;
@@ -60,7 +61,7 @@ rows() {
 # agree WORKLOAD RATE TOLERANCE "SETTINGS" "OPTIONS OF THE PEER"
 agree() {
   local workload=$1 rate=$2 tolerance=$3 batch
-  # Words on purpose.
+  # Unquoted to split words.
   # shellcheck disable=SC2206
   local settings=($4) options=($5)
   printf 'workload: %s\n' "$workload" >config.yaml
@@ -75,8 +76,7 @@ agree() {
   batch=$(rows "$workload")
   settings+=("batch.size=$batch")
   [ "$workload" != protein ] || options+=(--engine-order --first-sample "$batch" --accumulation 1)
-  # Weights to begin with: a step of rate 0 changes none, and gradient descent without momentum remembers
-  # nothing.
+  # Initial weights: a step with rate 0 changes none, and gradient descent without momentum has no state.
   check "$workload, first weights" "$train" config.yaml "${settings[@]}" optimizer.lr=0 "train.samples=$batch" \
     checkpoint.interval=1000000
   check "$workload" "$unidle" run -o record -- "$train" config.yaml "${settings[@]}" "optimizer.lr=$rate" \

@@ -1,8 +1,8 @@
-"""Asks every command about every record, and holds what they say against each other.
+"""Asks every command about every record, and compares their answers.
 
     python compare_commands.py BIN TESTS TIMELINES
 
-BIN holds unidle, TESTS the programs of tests, TIMELINES the runs of the rules. Prints what differs; then it
+BIN contains unidle, TESTS the test programs, TIMELINES the runs of the rules. Prints differences and then
 exits with 1.
 """
 
@@ -27,12 +27,12 @@ def json_of(*command):
 
 
 def four_digits(value):
-    """As the diagnosis rounds rates: more would claim a precision that no run has."""
+    """Rounds rates like the diagnosis: more digits would claim a precision that no run has."""
     return None if value is None else float(f"{value:.4g}") if value > 0 else 0
 
 
 class Records:
-    """Those of programs, and those of the rules' timelines: GPUs, ranks, profiler windows."""
+    """Records of programs and of the rules' timelines: GPUs, ranks, profiler windows."""
 
     def __init__(self, tests, timelines, folder):
         with tarfile.open(HERE / "records.tar.xz") as archive:
@@ -48,7 +48,7 @@ class Records:
 
 
 class Asked:
-    """What the commands say of one record."""
+    """The commands' answers about one record."""
 
     def __init__(self, unidle, tests, record, jobs):
         job = jobs / "unidle_7"
@@ -73,7 +73,7 @@ class Asked:
         return found and found["value"]
 
     def differences(self):
-        """(what, said by one, said by another), of what is not the same."""
+        """Returns (figure, one command's answer, another's answer) for all differences."""
         pairs = [
             ("slurm: " + key, self.diagnosis[key], self.job[key])
             for key in ("throughput", "step", "time", "device")
@@ -100,7 +100,7 @@ class Asked:
         if self.seconds is not None:
             pairs.append(("runs: seconds", round(self.side["time_s"]["wall"], 6), round(self.seconds, 6)))
         step = self.diagnosis["step"]
-        if step is not None:  # a part that no step reported is null in one, and nothing in the other
+        if step is not None:  # a part that no step reported is null in one, and 0 in the other
             shares = {name: round(share or 0, 4) for name, share in self.side["step_share"].items()}
             pairs.append(("shares of a step", shares, step))
         else:
@@ -110,7 +110,8 @@ class Asked:
         return [pair for pair in pairs if not same(pair[1], pair[2])] + self.not_on_the_page()
 
     def not_on_the_page(self):
-        """The page says phases in words, the same as the comparison: its picture's description has them."""
+        """The page names phases in words, as in the comparison: the description of its picture contains
+        them."""
         if self.side["time_s"]["wall"] <= 0 or self.rate("training_samples_per_s") is None:
             return []
         told = re.search(r"over the run of [^:]*: start-up ([^,]*), training ([^,]*),", self.page)

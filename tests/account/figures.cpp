@@ -1,6 +1,8 @@
-// What optimize and slurm say of a record, as JSON, for account_test.sh: unidle_figures RECORD [RESULTS ID]
+// Prints the figures of optimize and slurm for a record, as JSON, for account_test.sh:
+// unidle_figures RECORD [RESULTS ID]
 //
-// Both read records only as a part of more (a trial, a job), for which a test would need a program and a cluster.
+// Both commands read records only as part of something larger (a trial, a job), which a test could only create with a
+// program and a cluster.
 #include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>

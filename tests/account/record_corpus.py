@@ -2,7 +2,7 @@
 
     python tests/account/record_corpus.py build/bin [NAME ...]
 
-Needs a Python with torch. Takes a few minutes. With names only these are recorded anew.
+Needs a Python with torch. Takes a few minutes. With names, only these are recorded again.
 """
 
 import lzma
@@ -20,12 +20,12 @@ from programs import PROGRAMS
 
 HERE = Path(__file__).resolve().parent
 ARCHIVE = HERE / "records.tar.xz"
-# Of the engine, whose steps are its own: a dozen of a small configuration.
+# For the engine, which marks its own steps: a dozen with a small configuration.
 ENGINE = ["train.samples=240", "checkpoint.interval=0", "--format", "json", "-q"]
 
 
 def recorded(unidle, name, folder, options=()):
-    """Runs one program under observation and returns what is left to wait for."""
+    """Runs one program under observation and returns the process to wait for."""
     command = [unidle, "run", "-o", folder / name, *options, "--", sys.executable, HERE / "programs.py", name]
     work = folder / f"{name}-work"
     work.mkdir()
@@ -33,7 +33,7 @@ def recorded(unidle, name, folder, options=()):
 
 
 def cut_off(process):
-    """Kills the observer as soon as the record has steps; the program ends by itself."""
+    """Kills the observer as soon as the record has steps; the program ends normally."""
     time.sleep(20)
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -62,7 +62,7 @@ def record_engine(bin_folder, folder):
 
 
 def packed(folder, name, into):
-    """One file without free pages: nothing of the log of writes is left beside it."""
+    """Writes one file without free pages and without a write-ahead log beside it."""
     source = folder / name / "record.db"
     with sqlite3.connect(source) as record:
         record.execute("VACUUM INTO ?", [str(into / f"{name}.db")])

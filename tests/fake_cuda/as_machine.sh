@@ -1,6 +1,6 @@
 # Sourced: makes this shell's programs see a machine with pretend GPUs, with driver and nvidia-smi.
 #   UNIDLE_LIB=build/lib; . tests/fake_cuda/as_machine.sh; as_machine FOLDER [GPUS]; with_gpu COMMAND...
-# FOLDER gets what the driver says and the devices' books.
+# FOLDER gets the driver's answers and the devices' logs.
 as_machine() {
   local here gpu
   here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -32,8 +32,7 @@ SCRIPT
   done >>"$pretend/nvml"
 }
 
-# The devices are there for this command alone. They are slow ones, so that a host which others use keeps them
-# full.
+# The devices exist only for this command. They are slow, so that even a busy host keeps them full.
 with_gpu() {
   env UNIDLE_FAKE_CUDA="${UNIDLE_FAKE_CUDA:-devices=$pretend_gpus half_tflops=160 tf32_tflops=80 fp32_tflops=10 memory_gbs=400}" \
     LD_PRELOAD="$UNIDLE_LIB/libunidle_fake_cuda.so" PATH="$pretend/bin:$PATH" \

@@ -1,12 +1,12 @@
-// The calls of libcudart.so.13 that PyTorch makes, upon a device that computes nothing and keeps time. It is preloaded
+// The calls of libcudart.so.13 that PyTorch makes, for a device that computes nothing and keeps time. It is preloaded
 // (LD_PRELOAD), so that a PyTorch of CUDA 13 has GPUs: real tensors, streams, events, graphs, allocators and pinned
-// memory, whose kernels take their time and leave memory as it is; but a fused update changes the first weight.
+// memory, whose kernels take time and leave memory unchanged, except that a fused update changes the first weight.
 //
 //   UNIDLE_FAKE_CUDA       "devices=2 kernel_us=4 ...", see Speed
-//   UNIDLE_FAKE_CUDA_LOG   a file that is told "context: DEVICE", "forked: CALL", "captured: CALL"
-//   UNIDLE_FAKE_CUDA_BUSY  a file that the fake NVML reads the busy time from (UNIDLE_FAKE_NVML_SCRIPT: "busy:PATH")
+//   UNIDLE_FAKE_CUDA_LOG   a file that receives "context: DEVICE", "forked: CALL", "captured: CALL"
+//   UNIDLE_FAKE_CUDA_BUSY  a file from which the fake NVML reads the busy time (UNIDLE_FAKE_NVML_SCRIPT: "busy:PATH")
 //
-// What real CUDA refuses is refused: any call in a forked process, unsafe calls while something is captured, an event
+// Calls that real CUDA refuses are refused: any call in a forked process, unsafe calls during a capture, an event
 // and a stream of two devices.
 #pragma once
 
@@ -24,10 +24,10 @@ struct Dim {
 /// What cudaGetLastError returns in this thread.
 extern thread_local int last_error;
 
-/// `error`, kept for cudaGetLastError where it is one.
+/// Returns `error`, and stores it for cudaGetLastError unless it is success.
 int failed(int error);
 
-/// A call of the runtime: holds the machine's lock, and knows the error that any call gives now.
+/// A call of the runtime: holds the machine's lock, and knows the error that every call now returns.
 struct Called {
   explicit Called(const char* call) : held(machine().lock), error(failed(machine().fault(call))) {}
   std::unique_lock<std::mutex> held;

@@ -45,8 +45,8 @@ Speed read_speed() {
   return speed;
 }
 
-/// As the driver reads CUDA_VISIBLE_DEVICES: indices or beginnings of UUIDs, up to the first that is none. A slice of
-/// MIG is one of the first device, and alone.
+/// Reads CUDA_VISIBLE_DEVICES like the driver: indices or prefixes of UUIDs, up to the first invalid one. A MIG slice
+/// belongs to the first device, and is the only one.
 std::vector<int> read_visible(int devices) {
   std::vector<int> all;
   const char* text = std::getenv("CUDA_VISIBLE_DEVICES");
@@ -181,7 +181,7 @@ std::int64_t Machine::enqueue(std::unique_lock<std::mutex>& held, Stream& stream
   pending.push_back(stream.end_ns);
   if (busy_ != nullptr && kernels > 0) {
     Busy& busy = busy_[visible[static_cast<std::size_t>(stream.device)]];
-    const std::int64_t last = busy.end_ns;  // what two streams do at once counts once
+    const std::int64_t last = busy.end_ns;  // overlapping work of two streams counts once
     busy.queued_ns += std::max<std::int64_t>(0, stream.end_ns - std::max(begin, last));
     busy.end_ns = std::max(last, stream.end_ns);
   }

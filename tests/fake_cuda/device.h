@@ -1,4 +1,4 @@
-// A CUDA device that computes nothing and keeps time: what streams, events and graphs of the fake runtime stand on.
+// A CUDA device that computes nothing and keeps time: the basis of the fake runtime's streams, events and graphs.
 #pragma once
 
 #include <atomic>
@@ -35,9 +35,9 @@ struct Graph {
 };
 
 struct Stream {
-  int device = 0;                    // as the process counts them
-  std::int64_t end_ns = 0;           // when all that was queued is done
-  std::deque<std::int64_t> pending;  // ends of what was queued
+  int device = 0;                    // by the process's numbering
+  std::int64_t end_ns = 0;           // when all queued work is done
+  std::deque<std::int64_t> pending;  // ends of queued work
   Graph* capture = nullptr;
 };
 
@@ -49,7 +49,7 @@ struct Event {
   Graph* capture = nullptr;
 };
 
-/// A copy from or to pinned memory reads its source when it is over: the latest moment that the real device may.
+/// A copy from or to pinned memory reads its source when it ends: the latest moment allowed on the real device.
 struct Copy {
   std::int64_t at_ns;
   void* to;
@@ -57,11 +57,11 @@ struct Copy {
   std::size_t bytes;
 };
 
-/// Seconds and bytes of the device, from $UNIDLE_FAKE_CUDA: words NAME=NUMBER.
+/// Times and sizes of the device, from $UNIDLE_FAKE_CUDA: words NAME=NUMBER.
 struct Speed {
   int devices = 1;
   double kernel_us = 4;            // the shortest kernel
-  double memory_gbs = 2000;        // of kernels that are no products
+  double memory_gbs = 2000;        // of kernels that are not products
   double fp32_tflops = 50;         // products of float32
   double tf32_tflops = 400;        // the same in TF32
   double half_tflops = 800;        // products of 16 bits
@@ -71,23 +71,24 @@ struct Speed {
   std::size_t most_queued = 1024;  // launches; the next one waits
 };
 
-/// All devices of this process. Every member but `now` wants `lock` held.
+/// All devices of this process. Every member except `now` requires `lock` to be held.
 class Machine {
  public:
   Machine();
 
   static std::int64_t now();
 
-  /// The error that any call returns in this process: it was forked, or there is no device.
+  /// The error that every call returns in this process: it was forked, or there is no device.
   int fault(const char* call);
-  /// A call that may break what is captured is made: an error if something is. `stream`: the call waits for it.
+  /// Called for calls that may break a capture: an error if something is being captured. `stream`: the call waits for
+  /// it.
   int unsafe(const char* call, const Stream* stream = nullptr);
 
   void use(int device);  // makes its context
   Stream* stream(void* handle);
-  /// Queues work of so long. Returns when it will be done. Waits when the queue is full, without the lock.
+  /// Queues work of that duration. Returns when it will be done. Waits without the lock if the queue is full.
   std::int64_t enqueue(std::unique_lock<std::mutex>& held, Stream& stream, double seconds, std::size_t kernels = 1);
-  /// A fused update: the first weight changes, so that a step can be told from none.
+  /// A fused update: the first weight changes, so that a step is distinguishable from none.
   void update(Stream& stream, float* weights);
   void settle(std::int64_t now_ns);  // makes the copies that are due
   void wait(std::unique_lock<std::mutex>& held, std::int64_t until_ns);
@@ -116,7 +117,7 @@ class Machine {
 
 Machine& machine();
 
-/// The device that is current in this thread.
+/// The current device of this thread.
 extern thread_local int current_device;
 /// cudaStreamCaptureMode of this thread: 0 global, 1 thread-local, 2 relaxed.
 extern thread_local int capture_mode;

@@ -22,7 +22,7 @@ int failed(int error) {
 
 namespace {
 
-/// Properties as CUDA 13 lays them out; what nobody asks for is filler.
+/// Properties in the layout of CUDA 13; unused ones are filler.
 struct Properties {
   char name[256];
   char uuid[16];
@@ -81,7 +81,7 @@ int cudaGetDeviceProperties(Properties* out, int device) {
   const int index = here.visible[static_cast<std::size_t>(device)];
   std::memset(out, 0, 1008);  // sizeof(cudaDeviceProp) of CUDA 13
   std::snprintf(out->name, sizeof out->name, "Fake GPU");
-  out->uuid[3] = static_cast<char>(index + 1);  // as uuid() has it
+  out->uuid[3] = static_cast<char>(index + 1);  // as in uuid()
   out->uuid[6] = 0x40;
   out->uuid[8] = static_cast<char>(0x80);
   out->memory = static_cast<std::size_t>(here.speed.total_gb * 1e9);

@@ -1,4 +1,4 @@
-// Calls that launch kernels, and what the compiler puts beside them.
+// Calls that launch kernels, and calls that the compiler generates beside them.
 #include <algorithm>
 #include <cstring>
 #include <mutex>

@@ -1,5 +1,5 @@
-// What PyTorch asks of cuBLAS and of the driver, upon the same device. A product takes the time of its operations at
-// the rate of its type; in float32 that rate depends on whether TF32 is allowed.
+// Functions of cuBLAS and of the driver that PyTorch calls, for the same device. A product takes the time of its
+// operations at the rate of its type; in float32 that rate depends on whether TF32 is allowed.
 #include <algorithm>
 #include <cstring>
 
@@ -102,7 +102,7 @@ int cublasSdot_v2(Handle* handle, int n, const float*, int, const float*, int, f
   return product(handle->stream, operations(n, 1, 1), 0, false);
 }
 
-// -- cublasLt: descriptors are ours --
+// -- cublasLt: descriptors are our own --
 
 int cublasLtMatmulDescCreate(Layout** out, int compute, int) {
   *out = new Layout;
@@ -155,7 +155,7 @@ int cublasLtMatmulAlgoGetHeuristic(void*, Layout*, Layout*, Layout*, Layout*, La
 int cublasLtMatmul(void*, const Layout* how, const void*, const void*, const Layout* a, const void*, const Layout* b,
                    const void*, const void*, const Layout*, void*, const Layout* d, const void*, void*, std::size_t,
                    void* stream) {
-  // A is as it lies in memory, transposed or not: its size over the shared dimension is what is left.
+  // A is in its memory order, transposed or not: the other dimension is its size divided by the shared one.
   const double elements = double(a->rows) * double(a->columns) * double(b->rows) * double(b->columns);
   const double outer = double(d->rows) * double(d->columns);
   const double inner = outer > 0 ? elements / outer : 0;
@@ -164,7 +164,7 @@ int cublasLtMatmul(void*, const Layout* how, const void*, const void*, const Lay
                  how->type == kComputeTf32);
 }
 
-// -- the driver, as far as PyTorch asks it --
+// -- the driver functions that PyTorch calls --
 
 int cuInit(unsigned) { return 0; }
 int cuDeviceGet(int* out, int index) {

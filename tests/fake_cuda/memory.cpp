@@ -9,7 +9,7 @@ using namespace fake;
 
 namespace {
 
-/// The block of memory that `at` lies in; nothing for memory of others.
+/// The block of memory that contains `at`; nothing for other memory.
 struct Block {
   bool known = false, device = false;
 };
@@ -57,8 +57,8 @@ int release(void* at) {
   return kSuccess;
 }
 
-/// Nothing is computed of what lies on the device: of large tensors the beginning is enough, and to copy all of them
-/// would take a host longer than it takes a device.
+/// Nothing is computed from data on the device, so the first part of large tensors is enough: copying all of them would
+/// take a host longer than a device.
 std::size_t bytes_kept(const void* to, std::size_t bytes) {
   constexpr std::size_t kMost = 1 << 20;
   return on_device(to) ? std::min(bytes, kMost) : bytes;
@@ -72,7 +72,7 @@ int copy(Called& call, void* to, const void* from, std::size_t bytes, Stream& st
   if (stream.capture != nullptr && !fast) {
     return failed(here.unsafe("cudaMemcpyAsync", &stream));
   }
-  // Copies over the link are no kernels: NVML's utilisation does not count them.
+  // Copies over the link are not kernels: NVML's utilisation does not count them.
   const std::int64_t end = here.enqueue(call.held, stream, static_cast<double>(bytes) / rate + 2e-6, inside ? 1 : 0);
   if (end == 0) {
     return kSuccess;  // captured: a replay copies nothing

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""As much of nvidia-smi as the suite for a GPU asks for, of the first pretend GPU: by the script of the fake
-NVML and the books of the fake CUDA device."""
+"""The part of nvidia-smi that the GPU suite uses, for the first pretend GPU: from the script of the fake NVML
+and the logs of the fake CUDA device."""
 
 import os
 import struct
@@ -17,7 +17,7 @@ total, used = (int(part) for part in KEYS["memory"].split(":"))
 
 
 def busy_ns():
-    """The time that the device has computed for up to now."""
+    """The time for which the device has computed so far."""
     with open(KEYS["utilisation"].partition(":")[2], "rb") as books:
         queued, until = struct.unpack("qq", books.read(16))
     return queued - max(0, until - time.monotonic_ns())

@@ -1,5 +1,5 @@
-"""What observation costs: programs that train in turns, bare and observed, within one pair of processes. The
-observer stands still while it is not its program's turn."""
+"""The cost of observation: a bare and an observed program train alternately, as two running processes. The
+observer is paused while the bare program trains."""
 
 import contextlib
 import os
@@ -10,16 +10,16 @@ import statistics
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-TURNS = 20  # of each side: single ones differ by some percent on a virtual machine
+TURNS = 20  # per side: single ones differ by some percent on a virtual machine
 TURN_S = 0.25
-WARM_S = 5.0  # at first every step is seen in full
+WARM_S = 5.0  # at first every step is observed in full
 END_S = 5.0  # for all programs to end
-SETTLE_S = 0.1  # of a turn, left out: what the observer caught up on
-MOST = 1.01  # of the time of a step, observed over bare
+SETTLE_S = 0.1  # left out of each interval: the observer catches up
+MOST = 1.01  # ratio of step times, observed over bare
 
 
 class Side:
-    """One of the programs: bare where `options` is None, else under `unidle run` with these options."""
+    """One of the programs: bare if `options` is None, otherwise under `unidle run` with these options."""
 
     def __init__(self, suite, name, kind, options):
         command = [suite.python, os.path.join(HERE, "programs", "turns.py"), kind]
@@ -34,7 +34,7 @@ class Side:
         self.talk.say(str(seconds))
 
     def end_turn(self, patience=60):
-        """Seconds of a step."""
+        """Seconds per step."""
         count, seconds = self.talk.hear(patience).split()
         self.let(False)
         return float(seconds) / int(count)
@@ -51,7 +51,7 @@ class Side:
                 os.kill(self.talk.process.pid, signal.SIGCONT if go else signal.SIGSTOP)
 
     def let_end(self):
-        """The program ends by itself, so that its record is whole."""
+        """Lets the program end by itself, so that its record is complete."""
         self.let(True)
         with contextlib.suppress(OSError):
             self.talk.process.stdin.close()
@@ -63,7 +63,7 @@ class Side:
 
 
 class Programs:
-    """The sides of several kinds of steps, {(kind, name): options}: all begin and warm up at once."""
+    """The programs of several kinds of steps, {(kind, name): options}: all start and warm up at once."""
 
     def __init__(self, suite, wanted):
         self.sides = {}
@@ -94,7 +94,7 @@ class Programs:
             side.end(max(0.1, until - time.monotonic()))
 
     def in_turns(self, kind, turns=None):
-        """[{name: seconds of a step}] of each round; their order alternates."""
+        """[{name: seconds per step}] of each round; the order alternates."""
         names = [name for of, name in self.sides if of == kind]
         rounds = []
         for number in range(turns or TURNS):
@@ -115,7 +115,7 @@ FAILURES = (RuntimeError, TimeoutError, ValueError, OSError)
 
 
 def overhead(suite):
-    """The cost of `unidle run`, of steps of launches and of products; the median of the pairs decides."""
+    """The cost of `unidle run`, for steps of launches and of products; the median of the pairs decides."""
     kinds = ("host", "device")
     wanted = {(kind, name): how for kind in kinds for name, how in (("bare", None), ("observed", []))}
     try:
@@ -139,7 +139,7 @@ def tell_overhead(suite, kind, rounds):
 
 
 def kernels(suite):
-    """The cost of `--kernels`, of launches and of a graph's replays."""
+    """The cost of `--kernels`, for launches and for a graph's replays."""
     kinds = ("host", "graph")
     sides = (("observed", []), ("kernels", ["--kernels"]))
     wanted = {(kind, name): how for kind in kinds for name, how in sides}
@@ -155,7 +155,7 @@ def kernels(suite):
 
 
 def trace(suite):
-    """Steps after a window of the profiler, against those of a program that had none."""
+    """Steps after a profiler window, compared with those of a program without one."""
     wanted = {("host", "without"): [], ("host", "after"): ["--trace", "10"]}
     try:
         with Programs(suite, wanted) as programs:

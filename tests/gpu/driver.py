@@ -1,4 +1,4 @@
-"""The driver's own answers: what the readings cost, what it allows, and what it says of a process."""
+"""The driver's own answers: the cost of readings, what it allows, and what it reports about a process."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import os
 import known
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-MOST_MS = 20  # of all readings that the monitor makes at once, a tenth of its interval
+MOST_MS = 20  # for all readings that the monitor makes at once, a tenth of its interval
 
 
 def told_by(suite, program):
@@ -17,7 +17,7 @@ def told_by(suite, program):
 
 
 def ceilings(suite):
-    """The engine's own figures of the card, as `check --speed` has them, beside torch's in Python."""
+    """The engine's own figures for the card, from `check --speed`, beside torch's in Python."""
     code, text, error, seconds = suite.run(suite.trainer(), "speed", "--format", "json")
     devices = json.loads(text)["devices"] if code == 0 else []
     ours = next((one for one in devices if one["device"].startswith("cuda")), None)

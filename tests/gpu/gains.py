@@ -1,4 +1,4 @@
-"""What `unidle optimize` gains in minutes: on the engine's naive superres, and on the same in Python."""
+"""The gain of `unidle optimize` within minutes: on the engine's naive superres, and on the same in Python."""
 
 import json
 import os
@@ -26,7 +26,7 @@ def program(suite, root, budget, device="cuda"):
 
 
 def pictures(suite, root):
-    """Where they are; empty, and told, where they cannot be made."""
+    """Returns their folder; empty, with a message, if they cannot be made."""
     data = os.path.join(suite.work, "superres-data")
     if not os.path.isdir(data):
         config = os.path.join(root, "workloads", "superres", "naive.yaml")

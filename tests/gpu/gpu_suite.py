@@ -31,7 +31,7 @@ import suite as suites
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 
-# Programs with known answers: those that must run as without us, those of two faults that are hard to see,
+# Programs with known answers: those that must run as without us, those of two faults that are hard to detect,
 # and the usual ones.
 UNCHANGED = ("fork", "capture", "tf32_api", "scripted")
 HARD = ("pinned_async", "frozen_encoder")
@@ -39,8 +39,8 @@ USUAL = ("fp32_item", "healthy_bf16", "launch_bound", "pageable", "gan")
 
 
 def parts(suite, tests, root, only=None, compared=None, budget="45s"):
-    """[(name, what does it, seconds that it is expected to take, seconds at most)]: what tells most goes
-    first. `only`: the programs among these names, where there are any."""
+    """[(name, function, expected seconds, maximal seconds)], the most informative first. `only`: the programs
+    among these names, if any."""
     bare, compared = {}, compared or parity.Parity(suite, root)
     programs = [name for name in known.TABLE if only is None or name in only]
 
@@ -88,7 +88,7 @@ def is_test(name):
 
 
 def chosen(found, only):
-    """Those of these names; the programs bare as well where one of them is wanted."""
+    """The parts with these names; also the bare programs if one of them is selected."""
     if only is None:
         return found
     wanted = set(only) | ({"bare"} if set(only) & set(known.TABLE) else set())
@@ -97,7 +97,7 @@ def chosen(found, only):
 
 
 def is_untimed(name):
-    """Such parts run at once, while the ways of the comparison with torch are compiled."""
+    """Such parts run in parallel, while the variants for the comparison with torch are compiled."""
     return name.endswith("_gpu_test") or name in UNCHANGED + ("bare", "answers", "check-smi", "mig")
 
 
@@ -108,7 +108,7 @@ def together(suite, parts):
 
 
 def run_parts(suite, found):
-    """One after the other; those that are untimed and follow each other at once."""
+    """Runs the parts one after another; consecutive untimed ones in parallel."""
     steps = []
     for untimed, group in itertools.groupby(found, lambda part: is_untimed(part[0])):
         group = list(group)

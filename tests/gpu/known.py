@@ -10,13 +10,13 @@ import sqlite3
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROGRAMS = os.path.join(HERE, "programs")
-LENGTH = 0.5  # of each program: half of its steps
-PATIENCE = 3  # times as long as without us, before a run that does not end is called one that hangs
+LENGTH = 0.5  # for each program: half of its steps
+PATIENCE = 3  # times the duration without us, before a run counts as hanging
 
-# What must hold of each, beside that exit code and output are those without us and observation lives to the
+# What must hold for each, besides that exit code and output are those without us and observation lasts to the
 # end. `first`: one of these causes leads. `never`: none of these is a warning or worse. `verdict`: one of
-# them. `steps`: of the whole program, to the last one. `device_time`: at least this share of a step.
-# `last_device`: the model is there, and this run has memory on no other.
+# them. `steps`: the number in the whole program. `device_time`: at least this share of a step. `last_device`:
+# the model is there, and this run has memory on no other.
 TABLE = {
     "healthy_bf16": {"verdict": ["healthy"], "never": ["throttled", "sync-each-step", "precision-fp32"]},
     "fp32_item": {
@@ -39,13 +39,13 @@ TABLE = {
     "frozen_encoder": {
         "verdict": ["healthy", "compute-bound"],
         "never": ["loader-no-workers", "loader-too-few-workers", "launch-bound", "compile-off"],
-        "device_time": 0.9,  # of the head that trains it would be a hundredth
+        "device_time": 0.9,  # for the trained head alone it would be a hundredth
     },
     "fork": {},
     "capture": {},
     "fp16_scaler": {"never": ["precision-fp32"]},
     "two_streams": {"never": ["transfer-blocking", "memory-not-pinned"]},
-    "gan": {"steps": 400, "device_time": 0.7},  # of one of its two optimisers it would be half
+    "gan": {"steps": 400, "device_time": 0.7},  # for one of its two optimisers it would be half
     "tf32_api": {"never": ["tf32-off"], "steps": 20000},
     "scripted": {},
     "second_device": {"last_device": True, "device_time": 0},
@@ -54,7 +54,7 @@ TABLE = {
 
 
 def run_bare(suite, names):
-    """{name: (exit code, output, last line of stderr, seconds)}, several at a time: what they print
+    """{name: (exit code, output, last line of stderr, seconds)}, several in parallel: only their output
     matters."""
     with concurrent.futures.ThreadPoolExecutor(min(4, os.cpu_count() or 1)) as pool:
         done = pool.map(
@@ -67,7 +67,7 @@ def run_bare(suite, names):
 
 
 def observe(suite, name, bare):
-    """One program observed and diagnosed, against what it did without us, which is tried now where there was
+    """Observes and diagnoses one program, and compares it with the bare run, which is made now if there was
     no time for it before."""
     if bare is None or isinstance(bare[0], str):
         bare = run_bare(suite, [name])[name]
@@ -102,7 +102,7 @@ def observe(suite, name, bare):
 
 
 def why_not(bare):
-    """What a program that did not do its work without us says nothing of us for; empty if it did."""
+    """Why a program that fails without us proves nothing; empty if it succeeded."""
     code, text, error, _ = bare
     if isinstance(code, str):
         return "without us it " + code
@@ -112,7 +112,7 @@ def why_not(bare):
 
 
 def last_line(text):
-    """Of what a program says at its end: the last line that names an error, or the last one."""
+    """The last line of a program's messages that names an error, or else the last one."""
     lines = text.strip().splitlines() or ["no word"]
     errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]
     return (errors or lines)[-1][:300]
@@ -127,7 +127,7 @@ def length(usual=LENGTH):
 
 
 def judge(expected, diagnosis):
-    """What does not hold, in words."""
+    """The failed expectations, in words."""
     loud = [one["id"] for one in diagnosis.get("findings", []) if one["severity"] != "info"]
     wrong = []
     if "verdict" in expected and diagnosis.get("verdict") not in expected["verdict"]:
@@ -139,7 +139,7 @@ def judge(expected, diagnosis):
 
 
 def judge_record(expected, record):
-    """What does not hold of the record itself, in words."""
+    """The failed expectations about the record itself, in words."""
     path = os.path.join(record, "record.db")
     if not os.path.exists(path):
         return ["no record"]
@@ -171,7 +171,7 @@ def judge_record(expected, record):
 
 
 def judge_device(database):
-    """Of a model on the last of several devices."""
+    """For a model on the last of several devices."""
     used = [
         subject
         for (subject,) in database.execute(

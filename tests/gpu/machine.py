@@ -1,4 +1,4 @@
-"""What the machine is, and what `unidle check` and `unidle monitor` tell of it."""
+"""Facts about the machine, and the answers of `unidle check` and `unidle monitor`."""
 
 import json
 import os
@@ -14,7 +14,7 @@ print(json.dumps({"device": one.name, "devices": count, "capability": "%d.%d" % 
 
 
 def facts(suite):
-    """Of the GPU that torch can use; {} where there is none."""
+    """Facts about the GPU that torch can use; {} without one."""
     code, said, _, _ = suite.run(suite.python, "-c", ASKS, patience=60)
     found = json.loads(said.strip().splitlines()[-1]) if code == 0 and said.strip() else {}
     if found:
@@ -26,7 +26,7 @@ def facts(suite):
 
 
 def answers(suite):
-    """`check` and `monitor` end in time, with an exit code of theirs, and the driver is what they read."""
+    """`check` and `monitor` end in time, with a valid exit code, and read this driver."""
     for name, arguments, patience in (
         ("check", ["check", "--format", "json"], 60),
         ("monitor", ["monitor", "--seconds", "3", "--format", "json"], 30),
@@ -43,7 +43,7 @@ def answers(suite):
 
 
 def check_beside_smi(suite):
-    """The total memory of each device by check and by nvidia-smi; both ask the same driver."""
+    """The total memory of each device from check and from nvidia-smi; both query the same driver."""
     query = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
     code, text, error, _ = suite.run(*query, patience=30)
     if code != 0:
@@ -57,7 +57,7 @@ def check_beside_smi(suite):
 
 
 def mig_beside_smi(suite):
-    """The slices of devices in MIG mode, by check and by nvidia-smi."""
+    """The slices of devices in MIG mode, from check and from nvidia-smi."""
     code, text, _, _ = suite.run("nvidia-smi", "-L", patience=30)
     if code != 0:
         suite.add("mig", "skipped", why="nvidia-smi is not there")
@@ -77,7 +77,7 @@ def checked(suite):
 
 
 def run_test(suite, path):
-    """A whole-program test that wants a real GPU."""
+    """Runs a whole-program test that needs a real GPU."""
     name = os.path.basename(path)[: -len(".sh")]
     code, text, error, seconds = suite.run("bash", path)
     status = {0: "holds", 77: "skipped"}.get(code, "fails")

@@ -1,5 +1,5 @@
-"""What we read beside what others read: how busy a loop that waits for its loader is by PyTorch's own
-profiler, and what `unidle monitor` tells beside nvidia-smi. Each takes the suite and adds one result."""
+"""Our readings compared with others': the busy time of a loop that waits for its loader with PyTorch's own
+profiler, and `unidle monitor` with nvidia-smi. Each function takes the suite and adds one result."""
 
 import concurrent.futures
 import contextlib
@@ -12,12 +12,13 @@ import known
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WATCHED_S = 5
-MOST_POINTS = 0.03  # between what we say of a device's time and what a profiler saw
-CLOSE = {"utilisation": 0.15, "memory_bytes": 0.05, "power_w": 0.15}  # share of 1, of theirs, of theirs
+MOST_POINTS = 0.03  # between our share of device time and the profiler's
+# Absolute difference; relative to theirs; relative to theirs.
+CLOSE = {"utilisation": 0.15, "memory_bytes": 0.05, "power_w": 0.15}
 
 
 def idle_beside_profiler(suite):
-    """How busy the diagnosis of loader_bound says that the device is, and PyTorch's own profiler of the same
+    """The device's busy share in the diagnosis of loader_bound, and in PyTorch's own profiler for the same
     loop."""
     told = next((one.get("diagnosis") for one in suite.results if one["name"] == "loader_bound"), None)
     ours = ((told or {}).get("device") or {}).get("busy")
@@ -44,7 +45,8 @@ def idle_beside_profiler(suite):
 
 
 def monitor_beside_smi(suite):
-    """The first device's utilisation, memory and power while a program computes, by both at the same time."""
+    """The first device's utilisation, memory and power while a program computes, from both at the same
+    time."""
     columns = "utilization.gpu,memory.used,power.draw"
     watch = ["nvidia-smi", "-i", "0", "--query-gpu=" + columns, "--format=csv,noheader,nounits"]
     if suite.run(*watch, patience=30)[0] != 0:
@@ -57,9 +59,7 @@ def monitor_beside_smi(suite):
         load = pool.submit(suite.run, suite.python, os.path.join(HERE, "programs", "busy.py"), "60", begun)
         while not os.path.exists(begun) and not load.done():
             time.sleep(0.05)
-        smi = pool.submit(
-            suite.run, *watch, "-lms", "200", patience=WATCHED_S
-        )  # it goes on until it is ended
+        smi = pool.submit(suite.run, *watch, "-lms", "200", patience=WATCHED_S)  # it runs until it is ended
         code, text, error, _ = suite.run(
             suite.unidle, "monitor", "--seconds", str(WATCHED_S), "--format", "json", patience=60
         )
@@ -80,7 +80,7 @@ def monitor_beside_smi(suite):
 
 
 def means(text):
-    """Of what nvidia-smi told line by line: utilisation 0..1, bytes, W; None where it tells none."""
+    """Means of nvidia-smi's lines: utilisation 0..1, bytes, W; None if it reports none."""
     rows = [line.split(",") for line in text.splitlines()]
     found = {}
     for at, (name, scale) in enumerate((("utilisation", 0.01), ("memory_bytes", 1 << 20), ("power_w", 1))):

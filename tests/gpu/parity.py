@@ -1,13 +1,13 @@
-"""The engine against torch's best on the workloads, by bench/engine_parity.py: begun beside other parts,
-where both sides compile and warm up, and measured later, one at a time."""
+"""The engine compared with torch's best on the workloads, by bench/engine_parity.py: started beside other
+parts, while both sides compile and warm up, and measured later, one at a time."""
 
 import json
 import os
 
-LEAST = 1.0  # of torch's best
+LEAST = 1.0  # relative to torch's best
 MODES = ["off", "graph", "fused"]
-WARM_S = 140  # ways that need longer are left out
-READY_S = 200  # since the comparison was waited for
+WARM_S = 140  # variants that need longer are left out
+READY_S = 200  # since the begin of waiting for the comparison
 NEXT_S = 90  # between two figures
 
 
@@ -24,7 +24,7 @@ class Parity:
         self.talk = self.suite.start("parity", *self.command)
 
     def measure(self):
-        """A result for each workload, at once."""
+        """Adds a result for each workload at once."""
         if self.talk is None:
             self.begin()
         rows, told = [], set()

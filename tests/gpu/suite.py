@@ -1,4 +1,4 @@
-"""What the parts of the suite stand on: commands that end in time, and results that are on disk at once."""
+"""The basis of the suite's parts: commands that end in time, and results that are on disk at once."""
 
 import contextlib
 import html
@@ -18,13 +18,13 @@ ARCHIVE = "gpu-suite-records.tar.gz"
 MOST_ARCHIVED = 15 << 20  # bytes of the archive
 MOST_OF_ONE = 64 << 20  # bytes of a file in it, before compression
 ARCHIVED_EACH_S = 30
-LEAST_S = 5  # a part that gets less is not begun
+LEAST_S = 5  # a part with less time is not started
 NOT_BEGUN = "was not begun: no time left"
 
 
 class Suite:
-    """Results of parts. `out` gets what is told, `work` what is made on the way; `budget_s`: what all parts
-    together may take. run() and add() may be called by several threads."""
+    """Results of parts. `out` gets the results, `work` intermediate files; `budget_s`: for all parts
+    together. run() and add() may be called from several threads."""
 
     def __init__(self, unidle, python, out, work, environment=None, budget_s=BUDGET_S):
         self.unidle, self.python = os.path.abspath(unidle), python
@@ -47,15 +47,15 @@ class Suite:
         return os.path.join(os.path.dirname(self.unidle), "unidle-train")
 
     def record(self, name):
-        """The folder of a record that the archive will have."""
+        """The folder of a record that the archive will contain."""
         if name not in self.records:
             self.records.append(name)
         return os.path.join(self.work, name)
 
     def run(self, *command, patience=PATIENCE_S, environment=None):
-        """(exit code or what went wrong, stdout, stderr, seconds). Neither it nor a process that it left
-        behind outlives the part's time. Its output goes through files, since what it left could hold a
-        pipe."""
+        """Returns (exit code or failure, stdout, stderr, seconds). Neither the command nor a process that it
+        left behind outlives the part's time. Its output goes through files, since a leftover process could
+        hold a pipe."""
         begin = time.monotonic()
         patience = min(patience, self.part_end - begin)
         if patience <= 0:
@@ -83,14 +83,15 @@ class Suite:
                 code = "took over %.0f s" % patience
                 end_all(process.pid)
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    process.wait(5)  # one that hangs in the driver is left behind
+                    process.wait(5)  # one that hangs in the driver is abandoned
             finally:
                 with self.lock:
                     self.live.discard(process.pid)
             return code, text_of(out), text_of(error), time.monotonic() - begin
 
     def start(self, name, *command, environment=None):
-        """A program that goes on beside others and is talked to; its stderr goes into NAME.err."""
+        """Starts a program that runs beside others and is controlled by lines; its stderr goes into
+        NAME.err."""
         with self.lock, open(self.record(name + ".err"), "w") as error:
             if self.ended:
                 raise RuntimeError("not begun")
@@ -108,7 +109,7 @@ class Suite:
         return Talk(self, name, process)
 
     def end_commands(self):
-        """Those that run now, as when the suite itself is ended; no other one begins."""
+        """Ends all running commands, as when the suite itself is ended; no other one starts."""
         with self.lock:
             self.ended, live = True, list(self.live)
         for pid in live:
@@ -117,8 +118,9 @@ class Suite:
     # -- parts --
 
     def part(self, name, work, expected_s, most_s, later_s):
-        """Calls `work`, which adds results. It gets what is left when the later parts have `later_s`, but no
-        less than twice `expected_s` and no more than `most_s`. What it throws fails that part alone."""
+        """Calls `work`, which adds results. It gets the time that remains after reserving `later_s` for the
+        later parts, but at least twice `expected_s` and at most `most_s`. An exception fails only that part.
+        """
         left = self.end - time.monotonic()
         given = min(most_s, left, max(2 * expected_s, LEAST_S, left - later_s))
         if given < LEAST_S:
@@ -138,7 +140,7 @@ class Suite:
             self.add(name, "fails", why="%s: %s" % (type(failure).__name__, failure))
 
     def again(self, name, work, most_s):
-        """The part once more, where it lacked time that others then left over."""
+        """Runs the part once more if it lacked time that others then left over."""
         if any(one["name"] == name and one.get("lacked_time") for one in self.results):
             if self.end - time.monotonic() >= LEAST_S:
                 self.results = [one for one in self.results if one["name"] != name]
@@ -147,13 +149,13 @@ class Suite:
     def add(self, name, status, **facts):
         """`status`: holds, fails or skipped. It is on disk when this returns."""
         with self.telling:
-            if self.ended:  # what its commands then say is no result
+            if self.ended:  # later output of its commands is not a result
                 return
             self.results.append(dict(facts, name=name, status=status))
             self.write()
         print("%-8s %-16s %s" % (status, name, facts.get("why") or facts.get("said", "")), flush=True)
 
-    # -- what is written --
+    # -- output files --
 
     def counts(self):
         return {
@@ -174,7 +176,7 @@ class Suite:
         self.replace("gpu-suite.html", page(whole))
 
     def archive(self):
-        """What was recorded, in one file: the small ones first, as far as it goes."""
+        """The records in one file: the small ones first, up to the size limit."""
         path = os.path.join(self.out, ARCHIVE)
         sized = sorted((size_of(os.path.join(self.work, name)), name) for name in self.records)
         with tarfile.open(path + ".new", "w:gz", compresslevel=5) as archive:
@@ -195,7 +197,7 @@ class Suite:
 
 
 class Talk:
-    """A program that does something when it is told a line, and answers with one."""
+    """A program that acts on each line of its input, and answers with a line."""
 
     def __init__(self, suite, name, process):
         self.suite, self.name, self.process, self.lines = suite, name, process, queue.Queue()
@@ -212,7 +214,7 @@ class Talk:
         self.process.stdin.flush()
 
     def hear(self, patience):
-        """A line; RuntimeError where it ended, TimeoutError where it says nothing for so long."""
+        """Returns a line; RuntimeError if it ended, TimeoutError if it sends none in time."""
         try:
             line = self.lines.get(timeout=max(0.1, min(patience, self.suite.part_end - time.monotonic())))
         except queue.Empty:
@@ -268,7 +270,7 @@ def page(whole):
     )
 
 
-# -- ending what hangs --
+# -- ending hanging processes --
 
 
 def processes():
@@ -282,7 +284,7 @@ def processes():
 
 
 def family(root):
-    """`root`, those of its session, and all that descend from them."""
+    """`root`, the processes of its session, and all descendants of these."""
     now = processes()
     kin = {root} | {pid for pid, (_, session) in now.items() if session == root}
     grown = True
@@ -294,7 +296,7 @@ def family(root):
 
 
 def end_all(root, grace_s=3):
-    """Asks first, so that an observer can end what it observes."""
+    """Sends SIGTERM first, so that an observer can end its command."""
     doomed = family(root)
     for sign, patience in ((signal.SIGTERM, grace_s), (signal.SIGKILL, 2)):
         for pid in doomed:
