@@ -1,12 +1,12 @@
 # unidle_module(NAME [HOT] [USES module...] [LINKS target...])
 #
-# One static library `unidle_NAME` out of the folder's sources, one test program `unidle_NAME_test`
-# out of its *_test.cpp files, and `unidle_NAME_testing` out of testing/ (fakes for other modules' tests).
-# TEST_SHARDS, TEST_LABELS, TEST_NIGHTLY: as unidle_unit_tests has them.
-# New files are picked up by themselves. HOT: of those whose speed counts (see UnidleOptions). HEADERS names the precompiled headers of the library (default: the core's;
-# OWN: the module sees to its own, also for its tests).
+# One static library `unidle_NAME` from the folder's sources, one test program `unidle_NAME_test` from its *_test.cpp
+# files, and `unidle_NAME_testing` from testing/ (fakes for other modules' tests). TEST_SHARDS, TEST_LABELS,
+# TEST_NIGHTLY: as for unidle_unit_tests. New files are found automatically. HOT: for modules whose speed matters (see
+# UnidleOptions). HEADERS names the precompiled headers of the library (default: the core's; OWN: the module defines
+# its own, also for its tests).
 
-# HEADERS as given to the module; INSTEAD, when given, are those of this target unless the module has its own.
+# HEADERS as given to the module; INSTEAD, if given, replaces them unless the module has its own.
 function(unidle_module_headers TARGET HEADERS)
   if(HEADERS STREQUAL "OWN")
     return()
@@ -71,8 +71,8 @@ endfunction()
 
 # unidle_write_registry(TARGET LIST NAMESPACE TYPE HEADER DECLARATIONS ENTRIES)
 #
-# `NAMESPACE::all_<list>()`, which returns the entries in their order, as a source of the target. An explicit list rather
-# than static registration: no initialisation order, nothing the linker can drop.
+# Generates `NAMESPACE::all_<list>()`, which returns the entries in their order, as a source of the target. An explicit
+# list rather than static registration: no initialisation order, and the linker cannot drop anything.
 function(unidle_write_registry TARGET LIST NAMESPACE TYPE HEADER DECLARATIONS ENTRIES)
   set(generated ${CMAKE_CURRENT_BINARY_DIR}/all_${LIST}.cpp)
   file(CONFIGURE OUTPUT ${generated} CONTENT
@@ -93,7 +93,7 @@ endfunction()
 
 # unidle_registry(TARGET FOLDER NAMESPACE TYPE HEADER)
 #
-# Everything that lives one to a file: FOLDER/x_y.cpp must define `const TYPE& NAMESPACE::FOLDER::x_y()`.
+# For one definition per file: FOLDER/x_y.cpp must define `const TYPE& NAMESPACE::FOLDER::x_y()`.
 function(unidle_registry TARGET FOLDER NAMESPACE TYPE HEADER)
   file(GLOB files CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${FOLDER}/*.cpp)
   list(FILTER files EXCLUDE REGEX "_test\\.cpp$")
@@ -110,7 +110,7 @@ endfunction()
 
 # unidle_folder_registry(TARGET LIST NAMESPACE TYPE HEADER)
 #
-# Everything that lives one to a folder: x/x.cpp must define `const TYPE& NAMESPACE::x::x()`.
+# For one definition per folder: x/x.cpp must define `const TYPE& NAMESPACE::x::x()`.
 function(unidle_folder_registry TARGET LIST NAMESPACE TYPE HEADER)
   file(GLOB files CONFIGURE_DEPENDS RELATIVE ${CMAKE_CURRENT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR}/*/*.cpp)
   list(SORT files)

@@ -5,8 +5,9 @@ set(CMAKE_CXX_EXTENSIONS OFF)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
-# Most modules run once or once a second: -O1 compiles a quarter faster. What runs for each event, sample, log line or
-# step is in modules marked HOT, and tests are not optimised at all. Line numbers are the dev preset's business.
+# Most modules run once or once a second: -O1 compiles a quarter faster. Code that runs for each event,
+# sample, log line or step is in modules marked HOT, and tests are not optimised at all. Line numbers are left
+# to the dev preset.
 set(CMAKE_CXX_FLAGS_RELEASE "-O1 -DNDEBUG")
 set(UNIDLE_HOT_OPTIONS "$<$<CONFIG:Release>:-O2>")
 set(UNIDLE_TEST_OPTIONS "$<$<CONFIG:Release>:-O0>")
@@ -16,8 +17,8 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release)
 endif()
 
-# Most of the time that a file takes goes into headers that it shares with its neighbours: eight files at once take a
-# third of the time. A change then compiles eight files, so the dev preset does without.
+# Most of a file's compile time is spent on headers that it shares with its neighbours: eight files at once
+# take a third of the time. A change then compiles eight files, so the dev preset does without.
 option(UNIDLE_UNITY "Compile several files at once" OFF)
 if(UNIDLE_UNITY)
   set(CMAKE_UNITY_BUILD ON)
@@ -29,7 +30,8 @@ endif()
 
 find_program(UNIDLE_CCACHE ccache)
 if(UNIDLE_CCACHE)
-  # Sloppiness: what it takes to know files with a precompiled header. Base folder: checkouts and build folders share.
+  # Sloppiness: needed for cache hits of files with a precompiled header. Base folder: shared by checkouts and
+  # build folders.
   set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1
                CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${UNIDLE_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
@@ -41,14 +43,14 @@ if(UNIDLE_LLD)
   add_link_options(-fuse-ld=lld)
 endif()
 
-# Carried by our own targets only, so that headers of others are never held to them.
-# A program that finds the libraries beside it, wherever it is put (`./dev bundle`), and those of its libraries too: that
-# is the older kind of path, which holds for both.
+# Makes a program find the libraries beside it, wherever it is put (`./dev bundle`), and their dependencies too: that
+# is the older kind of path, which applies to both.
 function(unidle_relocatable program)
   set_target_properties(${program} PROPERTIES BUILD_RPATH "$ORIGIN/../lib" INSTALL_RPATH "$ORIGIN/../lib")
   target_link_options(${program} PRIVATE LINKER:--disable-new-dtags)
 endfunction()
 
+# Used only by our own targets, so that headers of other projects are not checked.
 add_library(unidle_options INTERFACE)
 target_compile_options(unidle_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast)
 if(UNIDLE_WERROR)
@@ -56,7 +58,7 @@ if(UNIDLE_WERROR)
 endif()
 target_include_directories(unidle_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
 
-# A fuzzer sees where it comes only in code that tells it.
+# A fuzzer sees its coverage only in instrumented code.
 if(UNIDLE_FUZZ AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
@@ -65,7 +67,8 @@ if(UNIDLE_SANITIZE)
   add_compile_options(-fsanitize=${UNIDLE_SANITIZE} -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${UNIDLE_SANITIZE})
   if(NOT UNIDLE_FUZZ)
-    add_compile_options(-g1)  # lines and functions: all that a report names, and half the time and room of everything
+    # Lines and functions: all that a report names, at half the time and size of everything.
+    add_compile_options(-g1)
   endif()
   if(UNIDLE_SANITIZE MATCHES "undefined")
     add_compile_options(-fno-sanitize-recover=all)

@@ -1,9 +1,9 @@
 # Precompiled headers: parsing fmt, json and gmock is most of the work of a small file.
 #
-# unidle_precompiled_headers(NAME HEADER [LINKS target...] [OPTIONS option...])  makes one, shared by all targets that
-# unidle_reuse_headers(TARGET NAME) names; these are compiled with the same options.
+# unidle_precompiled_headers(NAME HEADER [LINKS target...] [OPTIONS option...]) creates one, shared by all targets
+# passed to unidle_reuse_headers(TARGET NAME); these are compiled with the same options.
 
-# ccache asks for this, to know what a precompiled header holds.
+# ccache needs this to know the contents of a precompiled header.
 set(UNIDLE_PRECOMPILED_OPTIONS -fpch-preprocess)
 
 function(unidle_precompiled_headers NAME HEADER)
@@ -18,7 +18,7 @@ endfunction()
 
 function(unidle_reuse_headers TARGET NAME)
   target_precompile_headers(${TARGET} REUSE_FROM ${NAME})
-  # The compiler takes them only where the code is of the same kind; programs would be -fPIE.
+  # The compiler uses them only for code of the same kind; programs would be -fPIE.
   get_target_property(options ${NAME} UNIDLE_HEADER_OPTIONS)
   target_compile_options(${TARGET} PRIVATE -fPIC ${UNIDLE_PRECOMPILED_OPTIONS} ${options})
 endfunction()

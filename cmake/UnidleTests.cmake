@@ -1,10 +1,11 @@
-# Labels of tests: `unit` (GoogleTest and fuzz corpora), `python` (python/tests), `program` (tests/*.sh); `torch` and `gpu`
-# where it takes one; `quick`, what `./dev test quick` runs; `nightly`, the long ones that only `./dev test all` runs.
+# Labels of tests: `unit` (GoogleTest and fuzz corpora), `python` (python/tests), `program` (tests/*.sh);
+# `torch` and `gpu` if needed; `quick`, run by `./dev test quick`; `nightly`, the long ones that only `./dev
+# test nightly` and `all` run.
 
 # unidle_unit_tests(NAME PROGRAM [SHARDS n] [LABELS label...] [NIGHTLY pattern])
 #
-# A program of GoogleTest as one test, or as SHARDS tests that run at once: a process for each of thousands of cases would
-# cost more than the cases. NIGHTLY: the cases that match it are a test of their own.
+# A GoogleTest program as one test, or as SHARDS parallel tests: one process for each of thousands of cases would
+# cost more than the cases. NIGHTLY: the cases that match it are a separate test.
 function(unidle_unit_tests NAME PROGRAM)
   cmake_parse_arguments(ARG "" "SHARDS;NIGHTLY" "LABELS" ${ARGN})
   if(NOT ARG_SHARDS)
@@ -28,7 +29,7 @@ function(unidle_unit_tests NAME PROGRAM)
   endforeach()
 endfunction()
 
-# unidle_script_labels(TEST NAME LABELS NIGHTLY QUICK): the lists name what is of either kind.
+# unidle_script_labels(TEST NAME LABELS NIGHTLY QUICK): NIGHTLY and QUICK list the tests with these labels.
 function(unidle_script_labels TEST NAME LABELS NIGHTLY QUICK)
   if(NAME IN_LIST NIGHTLY)
     list(APPEND LABELS nightly)

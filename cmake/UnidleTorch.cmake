@@ -1,8 +1,8 @@
-# LibTorch out of the torch wheel of a virtual environment: imported target `unidle_torch`.
+# LibTorch from the torch wheel of a virtual environment: imported target `unidle_torch`.
 #
-# Only libtorch_cpu and libc10 are linked. Where the wheel has CUDA, libtorch_cuda is loaded at run time when a
-# device is there, so that programs start fast and run on machines without a driver.
-# Looked for in UNIDLE_TORCH_DIR, then in the source tree's .venv, then in what $UNIDLE_PYTHON imports.
+# Only libtorch_cpu and libc10 are linked. If the wheel has CUDA, libtorch_cuda is loaded at run time when there is a
+# device, so that programs start fast and run on machines without a driver.
+# Searched in UNIDLE_TORCH_DIR, then in the source tree's .venv, then in the modules that $UNIDLE_PYTHON imports.
 set(UNIDLE_TORCH_DIR "" CACHE PATH "Folder of the torch package (the one with include/ and lib/)")
 
 if(NOT UNIDLE_TORCH_DIR)
@@ -38,6 +38,6 @@ add_library(unidle_torch INTERFACE)
 target_include_directories(unidle_torch SYSTEM INTERFACE
   ${UNIDLE_TORCH_DIR}/include ${UNIDLE_TORCH_DIR}/include/torch/csrc/api/include ${cuda_includes})
 target_link_libraries(unidle_torch INTERFACE unidle_torch_cpu unidle_c10)
-# libtorch_cpu finds its own needs (CUDA runtime, CUPTI) by its RPATH; the linker need not.
+# libtorch_cpu finds its own dependencies (CUDA runtime, CUPTI) by its RPATH; the linker need not.
 target_link_options(unidle_torch INTERFACE -Wl,-rpath,${UNIDLE_TORCH_DIR}/lib -Wl,--allow-shlib-undefined)
 message(STATUS "LibTorch: ${UNIDLE_TORCH_DIR}")

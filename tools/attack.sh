@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The attacks of docs/safety.md in their long version, with counts. Usage: tools/attack.sh [SECTION ...]
-# One file a section in tools/attack/; each defines attack_NAME, runs in a folder of its own and fails when
-# something differed from the bare run. The short versions run as tests.
+# One file per section in tools/attack/; each defines attack_NAME, which runs in its own folder and fails if
+# results differ from the bare run. The short versions run as tests.
 set -u
 source_folder=$(cd "$(dirname "$0")/.." && pwd)
 export UNIDLE_SOURCE=$source_folder UNIDLE_BIN=${UNIDLE_BIN:-$source_folder/build/bin}

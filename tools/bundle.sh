@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# bundle.sh BUILD FILE: one archive with what relocatable.sh takes, the programs and tests for a GPU,
+# bundle.sh BUILD FILE: one archive with the output of relocatable.sh, the programs and tests for a GPU,
 # workloads and benches.
 set -euo pipefail
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

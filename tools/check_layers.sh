@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Fails when a module includes one that comes after it, when a room of a module includes a later one, when a
-# room of the Python shim imports from a later one, or when torch is included outside train, workloads,
-# engine, python and the benchmarks that are named for it. With --self-test it proves that it can fail.
+# Fails if a module includes a later one, if a folder of a module includes a later one, if a folder of the
+# Python shim imports from a later one, or if torch is included outside train, workloads, engine, python and
+# the benchmarks that are named for it. --self-test proves that it can fail.
 set -euo pipefail
 cd "${UNIDLE_TREE:-$(dirname "${BASH_SOURCE[0]}")/..}"
 
 ORDER=(base language knobs traits telemetry record logs probe observe trace account diagnose data cache experiment tune report check monitor slurm train cli)
 SHIM_ROOMS=(host loop source samples facts session patches trial knobs install __init__)
 
-# What a room of the shim, or a file beside the rooms, imports from.
+# The folders from which a folder of the shim, or a file beside the folders, may import.
 check_shim() {
   local failures=0 rank=0 name path line room from
   declare -A position
@@ -23,8 +23,8 @@ check_shim() {
   return $failures
 }
 
-# The rooms of a module with several: a file includes only its own and those to the left. What lies in the
-# module's own folder stands above all of them; testing/ is for tests.
+# The folders of a module with several: a file includes only from its own and those to the left. Files
+# directly in the module's folder are above all of them; testing/ is for tests.
 declare -A MODULE_ROOMS=([tune]="advice trials search output")
 
 # check_rooms MODULE

@@ -1,12 +1,12 @@
 """Checks Markdown files, from the top of the tree. `check_markdown.py FILE ...`, or --self-test
 
 - A line of prose has at most 110 columns. Tables, code blocks, the addresses of links and generated files may
-  be as wide as they are.
-- A link to a file of the tree leads to one.
+  be wider.
+- A link to a file of the tree leads to an existing file.
 - Each module has a README.md of at most 60 lines, and the files that it names in code spans exist. Names with
   MY_, my_ or NAME in them are examples.
 
-With --self-test it proves that it can fail.
+--self-test proves that it can fail.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ EXAMPLE = re.compile(r"MY_|my_|NAME")
 
 
 def prose(text):
-    """(number, line) of each line outside of fenced code."""
+    """(number, line) of each line outside fenced code."""
     fenced = False
     for number, line in enumerate(text.split("\n"), 1):
         if line.lstrip().startswith("```"):
@@ -55,7 +55,7 @@ def dead_links(name, text):
 
 
 def missing_files(name, text):
-    """Paths may begin at the module, at one of its folders, at src/unidle or at the top of the tree."""
+    """Paths may be relative to the module, one of its folders, src/unidle or the top of the tree."""
     folder = os.path.dirname(name)
     roots = [folder, "", "src/unidle", *glob.glob(folder + "/*/")]
     for number, line in prose(text):
@@ -92,7 +92,7 @@ def check(names):
 
 
 def self_test():
-    """A tree of one module, with one fault after the other in its README."""
+    """A tree with one module, with one fault after another in its README."""
     fine = "# base\n\n`error.h`, `src/unidle/base/error.h`, `MY_SOURCE.cpp`\n[here](error.h)\n"
     faults = {
         "a long line": fine + "long " * 30 + "\n",

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Names that two files of one target define in anonymous namespaces.
+"""Finds names that two files of one target define in anonymous namespaces.
 
-The build compiles several files of a module as one: there such names collide, or, where they are functions,
-are overloads of each other and the wrong one may be called without a word. Which files come together changes
-with every new file, so a name has to be the only one of its target. Reads the sources as clang-format leaves
-them. With --self-test it proves that it can fail.
+The build compiles several files of a module as one. There such names collide or, if they are functions,
+become overloads of each other, and the wrong one may be called silently. The grouping of files changes with
+every new file, so a name must be unique in its target. Reads sources formatted by clang-format. --self-test
+proves that it can fail.
 """
 
 import collections
@@ -42,7 +42,7 @@ def defined(lines):
         elif CLOSES.match(line):
             inside, joined = False, ""
         elif inside and line and line[0] not in " /#}":
-            # What does not fit a line goes on, indented; a template has a line of its own.
+            # Long lines continue indented; a template has its own line.
             line = re.sub(r" *__attribute__\(\(.*?\)\)+", "", line).lstrip()
             joined, at = (joined + " " + line, at) if joined else (line, number)
             if joined.startswith(NOT_NAMES):
@@ -57,13 +57,13 @@ def defined(lines):
 
 
 def targets(root):
-    """The files that are compiled into one library or test program each."""
+    """The files that are compiled into one library or test program, for each of them."""
     found = collections.defaultdict(list)
     for base in ("src/unidle", "workloads", "engine"):
         for folder, _, files in os.walk(os.path.join(root, base)):
             below = os.path.relpath(folder, root).split(os.sep)
             module = "/".join(below[:3] if base == "src/unidle" else below[:1])
-            # Programs of one file, and commands, are compiled by themselves.
+            # Single-file programs, and commands, are compiled separately.
             if "main" in below or below[1:4] == ["unidle", "cli", "commands"] or "fake_nvml" in below:
                 continue
             for name in sorted(files):

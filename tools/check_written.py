@@ -1,8 +1,8 @@
-"""What tests feed to readers of a record is what programs write.
+"""Checks that tests feed to readers of a record only what programs write.
 
-A test that gives a reader a note, span or series that no program writes hides that the reader's code is
-dead. Looked for are the types of notes in `src/unidle/record/note_types.h`, and the kinds of spans and the
-series in tests and in the timelines of `src/unidle/diagnose/testing/timelines/`.
+A test with a note, span or series that no program writes hides that the reader's code is dead. Checked are
+the types of notes in `src/unidle/record/note_types.h`, and the kinds of spans and the series in tests and in
+the timelines of `src/unidle/diagnose/testing/timelines/`.
 """
 
 import re
@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# Written by no program here, each with the reason why tests have it all the same.
+# Written by no program here, each with the reason why tests use it.
 FOREIGN = {
     "note unread": "for programs that know which keys of their configuration nothing reads: docs/diagnose.md",
     "span loader_start": "read beside the note of that name, which is what the shim writes",
@@ -46,7 +46,7 @@ def written(sources):
 
 
 def fed(sources):
-    """(file, name) of what readers are given, or know."""
+    """(file, name) of the data given to readers, or known to them."""
     for path, text in sources:
         if path.endswith("note_types.h"):
             yield from ((path, "note " + name) for name in _SHAPE.findall(text))

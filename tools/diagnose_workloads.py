@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
-"""What a diagnosis says of the workloads as their guides found them: observes the naive run of each, in C++
-and in Python, and prints a table in Markdown (docs/workloads.md).
+"""Diagnoses the workloads as their guides found them: observes the naive run of each, in C++ and in Python,
+and prints a table in Markdown (docs/workloads.md).
 
     tools/diagnose_workloads.py [WORKLOAD ...] [--only cpp,python] [--folder FOLDER]
 
-Data and records are made in a temporary folder, or stay in the one that is named. Needs a build with the
-engine.
+Data and records go to a temporary folder, or stay in FOLDER. Needs a build with the engine.
 """
 
 import argparse
@@ -18,7 +17,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 UNIDLE = os.path.join(ROOT, "build", "bin", "unidle")
-# Of the Python programs beyond --mode naive: workers as the guide had them, and runs of a minute or two.
+# For the Python programs in addition to --mode naive: workers as in the guide, and runs of a minute or two.
 PEER_OPTIONS = {
     "superres": ["--samples", "480"],
     "timeseries": ["--samples", "12800"],

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
-# Fuzzes the readers of foreign bytes (fuzz/README.md lists them) with libFuzzer, address and undefined
+# Fuzzes the readers of untrusted bytes (fuzz/README.md lists them) with libFuzzer, address and undefined
 # sanitizers.
 #   tools/fuzz.sh MINUTES [TARGET ...]      all targets share the time; without a name, all of them
-# Prints what each did and ends with 1 where something crashed, hung or leaked: the inputs lie in
-# build-fuzz/crashes/TARGET.
-# What was found to be new stays in build-fuzz/corpus for the next time; build-fuzz/log keeps every line that
-# was printed.
+# Prints the result of each, and ends with 1 if something crashed, hung or leaked: the inputs are in
+# build-fuzz/crashes/TARGET. New inputs stay in build-fuzz/corpus for the next time; build-fuzz/log keeps all
+# output.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -63,7 +62,7 @@ targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
   mapfile -t targets < <(build-fuzz/tests/unidle_fuzz || true)
 fi
-# Readers that want files get them in memory.
+# Readers that need files get them in memory.
 if [ -w /dev/shm ]; then TMPDIR=$(mktemp -d /dev/shm/unidle-fuzz-XXXXXX); else TMPDIR=$(mktemp -d); fi
 export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Holds the catalogues of translations (po/*.po) against the sources.
+"""Compares the catalogues of translations (po/*.po) with the sources.
 
-    tools/messages.py            what is missing, unused or does not fit; exits with 1 where something is
+    tools/messages.py            reports missing, unused and wrong entries; exits with 1 if there are any
     tools/messages.py --update   adds new messages without a translation, takes unused ones out, sorts by file
 
-A message is a text that is handed to translate(), or a text of the folders and files in SPOKEN that has at
-least two words or is handed to say() or word(). What these say to machines stands in ENGLISH and NOT_SPOKEN.
+A message is a text that is passed to translate(), or a text in the folders and files of SPOKEN that has at
+least two words or is passed to say() or word(). ENGLISH and NOT_SPOKEN list texts for machines.
 """
 
 import argparse
@@ -22,9 +22,9 @@ SPOKEN = (
     "slurm/job_view.cpp",
     "slurm/tables.cpp",
 )  # folders and files under src/unidle whose texts all have translations
-ASIDE = ("_test.cpp", "/testing/", "/main/")  # of them, what no person reads
+ASIDE = ("_test.cpp", "/testing/", "/main/")  # those of them that no person reads
 
-# Texts that are the same in every language: code, and what other programs write.
+# Texts that are the same in every language: code, and texts of other programs.
 ENGLISH = {
     "CPU",
     "GPU",
@@ -34,7 +34,7 @@ ENGLISH = {
     "unidle run",
 }
 
-# Calls whose texts stay English: errors and the log do, and the others hand no text to a person.
+# Calls whose texts stay English: errors and the log, and calls whose texts no person sees.
 NOT_SPOKEN = {
     "Error",
     "fail",
@@ -71,12 +71,12 @@ TOKEN = re.compile(
 
 @dataclasses.dataclass
 class Text:
-    """A literal of a source, adjacent ones joined."""
+    """A string literal of a source, with adjacent ones joined."""
 
     text: str
     path: str
     line: int
-    calls: tuple  # the names before the brackets that are open around it, the nearest last
+    calls: tuple  # the names of the enclosing calls, the nearest last
 
 
 def unescaped(text):
@@ -84,7 +84,7 @@ def unescaped(text):
 
 
 def texts_of(source, path):
-    """All literals of a C++ source but those of #include."""
+    """All string literals of a C++ source except those of #include."""
     found, opened, before, joins = [], [], "", False
     source = re.sub(r"^#\s*include.*$", "", source, flags=re.MULTILINE)
     for match in TOKEN.finditer(source):
@@ -120,7 +120,7 @@ WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 def is_message(text):
-    """It is spoken, as far as its place and its words tell."""
+    """Whether a person reads it, judged by its place and its words."""
     nearest = text.calls[-1] if text.calls else ""
     rest = re.sub(r"\{[^{}]*\}", "", text.text)
     words = WORD.findall(rest)
@@ -137,7 +137,7 @@ def is_message(text):
 class Entry:
     message: str
     translation: str
-    notes: list  # comments of translators and flags, as they stand
+    notes: list  # translators' comments and flags, unchanged
 
 
 def unquoted(line):
@@ -179,7 +179,7 @@ def quoted(text):
 
 
 def write_catalogue(path, entries, places):
-    """In the order of the sources."""
+    """Writes the entries in the order of the sources."""
     blocks = [HEADER]
     order = {message: number for number, message in enumerate(places)}
     for message in sorted(entries, key=order.get):
@@ -195,7 +195,7 @@ def write_catalogue(path, entries, places):
 
 
 def placeholders(text):
-    """What a message asks to be put in, as positions or names with their formats, sorted."""
+    """The placeholders of a message, as positions or names with their formats, sorted."""
     found = []
     for inside in re.findall(r"\{([^{}]*)\}", text.replace("{{", "").replace("}}", "")):
         name, colon, form = inside.partition(":")
@@ -204,7 +204,7 @@ def placeholders(text):
 
 
 def problems(catalogue, entries, places, messages):
-    """What is wrong with a catalogue, a line each."""
+    """The faults of a catalogue, one line each."""
     for message in messages:
         if message not in entries:
             file, line = places[message][0]
@@ -265,7 +265,7 @@ def main():
     texts = [text for name, source in sources() for text in texts_of(source, name)]
     texts.sort(
         key=lambda text: not text.path.startswith(SPOKEN)
-    )  # stable: where a message is spoken comes first
+    )  # stable: the place where a message is printed comes first
     messages = {text.text: None for text in texts if is_message(text)}  # in the order of the sources
     places = {}
     for text in texts:

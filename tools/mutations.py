@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Small faults put into the product, one at a time, and whether the tests find each.
+"""Puts small faults into the product, one at a time, and checks whether the tests find each.
 
-    tools/mutations.py [WORD ...]      those whose file or test has one of the words; all without
+    tools/mutations.py [WORD ...]      only faults whose file or test contains one of the words
 
 Each is tried in the build folder `build`, with the one test that should find it. UNIDLE_FRESH=1 gives each
-program of the Python tests a Python of its own. Exit code 1 where nobody finds a fault. Faults in Python are
-put into a copy, those in C++ into the tree itself, which is put right again: nobody else may build there
-meanwhile. Takes about 20 minutes of processor time.
+program of the Python tests its own Python. The exit code is 1 if a fault is not found. Faults in Python are
+put into a copy, those in C++ into the tree itself, which is restored: nobody else may build there meanwhile.
+Takes about 20 minutes of processor time.
 """
 
 import json
@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parent.parent
 BUILD = ROOT / "build"
 SHIM, DATA, CORE = "python/shim/_unidle_shim/", "python/unidle/", "src/unidle/"
 
-# (file, what is there, what is put there, test of ctest, cases)
+# (file, original text, replacement, ctest test, cases)
 MUTATIONS = [
     (
         SHIM + "loop/steps.py",
@@ -248,7 +248,7 @@ MUTATIONS = [
 
 
 def selections():
-    """{test of ctest: "quick", "default" or "nightly"}."""
+    """{ctest test: "quick", "default" or "nightly"}."""
     told = subprocess.run(
         ["ctest", "--test-dir", BUILD, "--show-only=json-v1"], capture_output=True, text=True, check=True
     )

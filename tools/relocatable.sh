@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # relocatable.sh BUILD ROOT: puts the programs of a build into ROOT/{bin,include,lib,libexec,share}, with the
-# shim and the libraries that they need beside the C library's, so that they run wherever ROOT is put.
-# LibTorch is not in it: unidle-train takes that of the Python that it is shown, which has to be of the
-# version that it was built with.
+# shim and all libraries that they need except the C library, so that they run wherever ROOT is. LibTorch is
+# not included: unidle-train uses that of the given Python, which must have the version with which it was
+# built.
 set -euo pipefail
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$(readlink -f "$1")
@@ -15,7 +15,7 @@ for library in libunidle.so libunidle_probe.so _unidle_light.abi3.so libunidle_c
 done
 (cd "$source/python" && find shim engine -name '*.py' -print0 | xargs -0 cp --parents -t "$root/share/unidle/python")
 
-# Not the C library, which every machine has, and nothing that comes with torch.
+# Except the C library, which every machine has, and the libraries of torch.
 libraries_of() {
   ldd "$1" | awk '$2 == "=>" && $3 ~ /^\// {print $3}' |
     grep -vE '/(libc|libm|libdl|librt|libpthread|libutil|ld-linux[^/]*)\.so|/torch/lib/|/nvidia/|/libcuda'
@@ -23,7 +23,7 @@ libraries_of() {
 programs=("$root/bin/unidle" "$build/lib/libunidle.so")
 if [ -x "$build/bin/unidle-train" ]; then
   cp "$build/bin/unidle-train" "$root/libexec/"
-  mkdir -p "$root/include"  # what libraries with workloads include
+  mkdir -p "$root/include"  # the headers for workload libraries
   (cd "$source/src" && find unidle/{base,data,traits,train} -name '*.h' ! -path '*/testing/*' -print0 |
     xargs -0 cp --parents -t "$root/include")
   programs+=("$root/libexec/unidle-train")

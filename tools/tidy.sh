@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# clang-tidy over the sources that a build folder compiles, as it compiles them: several at once in the
-# release preset, which parses their common headers once. Tests and files that parse torch are left out: the
-# first for time, the second because their headers take minutes.
+# Runs clang-tidy on the sources that a build folder compiles, as it compiles them: several at once in the
+# release preset, which parses their common headers once. Tests are left out to save time, and files with
+# torch because its headers take minutes.
 #   tools/tidy.sh BUILD_FOLDER [FILE ...]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -11,13 +11,13 @@ if [ ${#files[@]} -eq 0 ]; then
   mapfile -t files < <(sed -nE 's/^ *"file": "(.*)",?$/\1/p' "$build/compile_commands.json" | grep -E '/src/unidle/' |
     grep -vE '_test\.cpp$|_(test|testing|nvml|nvml_old)\.dir/|/testing/|/src/unidle/train/|cmake_pch' | sort -u)
 else
-  for i in "${!files[@]}"; do  # a file that is compiled with others is looked at with them
+  for i in "${!files[@]}"; do  # a file that is compiled with others is checked with them
     together=$(grep -rlF --include='unity_*.cxx' "/${files[$i]}\"" "$build" | head -n 1 || true)
     files[i]=${together:-${files[$i]}}
   done
   mapfile -t files < <(printf '%s\n' "${files[@]}" | sort -u)
 fi
-# The compiler's precompiled headers are not clang's: its commands without them.
+# The compiler's precompiled headers do not work with clang: uses its commands without them.
 database=$(mktemp -d)
 trap 'rm -rf "$database"' EXIT
 sed -E 's/ -(Winvalid-pch|fpch-preprocess|Wno-subobject-linkage)\b//g; s/ -include [^ ]*cmake_pch\.hxx//g' "$build/compile_commands.json" \

@@ -5,8 +5,8 @@
     tools/truth.py cases FOLDER [--only NAME ...] [--repeat N] [--build build] [--keep FOLDER] [--bare]
 
 Timelines are synthetic (src/unidle/diagnose/testing/timelines). A case is a folder with a training script,
-train.py, and expect.json, which says what a diagnosis has to find; each is copied without expect.json, run
-under `unidle run` and diagnosed. FOLDER is $UNIDLE_SHARED/cases by default. Exit code 1 when anything was
+train.py, and expect.json, which lists the expected findings; each is copied without expect.json, run
+under `unidle run` and diagnosed. FOLDER is $UNIDLE_SHARED/cases by default. Exit code 1 if anything was
 wrong.
 """
 
@@ -26,7 +26,7 @@ LIMIT_S = 120
 
 
 def judge(expect, document, exit_code, diagnose_code):
-    """What is wrong with a diagnosis, one line each."""
+    """The faults of a diagnosis, one line each."""
     wrong = []
     findings = document["findings"]
     ids = [f["id"] for f in findings]
@@ -60,8 +60,8 @@ def share_of_cause(expect, document):
 
 
 def run_in_time(command, folder, environment):
-    """The finished process, or None where LIMIT_S was not enough: then it and what it started have been
-    ended."""
+    """The finished process, or None if LIMIT_S was not enough: then it and its descendants have been
+    killed."""
     with subprocess.Popen(
         command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as child:
@@ -75,7 +75,7 @@ def run_in_time(command, folder, environment):
 
 
 def run_case(case, args):
-    """One run; returns (what was wrong, the document or None, seconds under unidle, seconds bare)."""
+    """One run; returns (faults, the document or None, seconds under unidle, seconds bare)."""
     expect = json.loads((case / "expect.json").read_text())
     unidle = str((ROOT / args.build / "bin" / "unidle").resolve())
     environment = dict(os.environ, PATH=str(ROOT / ".venv/bin") + os.pathsep + os.environ["PATH"])

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # wheel.sh BUILD FOLDER: a wheel with the programs, the shim and the package `unidle`, for every Python from
-# 3.9 on. The programs lie in the package's folder `_installed`; the script `unidle` that pip makes becomes
+# 3.9 on. The programs are in the package's folder `_installed`; the script `unidle` installed by pip executes
 # them.
 set -euo pipefail
 source=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

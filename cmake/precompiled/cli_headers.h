@@ -1,4 +1,4 @@
-// CLI11 takes as long to parse as all else in a command.
+// CLI11 takes as long to parse as everything else in a command.
 #pragma once
 
 #include <CLI/CLI.hpp>

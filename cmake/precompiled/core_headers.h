@@ -1,4 +1,5 @@
-// What most files of the core include and what takes long to parse; precompiled once. Files still include what they use.
+// Headers that most files of the core include and that take long to parse; precompiled once. Files still include what
+// they use.
 #pragma once
 
 #include <fmt/format.h>

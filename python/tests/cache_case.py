@@ -1,4 +1,4 @@
-"""What the tests of unidle.Cache share."""
+"""Shared by the tests of unidle.Cache."""
 
 import shutil
 import subprocess
@@ -22,7 +22,7 @@ def python(program, *arguments, options=()):
 
 
 def blob_of(folder, name):
-    """The file of an entry, as the program knows it."""
+    """The file of an entry, according to the program."""
     command = [UNIDLE, "cache", "path", folder, "--name", name]
     return Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
 

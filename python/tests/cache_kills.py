@@ -1,11 +1,11 @@
 """kill -9 of processes at a feature cache, at random points of putting (one or many), computing, evicting,
-pruning, making the index anew and warming: is every entry right, is what was stored still there, and are the
-predictors of those that were killed gone?
+pruning, rebuilding the index and warming: is every entry right, are stored entries still there, and have the
+predictors of killed processes ended?
 
     UNIDLE_BIN=build/bin python3 python/tests/cache_kills.py --kills 1000
 
-Two caches: of `kept` nothing is ever removed, so that it must have all that was stored; `bounded` evicts all
-the time. Prints the counts; the exit code is 1 when anything was wrong.
+Two caches: nothing is ever removed from `kept`, so it must have all stored entries; `bounded` evicts all the
+time. Prints the counts; the exit code is 1 if anything was wrong.
 """
 
 import functools
@@ -55,7 +55,7 @@ while True:
 
 
 def values(number):
-    """What the entry of that number holds."""
+    """The contents of the entry with that number."""
     rng = np.random.default_rng(number)
     return {"a": rng.integers(0, 256, 200 + number * 37, dtype=np.uint8), "n": np.array([number])}
 
@@ -116,7 +116,7 @@ def warms(*predictor):
 
 
 def warms_by_program(folder, draw):
-    # Among the words of the program is the folder of the attack, by which it is found again.
+    # The program's arguments include the attack's folder, by which its processes are found.
     warms("--", sys.executable, "-S", "-E", "-c", PREDICTOR, os.path.dirname(folder))(folder, draw)
 
 
@@ -200,11 +200,11 @@ class CacheAttack(killing.Attack):
         blobs = os.path.join(self.path(cache), "v1", "blobs")
         files = sum(len(files) for _, _, files in os.walk(blobs))
         assert files == before["entries"], f"{files} files, {before}"
-        for number in range(0, NAMES, 97):  # nobody who was killed holds a claim
+        for number in range(0, NAMES, 97):  # no killed process holds a claim
             opened[str(number)] = values(number)
 
     def predictors(self):
-        """Processes of PREDICTOR that run, whoever started them."""
+        """Running processes of PREDICTOR, whoever started them."""
         found = []
         for pid in filter(str.isdigit, os.listdir("/proc")):
             try:

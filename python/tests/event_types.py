@@ -1,6 +1,6 @@
-"""The types of events and their fields, as docs/probe-format.md lists them.
+"""The types of events and their fields, from docs/probe-format.md.
 
-A unit test holds the list in C++ against that page, too.
+A unit test compares the list in C++ with that page, too.
 """
 
 import collections
@@ -27,7 +27,7 @@ KINDS, _USED = _listed()
 
 
 def check(kind, a=0, b=0, value=0.0, reserved=0):
-    """Fails where an event says something that its kind has no field for."""
+    """Fails if an event has a value that its kind has no field for."""
     for place, said in zip(_PLACES, (a, b, value, reserved)):
         assert said == 0 or place in _USED[kind], "docs/probe-format.md lists no %s of events of kind %d" % (
             place,
@@ -53,6 +53,6 @@ def is_step(slot):
 
 
 def step_of(slot):
-    """The step whose 128 bytes these are; what was not seen is None."""
+    """The step in these 128 bytes; fields that were not seen are None."""
     step = Step(*_STEP.unpack_from(slot))
     return step._replace(**{field: None for _, _, field, bit in _LAYOUT if bit and not step.seen & bit})

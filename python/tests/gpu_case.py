@@ -1,5 +1,5 @@
-"""What tests of programs on a GPU that computes nothing and keeps time (tests/fake_cuda) share: a real
-PyTorch with CUDA, whose kernels only take their time."""
+"""Shared by tests of programs on a GPU that computes nothing and keeps time (tests/fake_cuda): a real PyTorch
+with CUDA, whose kernels only take time."""
 
 import importlib.util
 import json
@@ -19,7 +19,7 @@ PROGRAMS = os.path.join(HERE, "..", "..", "tests", "gpu", "programs")
 
 
 def cuda_of_torch():
-    """ "13.0", or None. torch itself is not imported: it would be without the fake."""
+    """ "13.0", or None. Does not import torch itself: it would load without the fake."""
     found = importlib.util.find_spec("torch")
     if found is None:
         return None
@@ -38,9 +38,9 @@ SKIPPED = (
 
 @unittest.skipIf(*SKIPPED)
 class GpuCase(run_case.RunCase):
-    """`self.said`: the lines that the fake device wrote down."""
+    """`self.said`: the log of the fake device."""
 
-    fresh = True  # the device that keeps time begins with the process
+    fresh = True  # the fake device's time begins with the process
     speed = "devices=2"
 
     def environment(self):
@@ -97,7 +97,7 @@ class GpuCase(run_case.RunCase):
             return struct.unpack("q", file.read(8))[0] * 1e-9
 
     def driver(self, *lines):
-        """A driver that says these lines, for what runs next."""
+        """A driver with these answers, for the programs that run next."""
         path = os.path.join(self.folder, "driver")
         with open(path, "w") as file:
             file.write("\n".join(["count 1", "uuid GPU-00000001-0000-4000-8000-000000000000", *lines]) + "\n")

@@ -1,4 +1,4 @@
-"""What tests of guarded entries share: programs of injection.py, bare and with faults in the shim."""
+"""Shared by tests of guarded entries: programs of injection.py, bare and with faults in the shim."""
 
 import json
 import os
@@ -13,8 +13,8 @@ INJECTION = os.path.join(HERE, "injection.py")
 SHIM = os.path.join(HERE, "..", "shim")
 LIBRARY = os.path.join(os.path.dirname(UNIDLE), "..", "lib", "_unidle_light.abi3.so")
 
-# Where the entries lie that programs come to only with something asked of the shim; test_guard_asked.py comes
-# to all of them, test_guard.py to all others.
+# The files with entries that programs reach only when the shim is asked for something; test_guard_asked.py
+# reaches these, test_guard.py all others.
 ASKED_FOR = ("knobs/", "trial/", "facts/profiler_window.py", "patches/waits.py")
 
 
@@ -39,9 +39,9 @@ class Guarded:
         return gives(programs, **dict(ours, **more))
 
     def faults(self, runs, changed=(), **more):
-        """Runs (environment, programs) with a fault in each entry that they come to, once. Each has to give
-        what it gives bare, and without a fault as well, but for those that are changed. What they do not come
-        to."""
+        """Runs (environment, programs) with a fault in each entry that they reach, once. Each must give the
+        same as bare, also without a fault, except for those in `changed`. Returns the entries that were not
+        reached."""
         bare = gives([program for _, programs in runs for program in programs.split()])["programs"]
         done, reached, different = [], set(), []
         for asked, programs in runs:

@@ -1,13 +1,13 @@
 """Runs programs of programs/entries.py and programs/asked.py in forks of this process, with a fault in one
 entry of the shim each time; see test_guard.py.
 
-    injection.py PROGRAM...     prints JSON: what each program gave bare, where the shim is not there; where
-                                it is, also what it gave with each fault (none with UNIDLE_FAULTS=0), and
-                                which entries it comes to. UNIDLE_FAULTS_DONE names places of earlier faults,
-                                UNIDLE_FAULTS_IN folders and files whose entries alone get one
+    injection.py PROGRAM...     prints JSON: the result of each program bare, if the shim is absent; if it is
+                                present, also the result with each fault (none with UNIDLE_FAULTS=0), and the
+                                entries that it reaches. UNIDLE_FAULTS_DONE names places of earlier faults,
+                                UNIDLE_FAULTS_IN the only folders and files whose entries get one
 
 torch is imported once, so that hundreds of runs take no longer than a minute or two. A fault is raised by a
-trace function, as if the line itself had raised it: the first one of an entry, and the last one.
+trace function, as if the line itself had raised it: at the first line of an entry, and at the last one.
 """
 
 import ast
@@ -33,7 +33,7 @@ class Injected(Exception):
 
 def entries():
     """{(file, line of the first statement): (line of the last one, function)} of each `try` whose failure is
-    handed to `caught`."""
+    passed to `caught`."""
     found = {}
     for folder, _, names in sorted(os.walk(SHIM)):
         for name in sorted(names):
@@ -49,7 +49,7 @@ def entries():
 
 
 def _tries(node, function):
-    """(function, `try`) of all that there are; functions within others as outer.inner."""
+    """(function, `try`) for all of them; nested functions as outer.inner."""
     for inner in ast.iter_child_nodes(node):
         if isinstance(inner, ast.Try):
             yield function, inner
@@ -70,7 +70,7 @@ def _first_line(body):
 
 
 def _last_line(body):
-    """Of the last statement of the `try` itself, which a run comes to if it comes to the end."""
+    """The line of the `try` body's last statement, which a run reaches if it reaches the end."""
     last = body[-1]
     while isinstance(last, (ast.If, ast.With)) and not getattr(last, "orelse", None):
         last = last.body[-1]
@@ -78,12 +78,12 @@ def _last_line(body):
 
 
 def traced(on_line):
-    """on_line(file, line) in each frame of the shim."""
+    """Calls on_line(file, line) in each frame of the shim."""
 
     def local(frame, event, arg):
         if event == "line":
             name, line = frame.f_code.co_filename, frame.f_lineno
-            del frame  # else this looks like a signal's handler, which is given the frame that it interrupts
+            del frame  # otherwise this looks like a signal handler, which receives the interrupted frame
             on_line(name[len(MARK) + 1 : -1], line)
         return local
 
@@ -100,8 +100,8 @@ class Runner:
         self.bare = "_unidle_shim" not in sys.modules
 
     def run(self, program, prepare=None, whole_end=True):
-        """(exit status, output) of the program in a fork. `whole_end`: the interpreter ends as it does after
-        a program."""
+        """(exit status, output) of the program in a fork. `whole_end`: the interpreter ends as after a
+        program."""
         path = os.path.join(self.folder, "output")
         sys.stdout.flush()
         child = os.fork()
@@ -112,8 +112,8 @@ class Runner:
             sys.argv = [program]
             from programs import asked, entries
 
-            # A fork leaves torch's threads behind. Whoever asks first makes new ones; two at once (the
-            # program and its backward pass) end the process.
+            # A fork leaves torch's threads behind. The first user makes new ones; two at once (the program
+            # and its backward pass) end the process.
             entries.torch.set_num_threads(entries.torch.get_num_threads())
             if not self.bare:
                 exec(SHORT)
@@ -128,7 +128,7 @@ class Runner:
             return status, file.read()
 
     def reached(self, program, known):
-        """The result of the program as it is, and which lines of `known` it comes to."""
+        """The result of the unchanged program, and which lines of `known` it reaches."""
         path = os.path.join(self.folder, "lines")
         open(path, "w").close()
 
@@ -158,8 +158,8 @@ class Runner:
 
 
 def _end():
-    """All of the interpreter's end in which code of the program's or ours runs. To take torch's modules apart
-    afterwards takes three times as long as the programs do."""
+    """The parts of the interpreter's end in which code of the program's or ours runs. Destroying torch's
+    modules afterwards takes three times as long as the programs do."""
     threading._shutdown()
     atexit._run_exitfuncs()
     sys.stdout.flush()
@@ -168,7 +168,7 @@ def _end():
 
 
 class _Done(Exception):
-    """Of a fork: the interpreter ends as it does after a program."""
+    """Raised in a fork: the interpreter ends as after a program."""
 
 
 def main(names):
@@ -177,7 +177,7 @@ def main(names):
 
     torch.set_num_threads(1)
     gc.collect()
-    gc.freeze()  # a fork that collects garbage, or ends, is not to go through all of torch
+    gc.freeze()  # a fork that collects garbage, or ends, must not traverse all of torch
     known = entries()
     functions = {"%s:%d" % entry: function for entry, (_, function) in known.items()}
     runner, told = Runner(tempfile.mkdtemp()), {"programs": {}, "faults": [], "entries": functions}

@@ -1,6 +1,5 @@
-"""What attacks by kill -9 have in common: some processes work on one thing, one of them is killed at a random
-moment, another takes its place, and now and then, with nobody at work, the thing is looked at.
-"""
+"""Common parts of attacks by kill -9: several processes work on one object, one of them is killed at a random
+moment, another replaces it, and now and then, with all processes stopped, the object is inspected."""
 
 import argparse
 import collections
@@ -17,12 +16,12 @@ from pathlib import Path
 import package
 
 CHECK_EVERY = 50  # kills
-LONGEST_S = 120  # of what must not hang
-WRONG = 3  # exit code of a child that was served something wrong
+LONGEST_S = 120  # for operations that must not hang
+WRONG = 3  # exit code of a child that received wrong data
 
 
 class Attack:
-    """On what lies in `folder`. This process never opens it: children would share its memory."""
+    """An attack on data in `folder`. This process never opens it: children would share its memory."""
 
     at_once = 4  # processes
     pause_s = 0.1  # between two kills, at most
@@ -30,30 +29,30 @@ class Attack:
 
     def __init__(self, folder, seed):
         self.folder, self.draw = folder, random.Random(seed)
-        self.children = {}  # pid -> what it does
+        self.children = {}  # pid -> its work
         self.killed, self.ended, self.faults = collections.Counter(), collections.Counter(), []
 
-    # What an attack is made of:
+    # Defined by each attack:
 
     def next_work(self):
-        """What the next process does: a name, and a function."""
+        """The work of the next process: a name, and a function."""
         raise NotImplementedError
 
     def after_a_kill(self):
-        """While the others go on."""
+        """Called while the others continue."""
 
     def settle(self):
-        """After all were killed, before a look."""
+        """Called after all were killed, before an inspection."""
 
     def looks(self):
-        """By name, functions that look at it in a process of their own, and raise what is wrong."""
+        """By name, functions that inspect the data in a separate process, and raise on errors."""
         raise NotImplementedError
 
     def told(self):
-        """A line about how it went."""
+        """A line about the course of the attack."""
         return ""
 
-    # How it goes:
+    # The attack itself:
 
     @staticmethod
     def child(work):
@@ -72,7 +71,7 @@ class Attack:
         return pid
 
     def alone(self, work):
-        """The exit code of a process that does it."""
+        """The exit code of a separate process that does the work."""
         return os.waitstatus_to_exitcode(os.waitpid(self.fork(work), 0)[1])
 
     def start(self):
@@ -121,7 +120,7 @@ class Attack:
 
 
 def main(attack_of, description):
-    """`attack_of(folder, seed)`. The exit code is 1 when anything was wrong."""
+    """`attack_of(folder, seed)`. The exit code is 1 if anything was wrong."""
     arguments = argparse.ArgumentParser(description=description.split("\n")[0])
     arguments.add_argument("--kills", type=int, default=1000)
     arguments.add_argument("--seed", type=int, default=None)
@@ -137,7 +136,7 @@ def main(attack_of, description):
 
 
 def check_shortly(test, script, kills=60):
-    """Fails the test where a short run of the script beside this one finds anything wrong."""
+    """Fails the test if a short run of the script beside this one finds anything wrong."""
     command = [sys.executable, "-W", "ignore", str(Path(__file__).parent / script), "--kills", str(kills)]
     environment = {**os.environ, "UNIDLE_BIN": str(package.BUILD / "bin")}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600)

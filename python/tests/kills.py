@@ -1,9 +1,9 @@
 """kill -9 of the observed process, of unidle, or of both, at random points: does the record open, and does it
-hold every step?
+contain every step?
 
     UNIDLE_BIN=build/bin python3 python/tests/kills.py --kills 1000 --program shim
 
-Prints the counts; the exit code is 1 when a record did not open or a step was missing, twice or made up.
+Prints the counts; the exit code is 1 if a record did not open or a step was missing, duplicate or invented.
 """
 
 import argparse
@@ -24,10 +24,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 UNIDLE = os.path.join(os.environ.get("UNIDLE_BIN", ""), "unidle")
 PROGRAM = os.path.join(HERE, "programs", "counted.py")
 SHIM = os.path.join(HERE, "..", "shim")
-BOUND = 1  # steps: the last one is known to be over when the next batch is asked for
+BOUND = 1  # steps: the last one is known to be over when the next batch is requested
 RUN_S = {"shim": 0.8, "torch": 5.0}  # after the first step, or in one run of five after the start
 LONGEST_S = 300
-AFTER_S = 0.3  # a program whose unidle was killed runs on for so long; its ring has room for ten times that
+# A program whose unidle was killed runs on for this long; its ring has space for ten times that.
+AFTER_S = 0.3
 KINDS = ("command", "unidle", "both")
 
 
@@ -47,7 +48,7 @@ def kill(pid):
 
 
 def wait_gone(pid):
-    """The program is no child of ours once its unidle is gone."""
+    """The program is not a child of ours once its unidle is gone."""
     while True:
         try:
             with open("/proc/%d/stat" % pid) as file:
@@ -75,7 +76,7 @@ def recorded(record):
 
 
 def judged(record, told, exact):
-    """What is wrong with the record; None when nothing is. `exact`: nothing runs any more."""
+    """What is wrong with the record; None if nothing is. `exact`: all processes have ended."""
     before = told[0]
     if not os.path.exists(os.path.join(record, "record.db")):
         return "no record of %d steps" % before if before else None
@@ -131,7 +132,7 @@ def one(seed, program):
                 time.sleep(0.002)
             started = children(process.pid)
         else:
-            process.send_signal(signal.SIGSTOP)  # so that it starts nothing between the look and its end
+            process.send_signal(signal.SIGSTOP)  # so that it starts nothing between the check and its end
             started = children(process.pid)
             kill(process.pid)
             process.wait()
@@ -140,7 +141,7 @@ def one(seed, program):
             time.sleep(draw.uniform(0, AFTER_S))
             wrong = judged(
                 record, told, exact=False
-            )  # the program runs on: what it tells later comes with the next look
+            )  # the program continues: its later events are read the next time
         elif kind == "unidle":
             time.sleep(draw.uniform(0, AFTER_S))
         marked = bool(told[2])
@@ -154,7 +155,7 @@ def one(seed, program):
 
 
 def run(kills, program, at_once=4, first=0):
-    """Counts by kind, and what went wrong: (seed, what)."""
+    """Counts by kind, and the failures: (seed, what)."""
     counts, wrong = (
         {kind: {"kills": 0, "with steps": 0, "steps": 0, "within a stretch": 0} for kind in KINDS},
         [],

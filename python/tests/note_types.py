@@ -1,6 +1,6 @@
-"""The types of notes and their fields, as docs/probe-format.md lists them.
+"""The types of notes and their fields, from docs/probe-format.md.
 
-A unit test holds the list in C++ against that page, too.
+A unit test compares the list in C++ with that page, too.
 """
 
 import os

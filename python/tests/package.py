@@ -1,4 +1,4 @@
-"""The package `unidle` of the build under test, for tests of it."""
+"""Imports the package `unidle` of the build under test."""
 
 import importlib
 import os

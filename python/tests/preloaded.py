@@ -1,13 +1,13 @@
-"""A Python that has imported torch already and is forked for each program, so that tests do not wait for the
-import again and again.
+"""A Python that has already imported torch and forks for each program, so that tests do not wait for the
+import repeatedly.
 
-`python(environment)` gives the path of a command named python3 that stands for sys.executable. It sends what
-it was started with to a server, which forks. The fork takes over streams, folder, environment and process
-group, imports sitecustomize as the environment says, and runs the program as `python` does. A server serves
-one environment of those variables that libraries read when they are loaded.
+`python(environment)` returns the path of a command named python3 that replaces sys.executable. It sends its
+arguments to a server, which forks. The fork takes over streams, folder, environment and process group,
+imports sitecustomize according to the environment, and runs the program like `python`. A server serves one
+environment of those variables that libraries read when they are loaded.
 
-What differs from a fresh Python: parts of torch are there before the shim, the program is no child of the
-command, and its seed of hashes is the server's. Tests of the import, of processes and of their accounting use
+Differences from a fresh Python: parts of torch are loaded before the shim, the program is not a child of the
+command, and its hash seed is the server's. Tests of the import, of processes and of their accounting use
 sys.executable; test_run.py does so throughout.
 """
 
@@ -63,7 +63,7 @@ def _start(loading):
 
 
 def _stop(server, connection, folder):
-    connection.close()  # at which the server ends
+    connection.close()  # which ends the server
     server.wait()
     shutil.rmtree(folder)
 
@@ -102,13 +102,13 @@ os._exit(os.WEXITSTATUS(status))
 
 
 def serve(folder, parent):
-    """Until the test's process closes its end."""
+    """Serves until the test's process closes its end."""
     import torch
     import torch._dynamo  # the first optimiser would import it in each fork
 
     del torch
     gc.collect()
-    gc.freeze()  # a fork that collects garbage, or ends, is not to touch all of torch
+    gc.freeze()  # a fork that collects garbage, or ends, must not touch all of torch
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(os.path.join(folder, "socket"))
     listening.listen()
@@ -153,13 +153,13 @@ def _tell(chosen, watched, child, connection):
     try:
         connection.sendall(b"%d\n" % status)
     except OSError:
-        pass  # who asked was killed
+        pass  # the client was killed
     connection.close()
 
 
 class _Imported:
     """Finds the server's torch when the program imports it, so that the shim sees the import. Uses no name of
-    this module, which is the program's by then."""
+    this module, which belongs to the program by then."""
 
     def __init__(self, module):
         self._module, self._spec, self._finders = module, module.__spec__, sys.meta_path
@@ -177,7 +177,7 @@ class _Imported:
 
 
 def become(asked, streams):
-    """Makes this fork what `python` is before it runs a program."""
+    """Turns this fork into what `python` is before it runs a program."""
     arguments, folder, environment, group = asked
     os.setpgid(0, group)
     for number, stream in enumerate(streams):
@@ -192,7 +192,7 @@ def become(asked, streams):
     sys.orig_argv[:] = [sys.executable, *arguments]
     importlib.invalidate_caches()
     sys.modules.pop("sitecustomize", None)
-    # A fork leaves torch's threads behind. Who asks first makes new ones; two at once (the program and its
+    # A fork leaves torch's threads behind. The first user makes new ones; two at once (the program and its
     # backward pass) end the process.
     torch = sys.modules["torch"]
     torch.set_num_threads(torch.get_num_threads())
@@ -207,7 +207,7 @@ def become(asked, streams):
 
 
 def run(arguments):
-    """As the interpreter runs its argument: tracebacks begin with the program, and sys.exit ends it."""
+    """Runs its argument like the interpreter: tracebacks begin with the program, and sys.exit ends it."""
     api, libc, flags = ctypes.pythonapi, ctypes.CDLL(None), None
     libc.fopen.restype = ctypes.c_void_p
     if arguments[0] == "-c":

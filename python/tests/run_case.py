@@ -1,5 +1,5 @@
-"""What tests of `unidle run` and `unidle diagnose` on Python programs share: runs, bare and observed, and
-what was recorded of them."""
+"""Shared by tests of `unidle run` and `unidle diagnose` on Python programs: runs, bare and observed, and
+their records."""
 
 import importlib.util
 import json
@@ -20,7 +20,7 @@ UNIDLE = os.path.join(os.environ.get("UNIDLE_BIN", ""), "unidle")
 TRAIN = os.path.join(HERE, "programs", "train.py")
 OURS = re.compile(r"unidle: (recorded|taken|ran|\S+=\S+ refused)\b")  # the last lines of `unidle run`
 HAS_TORCH = importlib.util.find_spec("torch") is not None
-# UNIDLE_FRESH=1: each program gets a Python of its own in all tests.
+# UNIDLE_FRESH=1: each program gets its own Python in all tests.
 PRELOADED = HAS_TORCH and hasattr(os, "pidfd_open") and not os.environ.get("UNIDLE_FRESH")
 
 
@@ -44,7 +44,7 @@ class Record:
         return json.loads(self.one("select value from meta where key='%s'" % key))
 
     def notes(self, kind, process=None):
-        """All of the run, or those of one process."""
+        """All notes of the run, or those of one process."""
         rows = self.rows("select process, body from notes order by t_ns")
         found = [json.loads(body) for number, body in rows if process in (None, number)]
         unlisted = [
@@ -61,7 +61,8 @@ class Record:
 
 
 def started(command, given):
-    """The command with a Python that has torch already, unless options are given to Python itself."""
+    """The command with a Python that has already imported torch, unless options are given to Python
+    itself."""
     options = command[1].startswith("-") and command[1] != "-c"
     if command[0] != sys.executable or options or not PRELOADED:
         return list(command)
@@ -70,7 +71,7 @@ def started(command, given):
 
 @unittest.skipUnless(os.path.exists(UNIDLE), "UNIDLE_BIN is not set: there is no unidle to run")
 class RunCase(unittest.TestCase):
-    fresh = False  # whether each program gets a Python of its own
+    fresh = False  # whether each program gets its own Python
 
     def setUp(self):
         self.folder = tempfile.mkdtemp()
@@ -86,7 +87,7 @@ class RunCase(unittest.TestCase):
         )
 
     def observed(self, *command, options=(), **more):
-        """Runs it, with our own last lines cut off its stderr."""
+        """Runs it, and removes our own last lines from its stderr."""
         path = os.path.join(self.folder, "record%d" % len(os.listdir(self.folder)))
         given = environment(**more)
         done = subprocess.run(
@@ -111,10 +112,10 @@ class RunCase(unittest.TestCase):
 
 @unittest.skipUnless(HAS_TORCH, "this Python has no torch")
 class DiagnosedCase(RunCase):
-    fresh = True  # a diagnosis tells what the CPUs did for the command's own processes, and for others
+    fresh = True  # a diagnosis reports CPU use by the command's own processes, and by others
 
     def diagnosed(self, program, *words, code=0, **more):
-        """Runs the program; what is said of it."""
+        """Runs the program; returns the diagnosis."""
         done = self.observed(sys.executable, os.path.join(HERE, "programs", program), *words, **more)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.printed = done.stdout

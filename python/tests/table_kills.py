@@ -1,10 +1,10 @@
 """kill -9 of processes that build and read one table, at random points, while its files are replaced: is
-every row that is served a row of files that were there, and the table at the end that of the files then?
+every served row a row of existing files, and does the table at the end contain the final files' rows?
 
     UNIDLE_BIN=build/bin python3 python/tests/table_kills.py --kills 1000
 
-Three CSV parts and a side table. Each file has a version in all of its rows, and all its other cells follow
-from that, so that a torn, mixed or stale table shows. Prints the counts; the exit code is 1 when anything was
+Three CSV parts and a side table. Each file has a version in all of its rows, from which all its other cells
+follow, so that a torn, mixed or stale table shows. Prints the counts; the exit code is 1 if anything was
 wrong.
 """
 
@@ -19,7 +19,7 @@ from unidle.data import Loader, table
 
 np = package.needs("numpy")
 
-ROWS = 9000  # of a part
+ROWS = 9000  # per part
 PARTS = 3
 USERS = 50
 FEATURES = ["part", "row", "version", "value", "user_version", "age"]
@@ -34,7 +34,7 @@ def age(version, user):
 
 
 class Files:
-    """Replaced by renaming, as programs do that never show half a file."""
+    """Replaced by renaming, as in programs that never show half a file."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -72,7 +72,7 @@ class Files:
         )
 
     def served(self):
-        """The versions that a table was made of, when it is whole; opens it."""
+        """Opens the table; returns the versions of its files if it is whole."""
         source = self.open()
         with Loader(source, 1 << 20, shuffle=False, tensors="numpy", workers=0) as loader:
             (rows,) = next(iter(loader))
@@ -89,7 +89,7 @@ class Files:
 
 
 def builds(files):
-    """Until it is killed: reads the table, and takes it away, so that somebody has to build it."""
+    """Until it is killed: reads the table, and removes it, so that another process must build it."""
     while True:
         try:
             _, built = files.served()
@@ -122,7 +122,7 @@ class TableAttack(killing.Attack):
         return {"table": self.look}
 
     def look(self):
-        for _ in range(2):  # what lies there or is built, and then what was built
+        for _ in range(2):  # first the existing or a built table, then a built one
             versions, built = self.files.served()
             assert versions == self.files.versions, f"{versions}, and the files are {self.files.versions}"
         names = sorted(os.listdir(os.path.dirname(built)))

@@ -1,4 +1,4 @@
-"""Every setting that can be changed at run time: what became of it is read back from the live program."""
+"""Every setting that can be changed at run time: the outcome is read back from the live program."""
 
 import json
 import os
@@ -28,7 +28,7 @@ class ActuatorTest(run_case.RunCase):
         return {note["knob"]: (note["status"], note["why"] or "") for note in self.record.notes("apply")}
 
     def source_of(self, *words):
-        """The note of the source of unidle.data that the program's data set is like."""
+        """The note about the source of unidle.data that resembles the program's data set."""
         done = self.observed(sys.executable, ROWS, *words)
         self.assertEqual(done.returncode, 0, done.stderr)
         return self.record.notes("source")[-1]
@@ -113,7 +113,7 @@ class ActuatorTest(run_case.RunCase):
         self.assertEqual(self.record.notes("apply")[-1]["status"], "taken")
 
     def test_models_of_every_class_are_compiled(self):
-        self.fresh = True  # the compiler keeps what torch has when it is imported
+        self.fresh = True  # the compiler keeps torch's state from its import
         program = """
             import sys, torch
             class Own(torch.nn.Module):

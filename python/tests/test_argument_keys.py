@@ -1,4 +1,4 @@
-"""The bytes by which unidle.cached tells the arguments of calls apart."""
+"""The bytes by which unidle.cached distinguishes the arguments of calls."""
 
 import dataclasses
 import datetime

@@ -1,5 +1,5 @@
-"""The C ABI is written down three times: in the headers, for the package, and for the shim, which may not
-import the package. All say the same."""
+"""The C ABI is written three times: in the headers, for the package, and for the shim, which must not import
+the package. All agree."""
 
 import ctypes
 import os
@@ -28,7 +28,7 @@ SCALARS = {
 
 
 def header():
-    """The text of the headers without comments and what is for the preprocessor."""
+    """The text of the headers without comments and preprocessor lines."""
     text = "\n".join((ROOT / name).read_text() for name in HEADERS)
     text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
     return re.sub(r"^#.*$", "", text, flags=re.M)
@@ -52,7 +52,7 @@ def kind_in_c(declaration, structs):
 
 
 def kind(type_):
-    """The same of a type of ctypes."""
+    """The same for a ctypes type."""
     if type_ is None:
         return ("nothing",)
     if issubclass(type_, ctypes.Structure):
@@ -145,7 +145,7 @@ class AbiTest(unittest.TestCase):
             with mock.patch.object(_native, "VERSION", 1), mock.patch.object(_native, "_declare") as declare:
                 with self.assertRaisesRegex(MissingError, f"is of version {version}; the package expects 1"):
                     _native._load()
-                declare.assert_not_called()  # which fails where functions are missing
+                declare.assert_not_called()  # which fails if functions are missing
         with mock.patch.dict(os.environ, UNIDLE_LIBRARY="libc.so.6"):
             with self.assertRaisesRegex(MissingError, "is no library of unidle"):
                 _native._load()

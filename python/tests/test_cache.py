@@ -20,7 +20,7 @@ TYPES = (
 
 
 def hits_of(folder, name):
-    """What eviction goes by (detail/board.h)."""
+    """The count that determines eviction (detail/board.h)."""
     prefix = int.from_bytes(bytes.fromhex(blob_of(folder, name).name)[:8], "little")
     return (folder / "v1" / "board").read_bytes()[4096 + (4 << 16) + (prefix >> 20) % (1 << 22)]
 
@@ -157,7 +157,7 @@ class MappingTest(CacheTest):
             target=self.cache.update, args=([(str(number), {"x": [number]}) for number in range(10)],)
         )
         updates.start()
-        while "4" not in other:  # what comes before is stored, and nothing is held meanwhile
+        while "4" not in other:  # until earlier results are stored, and nothing is held meanwhile
             pass
         other["4"] = {"x": [40]}
         self.assertNotIn("9", other)

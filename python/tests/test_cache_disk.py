@@ -1,4 +1,4 @@
-"""unidle.Cache on a disk that is small, or may only be read: a file system in memory of its own."""
+"""unidle.Cache on a disk that is small, or read-only: a separate file system in memory."""
 
 import os
 import shutil
@@ -54,12 +54,12 @@ class DiskTest(unittest.TestCase):
         for durable in ("durable", "quick"):
             with self.subTest(durable=durable):
                 (stored,), told = self.ran(FILL, durable)
-                self.assertTrue(5 <= int(stored) < 60, stored)  # of 2 MiB
+                self.assertTrue(5 <= int(stored) < 60, stored)  # in 2 MiB
                 self.assertEqual(len(told), 1, told)
                 self.assertIn("No space left", told[0])
                 self.assertEqual(os.listdir(self.folder / "v1" / "tmp"), [])
                 self.assertEqual(self.verified().returncode, 0)
-                # What makes room helps, and what was stored is there for the next run.
+                # Freeing space helps, and stored entries are there for the next run.
                 pruned = subprocess.run(
                     [UNIDLE, "cache", "prune", self.folder, "--max-bytes", "300kB"],
                     capture_output=True,

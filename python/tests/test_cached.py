@@ -1,4 +1,4 @@
-"""unidle.cached: what a function is called with names its result."""
+"""unidle.cached: a function's arguments identify its result."""
 
 import dataclasses
 import shutil
@@ -24,11 +24,11 @@ class Settings:
     names: tuple = ()
 
 
-notes, answers = [], []  # global: what an inner function has of the one around it counts as an argument
+notes, answers = [], []  # global: variables of an enclosing function count as arguments
 
 
 def answer():
-    """The first of `answers`, or raises it."""
+    """Returns the first of `answers`, or raises it."""
     value = answers.pop(0)
     if isinstance(value, Exception):
         raise value
@@ -45,7 +45,7 @@ class CachedTest(unittest.TestCase):
 
 class CallTest(CachedTest):
     def distances(self, version=1, **options):
-        """A function that notes each call."""
+        """A function that logs each call."""
 
         def distances(sequence, cutoff=8.0, *, scale=1, device="cpu"):
             notes.append(sequence)
@@ -304,7 +304,7 @@ class CallTest(CachedTest):
             return torch.arange(size, dtype=torch.bfloat16), torch.eye(size).t()
 
         first, second = noise(4), noise(4)
-        second[1].add_(1)  # may be written to
+        second[1].add_(1)  # must be writable
         self.assertTrue(torch.equal(noise(4)[1], first[1]))
         self.assertEqual((first[0].dtype, second[0].tolist()), (torch.bfloat16, [0, 1, 2, 3]))
 
@@ -340,11 +340,11 @@ class LookAheadTest(CachedTest):
         loader = unidle.data.Loader(unidle.data.wrap(Features()), 4, shuffle=False, workers=2)
         batches = iter(loader)
         next(batches)
-        deadline = time.monotonic() + 60  # the program trains; nobody asks for anything
+        deadline = time.monotonic() + 60  # the program trains, without a request
         while not set(notes) >= set(range(8)) and time.monotonic() < deadline:
             time.sleep(0.001)
         self.assertGreaterEqual(set(notes), set(range(8)))
-        self.assertLess(len(notes), 64)  # as far as the loader looks ahead
+        self.assertLess(len(notes), 64)  # limited by the loader's look-ahead
         self.assertEqual(len(list(batches)), 15)
         self.assertEqual(sorted(notes), list(range(64)))
 
@@ -361,7 +361,7 @@ PROGRAM = """
 
 
 def script(folder, program):
-    """A file of that program, with the package on its path."""
+    """A file with that program, with the package on its path."""
     path = Path(tempfile.mkstemp(suffix=".py", dir=folder)[1])
     path.write_text(f"import sys; sys.path.insert(0, {sys.path[0]!r})\n" + textwrap.dedent(program))
     return path

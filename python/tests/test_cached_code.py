@@ -1,4 +1,4 @@
-"""unidle.cached: what a function does is a part of its key, and one name stands for one function."""
+"""unidle.cached: a function's code is part of its key, and one name identifies one function."""
 
 import collections
 import dataclasses
@@ -30,14 +30,14 @@ class CodeTest(unittest.TestCase):
         self.cached = unidle.cached(self.cache, 1)
 
     def warned(self, call):
-        """(what the call gives, the warnings)."""
+        """(the call's result, the warnings)."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             result = call()
         return result, [str(one.message) for one in caught if "unidle.cached" in str(one.message)]
 
     def notebook(self, *cells):
-        """What each cell leaves in `out`, run one after the other in one module."""
+        """The value of `out` after each cell, run one after another in one module."""
         names = {"__name__": "__main__", "unidle": unidle, "np": np, "cached": self.cached}
         names["functools"], out = functools, []
         for cell in cells:
@@ -278,7 +278,7 @@ class NameTest(CodeTest):
 
 
 class ClassTest(CodeTest):
-    """Instances of two classes of one name."""
+    """Instances of two classes with one name."""
 
     def check(self, *calls):
         for make, ask, expected in calls:

@@ -1,5 +1,5 @@
-"""`unidle diagnose` on real programs that are easily misjudged: what it says has to be so, and what it
-proposes has to work."""
+"""`unidle diagnose` on real programs that are easily misjudged: its statements must be true, and its
+proposals must work."""
 
 import os
 import sys
@@ -62,7 +62,7 @@ class CausesTest(run_case.DiagnosedCase):
         self.assertGreater(waited_s, 10 * 0.4)
         steps = self.record.rows("select samples, input_ns from steps order by idx")
         self.assertEqual(len(steps), 80)
-        firsts_s = sum(input_ns for _, input_ns in steps[::8]) * 1e-9  # of each epoch
+        firsts_s = sum(input_ns for _, input_ns in steps[::8]) * 1e-9  # in each epoch
         self.assertGreater(firsts_s, 0.8 * waited_s)
 
     # -- results that are looked at

@@ -21,7 +21,7 @@ def rows(source, field=0):
 def example(count=20_000, seed=1):
     rng = np.random.default_rng(seed)
     words = np.array(["plain", "with, comma", 'with "quote"', "two\nlines", "Zürich", ""])
-    floats = rng.integers(0, 2**32, count, dtype=np.uint32).view(np.float32)  # any bits at all
+    floats = rng.integers(0, 2**32, count, dtype=np.uint32).view(np.float32)  # arbitrary bits
     return pyarrow.table(
         {
             "any": pyarrow.array(np.where(np.isfinite(floats), floats, 0), pyarrow.float32()),
@@ -145,7 +145,7 @@ class ArrowTest(unittest.TestCase):
         self.assertEqual(source.facts["left_out"], ["here", "there", "list"])
         self.assertEqual(
             self.table(path).facts["left_out"], ["here", "there", "list"]
-        )  # of the text that lies there
+        )  # of the text in that place
         why = r"left out: there \(timestamp\[us, tz=Mars/Base\]\), list"
         with self.assertRaisesRegex(
             unidle.errors.InputError, r"a\.arrow: has no column there; there are: x, here; " + why

@@ -17,7 +17,7 @@ from unidle.data import Loader, arrays, npy, wrap
 np = package.needs("numpy")
 
 ROWS = 60
-LOST = set(range(20, 23)) | set(range(57, 60))  # of the third shard and of the last
+LOST = set(range(20, 23)) | set(range(57, 60))  # in the third shard and in the last
 
 
 class DamageTest(unittest.TestCase):
@@ -29,7 +29,7 @@ class DamageTest(unittest.TestCase):
         for number, (begin, end) in enumerate(((0, 10), (10, 20), (20, 23), (23, 57), (57, 60))):
             np.save(folder / f"x_{number}.npy", rows[begin:end])
         self.source = npy(folder, ["x"])
-        for number in (2, 4):  # after it was opened
+        for number in (2, 4):  # after the source was opened
             path = folder / f"x_{number}.npy"
             with open(path, "r+b") as file:
                 file.truncate(path.stat().st_size - 800)
@@ -112,7 +112,7 @@ class DamageTest(unittest.TestCase):
 
 
 class AfterAnErrorTest(unittest.TestCase):
-    """The batch that failed is passed over, as torch's DataLoader does; a state is still before it."""
+    """The failed batch is skipped, as in torch's DataLoader; a state is still before it."""
 
     def asked(self, loader, calls):
         batches, told = iter(loader), []
@@ -131,7 +131,7 @@ class AfterAnErrorTest(unittest.TestCase):
         return (batch[:, 0] if batch.ndim > 1 else batch).tolist()
 
     def damaged(self, lost, **options):
-        """Ten rows, of which some cannot be read, by each way to make samples."""
+        """Ten rows, some of them unreadable, for each way to make samples."""
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
         for row in range(10):

@@ -1,6 +1,6 @@
 """unidle.data.Loader(device="cuda") on a GPU that computes nothing and keeps time (tests/fake_cuda). It reads
-page-locked memory when a copy is over, as late as the real one may, so that memory that is filled again too
-early shows."""
+page-locked memory only when a copy ends, as late as a real one may, which reveals memory that is refilled too
+early."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ import package
 
 package.needs("numpy")
 
-# Rows and a loader whose batches tell who has made them.
+# Rows and a loader whose batches show which thread made them.
 BEFORE = """
 import os, sys, threading
 import numpy as np, torch
@@ -52,10 +52,10 @@ torch.Tensor.pin_memory = told
 
 @unittest.skipIf(*gpu_case.SKIPPED)
 class DeviceLoaderTest(unittest.TestCase):
-    """Copies take 0.6 ms and more, as long as a few batches take to be made."""
+    """Copies take 0.6 ms and more, as long as making a few batches."""
 
     def run_program(self, text, speed="devices=2 pinned_gbs=0.01"):
-        """What it printed, and what the device wrote down."""
+        """Its output, and the device's log."""
         with tempfile.TemporaryDirectory() as folder:
             said = os.path.join(folder, "said")
             done = subprocess.run(
@@ -201,7 +201,7 @@ class DeviceLoaderTest(unittest.TestCase):
         self.assertEqual(printed, 2 * failed + 2 * skipped)
 
     def test_behind_a_batch_that_failed_the_next_one_comes(self):
-        """Whether it was asked for ahead or when it was due."""
+        """Both if it was requested ahead and if it was due."""
         printed, _ = self.run_program("""
             from unidle.data import npy
             lost = (20, 32, 33, 36)
@@ -280,7 +280,7 @@ class DeviceLoaderTest(unittest.TestCase):
                 % (source, workers),
                 speed="devices=1 fp32_tflops=0.08",
             )
-            self.assertGreaterEqual(int(printed[0]), 3, source)  # the first may not lie ready
+            self.assertGreaterEqual(int(printed[0]), 3, source)  # the first may not be ready
 
     def test_what_uses_a_batch_waits_for_its_copy(self):
         printed, _ = self.run_program("""
@@ -295,8 +295,9 @@ class DeviceLoaderTest(unittest.TestCase):
         self.assertEqual(printed, ["True", "False"])
 
     def test_memory_of_a_batch_is_not_given_away_while_it_is_used(self):
-        """A kernel of seconds uses the first batch, which the program lets go of: its memory is not copied
-        into before the kernel is over. Nor is that of a batch that nobody took used before its copy is."""
+        """A kernel of seconds uses the first batch, which the program releases: nothing is copied into its
+        memory before the kernel is over. Nor is the memory of a batch that nobody took used before its copy
+        is over."""
         printed, _ = self.run_program(
             """
             a = torch.ones(3000, 3000, device="cuda")

@@ -1,5 +1,5 @@
 """unidle.data.Loader where a framework expects torch's DataLoader: Lightning, Accelerate, Transformers. Each
-test is skipped where its framework is not installed."""
+test is skipped if its framework is not installed."""
 
 import json
 import os
@@ -86,7 +86,8 @@ class LightningTest(unittest.TestCase):
         self.assertEqual(sorted(set(module.validated)), list(range(COUNT)))
 
     def test_the_automatic_sampler_leaves_it_alone(self):
-        """In several processes it puts a DistributedSampler into DataLoaders; ours shares by itself."""
+        """With several processes it puts a DistributedSampler into DataLoaders; ours divides the samples
+        itself."""
         with tempfile.TemporaryDirectory() as folder:
             launch(2, "lightning", folder)
             ranks = [json.loads(path.read_text()) for path in sorted(Path(folder).iterdir())]
@@ -100,7 +101,7 @@ class LightningTest(unittest.TestCase):
 
     @classmethod
     def rank(cls, folder):
-        """What a process of the test above does."""
+        """The work of a process of the test above."""
         test = cls("fit")
         test.setUp()
         module = test.fit(2, Loader(source(), BATCH, seed=3), strategy="ddp", devices=2)
@@ -187,7 +188,7 @@ class AccelerateTest(unittest.TestCase):
             self.assertEqual(accelerator.gradient_state.end_of_dataloader, end == len(loader))
             self.assertTrue(accelerator.gradient_state.in_dataloader)
             if end == 2:
-                list(loader)  # while `batches` is there
+                list(loader)  # while `batches` exists
                 self.assertFalse(accelerator.gradient_state.in_dataloader)
         for _ in other:
             self.assertFalse(accelerator.gradient_state.end_of_dataloader)
@@ -259,7 +260,7 @@ class TransformersTest(unittest.TestCase):
         framework(self, "accelerate")
 
     def train(self, folder, resume=None, own_state=False, stop=None, **options):
-        """The batches, in their order, the weights and the trainer."""
+        """The batches in order, the weights and the trainer."""
         transformers, seen = self.transformers, []
 
         class Net(torch.nn.Module):
@@ -318,7 +319,7 @@ class TransformersTest(unittest.TestCase):
         self.assertIn("eval_loss", metrics)
 
     def test_a_trainer_that_goes_on_from_a_checkpoint(self):
-        """Whether or not the program loads the loader's own state as well."""
+        """Whether or not the program also loads the loader's own state."""
         for accumulated, stops in ((1, (1, 6, 8)), (4, (1, 2))):
             options = {"num_train_epochs": 3, "gradient_accumulation_steps": accumulated}
             with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""unidle.data.images: the pixels of torchvision on Pillow's pictures; files that are wrong are named."""
+"""unidle.data.images: torchvision's pixels for Pillow's pictures; faulty files are named."""
 
 import random
 import tempfile
@@ -42,7 +42,7 @@ SIZES = [
 
 
 def photograph(width, height, seed):
-    """Smooth with noise and edges, as photographs are."""
+    """Smooth with noise and edges, like photographs."""
     rng = np.random.default_rng(seed)
     y, x = np.mgrid[0:height, 0:width]
     waves = [127 + 60 * np.sin(x / (9.0 + c) + c) + 50 * np.cos(y / (13.0 - c)) for c in range(3)]
@@ -52,7 +52,7 @@ def photograph(width, height, seed):
 
 
 def write_folder(folder):
-    """Every kind of file that is read, in two classes."""
+    """Every supported kind of file, in two classes."""
     for number, (width, height) in enumerate(SIZES):
         picture = photograph(width, height, number)
         kind = folder / ("cats" if number % 2 else "dogs" if number % 3 else "ants")
@@ -73,7 +73,7 @@ def write_folder(folder):
 
 
 def bilinear(picture, size):
-    """As Pillow resizes: across, then down. Version 13 takes the other order for some sizes."""
+    """Resizes like Pillow: across, then down. Version 13 uses the other order for some sizes."""
     return picture.resize((size[0], picture.size[1]), BILINEAR).resize(size, BILINEAR)
 
 
@@ -169,7 +169,7 @@ class SamePixelsTest(Folder):
             part = F.resized_crop(picture, top, left, height, width, [224, 224], antialias=True)
             expected = v2.Compose(finish)(F.horizontal_flip(part) if mirrored else part)
             self.assertLessEqual((got[0] - expected).abs().max().item(), 1.01 / 255 / min(STD))
-            # Tensors of uint8 are resized in another arithmetic there, which differs by one of 255 values.
+            # uint8 tensors are resized with another arithmetic there, which differs by one of 255 values.
             tensor = F.resized_crop(
                 F.pil_to_tensor(picture), top, left, height, width, [224, 224], antialias=True
             )
@@ -200,7 +200,7 @@ class SamePixelsTest(Folder):
             apart = np.abs(
                 np.searchsorted(a, both, "right") / len(a) - np.searchsorted(b, both, "right") / len(b)
             ).max()
-            self.assertLess(apart, 1.95 * (2 / 1500) ** 0.5)  # Kolmogorov and Smirnov, one in a thousand
+            self.assertLess(apart, 1.95 * (2 / 1500) ** 0.5)  # Kolmogorov-Smirnov test, one in a thousand
 
     def test_scaled_decoding_is_nearly_the_same(self):
         folder = Path(self.temporary.name) / "large" / "class"

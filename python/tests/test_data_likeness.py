@@ -1,4 +1,4 @@
-"""unidle.data.like: the samples of a data set of the program, or why not; and the lines that say it."""
+"""unidle.data.like: the samples of a data set of the program, or why not; and the lines of code for it."""
 
 import os
 import tempfile
@@ -19,7 +19,7 @@ STEPS, WIDTH = 12, 3
 
 
 class Held(Dataset):
-    """Three arrays of as many rows."""
+    """Three arrays with equally many rows."""
 
     def __init__(self, rows=40):
         rng = np.random.default_rng(0)
@@ -34,7 +34,7 @@ class Held(Dataset):
 
 class Rows(Held):
     def __getitem__(self, i):
-        """As the tutorials have it."""
+        """In the tutorials' form."""
         if torch.is_tensor(i):
             i = i.tolist()
         x = self.values[i]
@@ -60,7 +60,7 @@ class Strided(Held):
 
 
 class NotTheSame(Rows):
-    """The class does it in another way than its text says."""
+    """The class behaves differently from its source."""
 
     def __init__(self):
         super().__init__()
@@ -166,7 +166,7 @@ def batches(loader):
 
 class LikenessTest(unittest.TestCase):
     def same(self, dataset, source_name):
-        """Each batch in order is torch's, to the bit and of its type."""
+        """Each batch in order equals torch's, to the bit and in its type."""
         found = recognize(dataset)
         self.assertEqual((found.source, list(found.left)), (source_name, []))
         theirs = batches(DataLoader(dataset, 7))
@@ -255,7 +255,7 @@ except ImportError:
 
 @unittest.skipIf(torchvision is None, "needs torchvision")
 class TorchvisionTest(unittest.TestCase):
-    """like() compares the samples of what is not drawn at random."""
+    """like() compares the samples that are not drawn at random."""
 
     def setUp(self):
         folder = tempfile.TemporaryDirectory()

@@ -1,4 +1,4 @@
-"""unidle.data.Loader: what it delivers, in what order, where it goes on, and what becomes of its memory."""
+"""unidle.data.Loader: its batches and their order, resuming, and its memory."""
 
 import copy
 import gc
@@ -20,7 +20,7 @@ np, torch = package.needs("numpy", "torch")
 
 
 def numbers(count, width=3):
-    """Rows that tell their number, and a label."""
+    """Rows that contain their number, and a label."""
     rows = np.arange(count * width, dtype=np.float32).reshape(count, width)
     return arrays(rows, np.arange(count), names=["row", "label"])
 

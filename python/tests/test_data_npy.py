@@ -1,4 +1,4 @@
-"""unidle.data.npy and windows: what numpy and a plain loop give, for every kind of file."""
+"""unidle.data.npy and windows: the results of numpy and of a plain loop, for every kind of file."""
 
 import tempfile
 import unittest
@@ -118,7 +118,7 @@ class FilesTest(InFolder):
         np.save(path, np.ones((10, 3), "f4"))
         batches = iter(Loader(npy(path), 5, shuffle=False, workers=0))
         next(batches)
-        np.save(path, np.full((20, 3), 7.0))  # in its place
+        np.save(path, np.full((20, 3), 7.0))  # replaces it
         with self.assertRaisesRegex(unidle.InputError, "x.npy: was changed while it was read"):
             next(batches)
         for number in range(200):  # more than are held open

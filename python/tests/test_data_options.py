@@ -1,5 +1,5 @@
-"""Arguments of unidle.data: numbers of numpy count as numbers, paths are any bytes, and what makes no sense
-is a UsageError that names the option."""
+"""Arguments of unidle.data: numpy's numbers count as numbers, paths are arbitrary bytes, and invalid values
+are a UsageError that names the option."""
 
 import os
 import tempfile
@@ -81,10 +81,10 @@ class OptionsTest(InFolder):
         self.assertEqual(batch[0][:, 0].tolist(), [27, 0, 27])
 
     def test_what_a_loader_was_made_with_is_not_changed_later(self):
-        """As torch's DataLoader refuses it; what is its own would stay without effect."""
+        """As in torch's DataLoader; changes of its own options would have no effect."""
         loader = Loader(arrays(np.arange(20)), 4, shuffle=False)
         whole = [batch[0].tolist() for batch in loader]
-        names = "batch_size drop_last dataset sampler batch_sampler persistent_workers".split()  # of torch
+        names = "batch_size drop_last dataset sampler batch_sampler persistent_workers".split()  # torch's
         names += "shuffle seed workers source rank world prefetch max_bytes on_error weights groups".split()
         names += "num_workers prefetch_factor collate_fn device tensors pin_memory generator".split()
         for name in names:
@@ -96,7 +96,7 @@ class OptionsTest(InFolder):
         loader.of_the_program = 1
         loader.batch_transform = lambda batch: batch[0].tolist()
         self.assertEqual(list(loader), whole)
-        loader.load_state_dict({**loader.state_dict(), "seed": 3, "shuffle": True})  # which may
+        loader.load_state_dict({**loader.state_dict(), "seed": 3, "shuffle": True})  # which may change
         self.assertEqual((loader.seed, loader.shuffle), (3, True))
 
     def test_a_state_is_what_state_dict_gave(self):

@@ -1,4 +1,5 @@
-"""unidle.data.Loader: threads that come and go by themselves, and the memory of batches made ahead."""
+"""unidle.data.Loader: threads that are started and stopped automatically, and the memory of batches made
+ahead."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""unidle.data.images: photographs turned as their EXIF says, and colours changed as torchvision does."""
+"""unidle.data.images: photographs turned according to their EXIF, and colours changed as in torchvision."""
 
 import colorsys
 import struct
@@ -25,7 +25,7 @@ def photograph(width, height, seed):
 
 
 def bilinear(picture, size):
-    """As Pillow up to version 12 resizes: across, then down."""
+    """Resizes like Pillow up to version 12: across, then down."""
     return picture.resize((size[0], picture.size[1]), BILINEAR).resize(size, BILINEAR)
 
 
@@ -56,7 +56,7 @@ class OrientationTest(InFolder):
         plain.save(self.folder / "plain.jpg")
         xmp = b'<x xmlns:tiff="t"><tiff:Orientation>6</tiff:Orientation></x>'
         plain.save(self.folder / "xmp.jpg", xmp=xmp)
-        for order in ("<", ">"):  # an orientation of four bytes, as some programs write it
+        for order in ("<", ">"):  # an orientation of four bytes, as written by some programs
             head = (b"II*\0" if order == "<" else b"MM\0*") + struct.pack(order + "I", 8)
             entry = struct.pack(order + "HHHII", 1, 0x0112, 4, 1, 8)
             name = f"long_{'little' if order == '<' else 'big'}.jpg"
@@ -139,7 +139,7 @@ def gray(rgb):
 
 
 def changed(rgb, step, factor):
-    """One step on float values of whole numbers."""
+    """One step on float values of integers."""
     if step == 0:
         return np.floor(np.clip(rgb * factor, 0, 255))
     if step in (1, 2):
@@ -165,7 +165,7 @@ class ColorsTest(InFolder):
         Image.new("RGB", (20, 20)).save(self.folder / "black.png")
 
     def compare(self, change, most, **options):
-        """The samples with changed colours, against `change` of those without."""
+        """Compares the samples with changed colours to `change` of the original ones."""
         plain = {"size": 17, "normalize": False, "tell_crop": True}
         orders = set()
         for seed in range(4):
@@ -183,7 +183,7 @@ class ColorsTest(InFolder):
         return orders
 
     def test_each_step_is_the_rule(self):
-        """Within 1 of 255: what lies on the edge between two values."""
+        """Within 1 of 255: values on the edge between two integers."""
         for step, name in enumerate(FULL):
 
             def change(picture, factors, order, step=step):
@@ -201,7 +201,7 @@ class ColorsTest(InFolder):
             self.assertTrue(0.3 <= saturation <= 1.7 and -0.2 <= hue <= 0.2)
 
     def test_the_same_as_torchvision(self):
-        """Within 1 of 255 a step, which the next steps may make more of."""
+        """Within 1 of 255 per step, which later steps may amplify."""
         try:
             from torchvision.transforms.v2 import functional as F
         except ImportError:

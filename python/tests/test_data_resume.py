@@ -1,4 +1,4 @@
-"""unidle.data.Loader: where it goes on after load_state_dict() and set_epoch()."""
+"""unidle.data.Loader: where it continues after load_state_dict() and set_epoch()."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ np, torch = package.needs("numpy", "torch")
 
 
 def numbers(count):
-    """Rows that tell their number, and a label."""
+    """Rows that contain their number, and a label."""
     return arrays(np.zeros((count, 3), np.float32), np.arange(count), names=["row", "label"])
 
 
@@ -29,7 +29,7 @@ def flat(batches):
 
 class StateTest(unittest.TestCase):
     def test_goes_on_after_any_batch(self):
-        """Behind the last one of an epoch, nothing is left of it."""
+        """After the last batch of an epoch, nothing is left of it."""
         for drop_last in (False, True):
             make = lambda workers=1: Loader(numbers(23), 5, seed=3, drop_last=drop_last, workers=workers)
             whole = make()
@@ -93,7 +93,7 @@ class StateTest(unittest.TestCase):
 
 
 class EpochTest(unittest.TestCase):
-    """set_epoch(), as torch's samplers have it and frameworks call it."""
+    """set_epoch(), as in torch's samplers and called by frameworks."""
 
     def loader(self, **options):
         return Loader(numbers(23), 5, **{"seed": 3, **options})
@@ -164,10 +164,10 @@ class EpochTest(unittest.TestCase):
 
 
 class FrameworksTest(unittest.TestCase):
-    """What accelerate does with a loader, without it."""
+    """What accelerate does with a loader, reproduced without it."""
 
     def test_a_data_loader_of_its_parts_gives_its_batches(self):
-        class Skip:  # as accelerate.data_loader.SkipBatchSampler
+        class Skip:  # like accelerate.data_loader.SkipBatchSampler
             def __init__(self, batches, count):
                 self.batches, self.count = batches, count
 
@@ -192,11 +192,11 @@ class FrameworksTest(unittest.TestCase):
         StateTest.walk(expected, 3)
         loader.load_state_dict(expected.state_dict())
         expected.set_epoch(0)
-        batches = iter(Skip(loader.batch_sampler, 3))  # what a state skips is not skipped again
+        batches = iter(Skip(loader.batch_sampler, 3))  # batches skipped by a state are not skipped again
         self.assertEqual(loader.collate_fn(next(batches)())[1].tolist(), labels(expected)[3])
 
     def test_a_gradient_state_learns_where_epochs_end(self):
-        class GradientState:  # as accelerate.state has it
+        class GradientState:  # like accelerate.state
             _shared_state = {"sync_gradients": True}
             dataloader_references = [None]
 
@@ -232,7 +232,7 @@ class FrameworksTest(unittest.TestCase):
             self.assertEqual(told(), [])
             batches = iter(outer)
             next(batches)
-            labels(outer)  # `batches` is still there
+            labels(outer)  # `batches` still exists
             self.assertEqual(told(), [])
             GradientState._shared_state = {}  # no Accelerator
             for _ in outer:

@@ -1,4 +1,5 @@
-"""unidle.data.Loader with weights or groups: how often samples come, what a batch has, resuming and ranks."""
+"""unidle.data.Loader with weights or groups: how often samples occur, the contents of a batch, resuming and
+ranks."""
 
 import json
 import tempfile

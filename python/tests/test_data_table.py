@@ -1,4 +1,4 @@
-"""unidle.data.table: what pandas reads, and what torch's TensorDataset would give."""
+"""unidle.data.table: the values that pandas reads, and the batches of torch's TensorDataset."""
 
 import csv
 import os
@@ -117,7 +117,7 @@ class TableTest(InFolder):
         films.loc[::4, "year"] = None
         log = pandas.DataFrame(
             {
-                "user_id": rng.integers(0, 50, 5000),  # ten of them are no user
+                "user_id": rng.integers(0, 50, 5000),  # ten of them are not users
                 "film": [f"f{number}" for number in rng.integers(0, 33, 5000)],
                 "stars": rng.random(5000).astype(np.float32),
             }

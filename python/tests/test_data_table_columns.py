@@ -1,4 +1,4 @@
-"""unidle.data.table: which columns are numbers, and what is said of those that are not."""
+"""unidle.data.table: which columns are numbers, and the messages about the others."""
 
 import json
 import subprocess
@@ -22,7 +22,7 @@ def table_of(cells, header="a,b"):
 
 class ColumnsTest(InFolder):
     def opened(self, text, **options):
-        """(the source, what was warned of)."""
+        """(the source, the warnings)."""
         path = self.put("a.csv", text)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -127,7 +127,7 @@ class ColumnsTest(InFolder):
             self.assertEqual(source.facts["left_out"][-len(unnamed) :], unnamed)
             self.assertEqual(source.facts["left_out_why"][unnamed[-1]], "has no name; numbers in 2 cells")
             self.assertEqual(rows(source).tolist(), [[1, 2], [3, 4]])
-            self.assertEqual(len(said), 2 - len(unnamed))  # of one with a name and no value
+            self.assertEqual(len(said), 2 - len(unnamed))  # for the one with a name and no value
             source, _ = self.opened(header + "\n1,2,,7\n3,4,,8\n", features=["v1", unnamed[-1]])
             self.assertEqual(rows(source).tolist(), [[1, 7], [3, 8]])
         self.put("b_part1.csv", ",a,\n1,2,3\n"), self.put("b_part2.csv", ",a,\n4,5,6\n")
@@ -142,7 +142,7 @@ class ColumnsTest(InFolder):
         self.assertEqual(rows(self.opened(text, fill=0)[0]).tolist(), [[1, 0, 0], [2, 0, 0]])
         self.assertEqual(self.opened("a,b\n")[0].facts["features"], ["a", "b"])
         self.assertTrue(np.isnan(rows(self.opened(text, features=["b"])[0])).all())
-        late = "a,b,c\n" + "1234567,,\n" * 200_000 + "1,5,x\n"  # behind what is looked at first
+        late = "a,b,c\n" + "1234567,,\n" * 200_000 + "1,5,x\n"  # beyond the part that is inspected first
         source, _ = self.opened(late)
         self.assertEqual(source.facts["features"], ["a", "b"])
         self.assertEqual(

@@ -1,4 +1,4 @@
-"""unidle.data.tar: the samples of WebDataset's archives, in every order, and archives that are wrong."""
+"""unidle.data.tar: the samples of WebDataset archives, in every order, and faulty archives."""
 
 import io
 import json
@@ -131,7 +131,7 @@ class TarTest(InFolder):
         self.assertEqual([field.name for field in tar(path).fields], ["png", "box.npy", "cls"])
 
     def test_the_last_part_of_a_name_says_what_a_field_is(self):
-        """As WebDataset decodes it."""
+        """As decoded by WebDataset."""
         simple = [(f"{n:04}", members_of(n)) for n in range(6)]
         named = []
         for key, members in simple:
@@ -271,7 +271,7 @@ class FaultTest(InFolder):
             tar(path, sise=3)
 
     def test_every_cut_is_named_but_between_two_members(self):
-        """Where a tar has no end, as some programs leave it out."""
+        """At a tar without an end, as some programs write it."""
         whole = self.write("a.tar", [("1", {"cls": b"1"}), ("2", {"cls": b"2"})]).read_bytes()
         path = self.folder / "cut.tar"
         for cut in range(0, 3072, 97):
@@ -292,7 +292,7 @@ class FaultTest(InFolder):
     def test_another_archive_behind_the_end_is_told_after_any_padding(self):
         path = self.folder / "both.tar"
         formats = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
-        for count in (1, 8, 9, 18):  # of 1 KiB each, behind one for the folder: some fill their record
+        for count in (1, 8, 9, 18):  # of 1 KiB each, after one for the folder: some fill their record
             for first, second in zip(formats, formats[1:] + formats[:1]):
                 samples = [(str(n), {"cls": b"1"}) for n in range(count)]
                 one = self.write("a.tar", samples, format=first).read_bytes()

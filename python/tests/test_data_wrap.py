@@ -1,4 +1,4 @@
-"""unidle.data.wrap: a data set of the program's own, made by threads."""
+"""unidle.data.wrap: a data set of the program's own, whose samples threads make."""
 
 import hashlib
 import os
@@ -209,10 +209,10 @@ class LockTest(unittest.TestCase):
     def test_judges_by_work_and_waiting(self):
         judge = LockWatch.judge
         self.assertIs(judge(4, 1.0, 4.0, 1.0, 0.1), True)  # all wait for each other
-        self.assertIs(judge(4, 1.0, 4.0, 3.8, 0.1), False)  # side by side
+        self.assertIs(judge(4, 1.0, 4.0, 3.8, 0.1), False)  # in parallel
         self.assertIs(judge(4, 1.0, 4.0, 0.1, 0.1), False)  # files or sleep
         self.assertIs(judge(4, 1.0, 1.0, 0.9, 0.0), False)  # nothing to do for three of them
-        self.assertIsNone(judge(4, 1.0, 4.0, 1.0, 2.9))  # other programs have the processors
+        self.assertIsNone(judge(4, 1.0, 4.0, 1.0, 2.9))  # other programs use the processors
         self.assertIsNone(judge(4, 1.0, 4.0, 0.5, 3.0))
 
     def run_through(self, make, count):
@@ -238,7 +238,7 @@ class LockTest(unittest.TestCase):
         def released():
             hashlib.sha256(block).digest()
 
-        for _ in range(5):  # where other programs take the processors, there is no telling
+        for _ in range(5):  # undecidable while other programs use the processors
             watch, said = self.run_through(python, 120)
             if said:
                 break

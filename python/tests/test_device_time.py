@@ -1,4 +1,4 @@
-"""Device time by events that are asked for and never waited for, against events that are fakes."""
+"""Device time from events that are queried and never waited for, with fake events."""
 
 import os
 import sys
@@ -63,12 +63,12 @@ class DeviceTimerTest(unittest.TestCase):
         self.addCleanup(patch.stop)
 
     def now(self):
-        """Time goes on for the host, too."""
+        """The host's time advances, too."""
         self.host += 1e-6
         return int(self.host * 1e9)
 
     def span(self, seconds, idle=0.0):
-        """What one optimiser does, and what the device does not do before."""
+        """The work of one optimiser, after idle time of the device."""
         Event.clock += idle
         self.now()
         self.timer.begin()
@@ -83,7 +83,7 @@ class DeviceTimerTest(unittest.TestCase):
         self.timer.step_over(number, begin, self.now())
 
     def told(self):
-        """(step, ms of work, ms of the period) of each step, those that another one has followed."""
+        """(step, ms of work, ms of the period) of each step that is followed by another one."""
         self.timer.begin()
         self.timer.collect()
         self.assertEqual({event[0] for event in self.ring.events} - {event_kinds.DEVICE}, set())
@@ -120,7 +120,7 @@ class DeviceTimerTest(unittest.TestCase):
         self.assertEqual(self.told(), [(1, 250, 750), (2, 250, 750)])
 
     def test_a_device_that_is_not_done_never_idles(self):
-        """It computes the averages of weights and what frozen networks make of the next batch."""
+        """It computes averages of weights, and frozen networks on the next batch."""
         Event.done = 0.0
         for number in range(3):
             self.step(number, 0.25, idle=0.5)
@@ -183,7 +183,7 @@ class DeviceTimerTest(unittest.TestCase):
         self.step(200, 0.001)
         self.step(201, 0.001)
         self.assertEqual([step for step, _, _ in self.told()][63:], [201])
-        self.assertEqual(len(self.timer.free), 64 - 2)  # the one that is open, and the one before it
+        self.assertEqual(len(self.timer.free), 64 - 2)  # the open one, and the previous one
 
     def test_what_the_device_refuses_is_a_step_that_was_missed(self):
         self.step(0, 0.25)
@@ -197,7 +197,7 @@ class DeviceTimerTest(unittest.TestCase):
         self.assertEqual([step for step, _, _ in self.told()], [2, 3, 4])
 
     def test_a_begin_on_a_stream_that_is_behind_is_waited_for(self):
-        """The span's end may be over before its begin: they lie on streams that have not joined."""
+        """The span's end may be over before its begin: they are on streams that have not been joined."""
         self.step(0, 0.25)
         Event.clock += 9
         self.timer.begin()
@@ -218,7 +218,7 @@ class DeviceTimerTest(unittest.TestCase):
         self.span(0.25)
         Event.capturing = False
         self.timer.step_over(1, begin, self.now())
-        self.step(2, 0.5)  # nothing is known of what lay before it
+        self.step(2, 0.5)  # the time before it is unknown
         self.step(3, 0.5)
         self.assertEqual(self.told(), [(3, 500, 500)])
 
@@ -251,7 +251,7 @@ class DeviceTimerTest(unittest.TestCase):
 
     def test_nothing_is_asked_while_a_graph_is_captured(self):
         self.step(0, 1.0)
-        self.step(1, 1.0)  # waits to be asked for
+        self.step(1, 1.0)  # waits for the next query
         Event.capturing = True
         self.step(2, 1.0)
         Event.capturing = False

@@ -1,4 +1,4 @@
-"""What the shim writes into rings is what docs/probe-format.md lists."""
+"""The shim writes exactly the events that docs/probe-format.md lists."""
 
 import ast
 import os

@@ -1,5 +1,5 @@
-"""Models whose gradients are exchanged between processes, and tensors that are no plain ones: what a knob may
-change there, and what is read of them. One process is enough: wrappers do the same with it."""
+"""Models that exchange gradients between processes, and tensors that are not plain ones: what a knob may
+change there, and what is read from them. One process is enough: wrappers treat it in the same way."""
 
 import sys
 import textwrap
@@ -27,7 +27,7 @@ ROWS = TRAIN.format(x="torch.randn(4, 8)")
 
 class ExchangedTest(run_case.RunCase):
     def of(self, program, *options):
-        """What it prints, observed."""
+        """Its output when observed."""
         text = "import warnings; warnings.simplefilter('ignore')\n" + textwrap.dedent(program)
         done = self.observed(sys.executable, "-c", text, options=options)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -1,5 +1,5 @@
-"""What can go wrong around an observed program: it must end as it would without us, and the record must hold
-what there was."""
+"""Faults around an observed program: it must end as without us, and the record must contain everything up to
+then."""
 
 import os
 import shutil
@@ -235,11 +235,11 @@ class FaultTest(unittest.TestCase):
                 running.wait()
 
     def wait_for_note(self, kind):
-        """Until there is one in the record of a program that runs on; bounded by the test's time limit."""
+        """Waits until there is one in the record of a running program; bounded by the test's time limit."""
         while True:
             try:
                 found = Record(self.path).notes(kind)
-            except sqlite3.OperationalError:  # no record, or no table, as yet
+            except sqlite3.OperationalError:  # no record or table yet
                 found = []
             if found:
                 return found[0]

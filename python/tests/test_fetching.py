@@ -1,4 +1,4 @@
-"""cache.features and loader.gather at run time: the same batches to the byte, or a refusal that says why."""
+"""cache.features and loader.gather at run time: the same batches to the byte, or a refusal with a reason."""
 
 import os
 import sys
@@ -17,7 +17,7 @@ CACHE, GATHER = "cache.features", "loader.gather"
 @unittest.skipUnless(HAS_TORCH, "this Python has no torch")
 class FetchingTest(run_case.RunCase):
     def applied(self, setting, *arguments):
-        """What is said of the knob; the output has to be what it is without it."""
+        """The message about the knob; the output must be the same as without it."""
         command = (sys.executable, SAMPLES) + arguments
         bare = self.bare(*command)
         done = self.observed(*command, options=["--apply", setting])
@@ -80,7 +80,7 @@ class FetchingTest(run_case.RunCase):
     def test_functions_within_samples_that_remember_or_follow_the_epoch(self):
         for kind in ("epochs", "remembers", "appends"):
             with self.subTest(kind):
-                self.applied(CACHE + "=memory", "cropped", kind, "0")  # the output has to be the same
+                self.applied(CACHE + "=memory", "cropped", kind, "0")  # the output must be the same
 
     def test_rows_of_a_table_are_gathered(self):
         for workers in ("0", "1"):

@@ -1,5 +1,5 @@
 """fp16 without a gradient scaler in the program: gradients are the program's own, small ones do not vanish,
-bad steps are left out."""
+bad steps are skipped."""
 
 import os
 import subprocess
@@ -33,7 +33,7 @@ def same(left, right):
 
 
 def can_scale():
-    """Whether this torch has hooks of all optimisers."""
+    """Whether this torch has hooks for all optimisers."""
     if not HAS_TORCH:
         return False
     import torch  # noqa: F401
@@ -44,7 +44,7 @@ def can_scale():
 @unittest.skipUnless(can_scale(), "this Python has no torch, or one before 2.0")
 class ScalingTest(unittest.TestCase):
     def holds(self, text):
-        """In a process of its own: the patches last as long as it does."""
+        """In a separate process: the patches last as long as it does."""
         command = run_case.started([sys.executable, "-c", HEAD + textwrap.dedent(text)], os.environ)
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -161,9 +161,7 @@ class AppliedTest(run_case.RunCase):
         said = [float(word) for word in done.stdout.split()]
         self.assertEqual(len(told), len(said))
         for one, other in zip(told, said):
-            self.assertAlmostEqual(
-                one, other, delta=1e-6 * abs(other)
-            )  # the loss that is told of is not scaled
+            self.assertAlmostEqual(one, other, delta=1e-6 * abs(other))  # the recorded loss is not scaled
         return said
 
     def test_it_learns_as_in_32_bits(self):

@@ -1,6 +1,6 @@
-"""What `unidle optimize` writes is read by each framework's own parser, where that is installed.
+"""The output of `unidle optimize` is read by each framework's own parser, if that is installed.
 
-No framework is installed for this: what is missing is skipped by name.
+No framework is installed for this: missing ones are skipped by name.
 """
 
 import contextlib
@@ -19,11 +19,11 @@ COMPOSER = "global_train_batch_size: 64\ndevice_train_microbatch_size: 16\npreci
 
 
 def module(name):
-    """The framework's module; a skip where it is missing or does not start here."""
+    """The framework's module; skips the test if it is missing or does not start here."""
     try:
         with open(os.devnull, "w") as nowhere, contextlib.redirect_stderr(nowhere):
             return importlib.import_module(name)
-    except Exception as failure:  # what they raise where a part of them is missing is theirs to choose
+    except Exception as failure:  # frameworks raise various exceptions if a part of them is missing
         raise unittest.SkipTest(f"{name}: {failure}") from None
 
 
@@ -38,7 +38,7 @@ class FrameworkWords(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
 
     def edited(self, name, text):
-        """Paths of the file as it was, and as advised for each device and profile."""
+        """Paths of the original file, and of the advised one for each device and profile."""
         path = os.path.join(self.folder, name)
         with open(path, "w") as file:
             file.write(text)
@@ -65,7 +65,7 @@ class FrameworkWords(unittest.TestCase):
                     yield output, device
 
     def words(self, name, text, read):
-        """`read` takes every edit of the file; what it makes of each, by device."""
+        """`read` accepts every edit of the file; returns its results by device."""
         said = {}
         for path, device in self.edited(name, text):
             with self.subTest(file=os.path.basename(path)):

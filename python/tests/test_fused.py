@@ -1,5 +1,5 @@
 """optimizer.fused at run time: the same training, checkpoints as the program saves them, and no update that
-the fused form cannot make."""
+the fused form does not support."""
 
 import os
 import sys

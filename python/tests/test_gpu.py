@@ -1,5 +1,5 @@
-"""Programs on a GPU that computes nothing and keeps time (gpu_case.py): what must not happen, which device it
-is, and settings."""
+"""Programs on a GPU that computes nothing and keeps time (gpu_case.py): forbidden effects, the device in use,
+and settings."""
 
 import os
 import sys
@@ -89,7 +89,8 @@ class GpuTest(gpu_case.GpuCase):
         for batch, blocking in (
             ("buffer.copy_(torch.randn(4, 8))", True),
             ("torch.randn(4, 8).pin_memory()", False),
-            # What torch is not told of: through NumPy, beside the count of changes, by its address, in turn.
+            # Changes that torch does not see: through NumPy, beside the count of changes, by its address,
+            # alternately.
             ("[buffer, buffer.numpy().__setitem__(..., step)][0]", True),
             ("[buffer, buffer.data.fill_(step)][0]", True),
             ("[buffer, ctypes.memset(buffer.data_ptr(), step, 128)][0]", True),
@@ -104,9 +105,9 @@ class GpuTest(gpu_case.GpuCase):
             self.assertEqual("taken" in said, not blocking, (batch, said))
 
     def test_graphs_of_a_compiled_model_are_never_silently_wrong(self):
-        """What torch.compile(mode="reduce-overhead") does with results, by the backend that has the same
-        graphs without kernels of Triton. Two forward passes before one backward pass are right; a result that
-        is kept beyond the next pass, and one of two passes without gradients, is PyTorch's own error."""
+        """How torch.compile(mode="reduce-overhead") treats results, with the backend that has the same graphs
+        without Triton kernels. Two forward passes before one backward pass are right; a result kept beyond
+        the next pass, and one of two passes without gradients, is PyTorch's own error."""
         program = os.path.join(self.folder, "two.py")
         with open(program, "w") as file:
             file.write(TWO_FORWARDS)
@@ -123,7 +124,7 @@ class GpuTest(gpu_case.GpuCase):
         self.driver(
             "memory 80000000000:2000000000",
             "utilisation busy:" + os.path.join(self.folder, "busy"),
-            "pcie 4:16:4:16",  # 25 GB/s, as the fake device copies
+            "pcie 4:16:4:16",  # 25 GB/s, like the fake device's copies
         )
         program = """
             import torch
@@ -186,7 +187,7 @@ class GpuTest(gpu_case.GpuCase):
         self.assertEqual(note["status"], "recorded")
         self.assertLess(note["attached_ns"], note["begin_ns"])
         first = self.record.one("select min(t_ns) from steps")
-        self.assertGreater(note["attached_ns"] - first, 0.9e9)  # there are steps to take rates of
+        self.assertGreater(note["attached_ns"] - first, 0.9e9)  # there are steps from which to take rates
         told = self.diagnosis()["throughput"]
         self.assertIn("before the profiler's window", told["note"])
         before = "where t_ns + duration_ns <= %d and idx > 3" % note["attached_ns"]
@@ -351,9 +352,7 @@ class GpuTest(gpu_case.GpuCase):
         newer += "; torch.backends.cudnn.conv.fp32_precision = 'ieee'"
         reads = "\nprint(torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)"
         done = self.inline(textwrap.dedent(wants % newer) + reads, "--apply", "precision.tf32=true")
-        self.assertEqual(
-            done.stdout, "done ieee\nFalse False\n"
-        )  # the older name is not left at odds with it
+        self.assertEqual(done.stdout, "done ieee\nFalse False\n")  # the older name must agree with it
         told = [note for note in self.record.notes("apply") if note["knob"] == "precision.tf32"]
         self.assertEqual([note["status"] for note in told], ["ignored"])
 

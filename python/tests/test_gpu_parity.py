@@ -1,4 +1,4 @@
-"""bench/common/gpu_parity.py: both sides of a comparison on a GPU, with programs of a script."""
+"""bench/common/gpu_parity.py: both sides of a comparison on a GPU, with scripted programs."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ SILENT = "import time; time.sleep(1000)"
 
 
 class Plan:
-    """Programs of torch by their way."""
+    """Programs of torch by variant."""
 
     environment = None
 

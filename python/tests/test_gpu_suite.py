@@ -1,4 +1,5 @@
-"""tests/gpu: what the suite for a GPU measures, with answers of a script in place of programs and devices."""
+"""tests/gpu: the measurements of the suite for a GPU, with scripted answers in place of programs and
+devices."""
 
 import contextlib
 import json
@@ -28,10 +29,10 @@ import suite as suites  # noqa: E402
 
 
 class Scripted:
-    """A suite whose programs answer as `answer(command)` says: (exit code, stdout, stderr)."""
+    """A suite whose programs answer according to `answer(command)`: (exit code, stdout, stderr)."""
 
     unidle, python, work = "unidle", "python", "work"
-    observed_s = 1.0  # that a run under observation takes
+    observed_s = 1.0  # duration of a run under observation
     begun = staticmethod(lambda: None)  # of `unidle run`
 
     def __init__(self, answer):
@@ -52,7 +53,7 @@ class Scripted:
 
 
 class Told:
-    """A program of `costs` whose steps take what the test's script says."""
+    """A program of `costs` whose steps take the scripted time."""
 
     def __init__(self, suite, name, steps):
         self.suite, self.name, self.steps, self.process = suite, name, steps, unittest.mock.Mock(pid=0)
@@ -73,7 +74,7 @@ class Told:
 
 
 class CostsTest(unittest.TestCase):
-    """Programs that train in turns; the observed one is slower as the script says."""
+    """Programs that train alternately; the observed one is slower, as scripted."""
 
     def measured(self, observed_s, bare_s=1e-3):
         turns, begun = iter(observed_s), []
@@ -92,7 +93,7 @@ class CostsTest(unittest.TestCase):
         return {one["name"]: one for one in suite.results}
 
     def per_kind(self, *ratios):
-        """What is told while it warms up, and of each turn what settles and what counts."""
+        """The answers while it warms up, and for each interval the settling part and the counted part."""
         turns = [1e-3 * ratio for ratio in ratios for _ in range(2)]
         return [1e-3, 1e-3] + turns + turns
 
@@ -107,7 +108,7 @@ class CostsTest(unittest.TestCase):
         self.measured(self.per_kind(*[1.0] * 7))
         kind = [name.rpartition("-")[2] for name in self.begun if "host" in name][2:]
         self.assertEqual(kind[:8], ["bare"] * 2 + ["observed"] * 4 + ["bare"] * 2)
-        self.assertEqual(self.signals.count(signal.SIGSTOP), 2 * (1 + 7))  # after each turn
+        self.assertEqual(self.signals.count(signal.SIGSTOP), 2 * (1 + 7))  # after each interval
         self.assertEqual(self.signals[-1], signal.SIGCONT)
 
     def test_a_program_that_fails_is_told(self):
@@ -255,7 +256,7 @@ class KnownTest(unittest.TestCase):
         return suite.results[0]
 
     def record(self, folder):
-        """What `unidle run` leaves: twenty steps, whose device times are the test's."""
+        """The record of `unidle run`: twenty steps, with the test's device times."""
         os.makedirs(folder)
         with contextlib.closing(sqlite3.connect(os.path.join(folder, "record.db"))) as database:
             database.execute("create table notes (body)")
@@ -468,7 +469,7 @@ class SuiteTest(unittest.TestCase):
         self.assertFalse(suites.alive(silent.process.pid))
 
     def test_a_command_that_hangs_is_ended_with_what_it_started(self):
-        # A grandchild in a session of its own ignores SIGTERM and holds the output open.
+        # A grandchild in its own session ignores SIGTERM and holds the output open.
         hangs = self.file(
             "hangs",
             "#!/bin/bash\necho begun\n"
@@ -544,7 +545,7 @@ class SuiteTest(unittest.TestCase):
         self.assertEqual(told["counts"], {"holds": 1, "fails": 1, "skipped": 0})
 
     def begun(self, sign):
-        """A whole suite whose first program hangs, ended by `sign` when it is under way."""
+        """A whole suite whose first program hangs, ended by `sign` while it runs."""
         python = self.file(
             "python",
             '#!/bin/bash\nif [ "$1" = -c ]; then echo \'{"device": "H200"}\'\n'

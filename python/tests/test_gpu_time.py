@@ -1,4 +1,4 @@
-"""What is measured of the device's time, on a GPU that computes nothing and keeps time (gpu_case.py)."""
+"""The measured device time, on a GPU that computes nothing and keeps time (gpu_case.py)."""
 
 import os
 import sys
@@ -122,7 +122,7 @@ class GpuTimeTest(gpu_case.GpuCase):
         self.assertGreater(note["looked_at"], 30)
         self.assertTrue(least <= note["kept_up"] / note["looked_at"] <= most, note)
 
-    # -- work outside of the steps of what trains --
+    # -- work outside the steps of the training model --
 
     FROZEN = """
         import time, torch
@@ -158,8 +158,8 @@ class GpuTimeTest(gpu_case.GpuCase):
         """
 
     def frozen(self, load=0.0, pin=True, read="loss.item()"):
-        """How busy the device is said to be, and how busy it was. Of a step it has some 11 ms of an encoder,
-        5 ms of changes and nothing much else."""
+        """The device's reported and true busy share. Of a step, some 11 ms are an encoder's, 5 ms are
+        changes, and little else."""
         self.inline(self.FROZEN % {"load": load, "pin": pin, "read": read})
         told = self.diagnosis()["device"]
         self.assertIn("events", told["how"])
@@ -178,7 +178,7 @@ class GpuTimeTest(gpu_case.GpuCase):
     def test_a_device_that_waits_for_samples_is_not_called_busy(self):
         for pin in (True, False):
             with self.subTest(pin=pin):
-                told, true = self.frozen(load=0.004, pin=pin)  # 32 ms a batch
+                told, true = self.frozen(load=0.004, pin=pin)  # 32 ms per batch
                 self.assertLess(true, 0.5)
                 self.assertAlmostEqual(told, true, delta=0.1)
 

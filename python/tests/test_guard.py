@@ -1,5 +1,5 @@
-"""No fault of ours reaches the program: one is put into each entry of the shim in turn, and the program gives
-what it gives bare."""
+"""No fault of ours reaches the program: one is put into each entry of the shim in turn, and the program's
+results are those of the bare run."""
 
 import os
 import unittest

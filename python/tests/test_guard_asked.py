@@ -1,5 +1,5 @@
-"""The same as test_guard.py for what is asked of the shim, as `unidle run --apply`, `--trace` and optimize
-do: a fault leaves the program as it is bare."""
+"""The same as test_guard.py for requests to the shim, by `unidle run --apply`, `--trace` and optimize: after
+a fault the program runs as bare."""
 
 import json
 import unittest
@@ -8,7 +8,7 @@ from guarding import ASKED_FOR, Guarded
 from run_case import HAS_TORCH
 
 OF_TRIALS = "trial/muted_trackers.py"
-ALIKE = {  # what changes no result, at once: to import torch takes longer than the programs do
+ALIKE = {  # these change no result, and run together: importing torch takes longer than the programs
     "cache.features": "memory",
     "loader.gather": True,
     "cpu.threads": 1,
@@ -21,9 +21,9 @@ RUNS = [
     ({"UNIDLE_APPLY": json.dumps(ALIKE)}, "pictures pictures_of_workers crops table fused judged"),
     ({"UNIDLE_APPLY": '{"loader.workers": 1, "loader.pin_memory": true}'}, "packaged"),
     ({"UNIDLE_ASSUME_DEVICE": "1"}, "on_a_device"),
-    # It changes results: the program prints what holds in any precision.
+    # It changes results: the program prints properties that hold in any precision.
     ({"UNIDLE_APPLY": '{"precision.amp": "fp16"}'}, "half half_in_a_child"),
-    # Without a fault this gives what was asked for; the fault leaves that undone.
+    # Without a fault this does what was requested; the fault disables it.
     ({"UNIDLE_LONGEST": "1"}, "longest"),
 ]
 
@@ -36,7 +36,7 @@ class AskedTest(Guarded, unittest.TestCase):
         self.assertEqual([entry for entry in left if entry.startswith(ASKED_FOR)], [])
 
     def test_a_fault_in_what_keeps_trials_from_dashboards(self):
-        """It keeps them from there all the same."""
+        """It still keeps them out."""
         told = self.observed(["of_a_trial"], UNIDLE_FAULTS_IN=OF_TRIALS, UNIDLE_MUTED="1")
         whole = told["programs"]["of_a_trial"]
         self.assertEqual((whole[0], whole[1].split()), (0, ["offline", "offline", "disabled"]), whole)

@@ -1,4 +1,5 @@
-"""cache.features=disk: what one run computed, the next one does not; and never anything stale."""
+"""cache.features=disk: a run does not repeat an earlier run's computations; and nothing stale is ever
+used."""
 
 import os
 import shutil
@@ -33,7 +34,8 @@ class KeptOnDiskTest(unittest.TestCase):
         np.save(self.data / f"{item}.npy", np.arange(8) + value)
 
     def trained(self, kind="plain", workers=0, value="disk", **more):
-        """(what was computed, what was said of the knob) of a run, whose output has to be the bare one's."""
+        """(the computed samples, the message about the knob) of a run, whose output must be the bare
+        one's."""
         self.runs += 1
         command = started(
             [sys.executable, str(self.program), str(self.data), kind, str(workers)], environment(**more)
@@ -96,7 +98,7 @@ class KeptOnDiskTest(unittest.TestCase):
         text = self.program.read_text()
         self.program.write_text(text.replace("SCALE = 2.0", "SCALE = 3.0"))
         self.assertGreaterEqual(len(self.trained()[0]), COUNT)
-        # What does not: the rest of the program.
+        # Does not matter: the rest of the program.
         self.program.write_text(text.replace("0.01", "0.02"))
         self.assertLessEqual(len(self.trained()[0]), 2)
 

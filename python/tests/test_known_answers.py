@@ -1,6 +1,6 @@
-"""The programs of the suite for a GPU as records of what they do on one, written by hand (tests/gpu/records):
-each is diagnosed as the suite asks of the program itself, with what the hardware counts of its units (GPM)
-and without."""
+"""The programs of the suite for a GPU as handwritten records of their behaviour on one (tests/gpu/records):
+each is diagnosed with the suite's expectations for the program itself, with the hardware's counters (GPM) and
+without."""
 
 import json
 import os
@@ -18,14 +18,14 @@ import known  # noqa: E402
 
 BUILD = os.path.join(os.environ.get("UNIDLE_BIN", os.path.join(HERE, "..", "..", "build", "bin")), "..")
 TIMELINE = os.path.join(BUILD, "tests", "unidle_timeline")
-# Only what they print and how they end matters.
+# Only their output and exit code matter.
 WITHOUT_A_CAUSE = {"fork", "capture", "scripted", "second_device"}
 
 
 @unittest.skipUnless(os.path.exists(TIMELINE), "unidle_timeline was not built")
 class KnownAnswersTest(unittest.TestCase):
     def wrong(self, name, *values):
-        """What does not hold of the record of this program, in words."""
+        """The failed expectations about this program's record, in words."""
         with tempfile.TemporaryDirectory() as folder:
             record = os.path.join(folder, "record")
             subprocess.run(

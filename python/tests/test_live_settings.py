@@ -1,4 +1,4 @@
-"""What is read from live objects of torch."""
+"""Values read from torch's live objects."""
 
 import importlib.util
 import os
@@ -37,7 +37,7 @@ class InspectionTest(unittest.TestCase):
             return {name: value for name, value in found.items() if name.endswith("interval")}
 
         self.assertEqual(settings(), {"metrics.interval": 10, "validation.interval": 100})
-        loop.steps, loop.marking = 40, object()  # the others lie in the stretch
+        loop.steps, loop.marking = 40, object()  # the others are in the stretch
         self.assertEqual(settings(), {})
 
     def test_the_order_of_weights(self):

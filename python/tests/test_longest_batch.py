@@ -1,4 +1,4 @@
-"""The first batch of a trial that asks for the longest samples."""
+"""The first batch of a trial that requests the longest samples."""
 
 import os
 import subprocess

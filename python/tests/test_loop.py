@@ -1,4 +1,4 @@
-"""The loop's reading of what a program calls, without torch: a script of calls against a clock of its own."""
+"""How the loop interprets a program's calls, without torch: a script of calls with a simulated clock."""
 
 import os
 import random
@@ -33,7 +33,7 @@ class FakeRing(probe.Writer):
         return [event for event in self.events if event[0] == kind]
 
     def part(self, name):
-        """Of each step that has it."""
+        """For each step that has it."""
         return [getattr(step, name) for step in self.steps if getattr(step, name) is not None]
 
 
@@ -54,7 +54,7 @@ class Optimizer:
 
 
 class Program:
-    """Calls of a training program, each taking the time it is given."""
+    """Calls of a training program, each with the given duration."""
 
     def __init__(self, max_steps=0, short_cuts=True):
         self.short_cuts = short_cuts
@@ -157,7 +157,7 @@ class LoopTest(unittest.TestCase):
         self.assertEqual(self.program.ring.part("loss"), [1.0] * 3)
 
     def test_batches_fetched_together_are_of_one_step(self):
-        """As the Trainer of transformers does it for its micro-batches."""
+        """As the Trainer of transformers does for its micro-batches."""
         for _ in range(3):
             for _ in range(4):
                 self.program.fetch(self.loader)
@@ -169,7 +169,7 @@ class LoopTest(unittest.TestCase):
         self.assertEqual([(step.samples, step.micro_batches) for step in self.program.steps()], [(16, 4)] * 3)
 
     def test_a_batch_fetched_ahead_is_of_the_step_that_uses_it(self):
-        """As accelerate does it, to know which batch is the last one."""
+        """As accelerate does, to know which batch is the last one."""
         self.program.fetch(self.loader)
         for index in range(5):
             if index < 4:
@@ -197,7 +197,7 @@ class LoopTest(unittest.TestCase):
             self.assertEqual(program.ring.part("optimizer_ns"), [10] * 4)
 
     def two_batches(self, places, loaders, optimizers, micro=1):
-        """Four iterations, in which each of two optimisers has batches of its own."""
+        """Four iterations, in which each of two optimisers has its own batches."""
         program = self.program = Program()
         modules = Module(), Module()
         for _ in range(4):
@@ -216,7 +216,7 @@ class LoopTest(unittest.TestCase):
         self.assertEqual(self.two_batches("ab", same, two), [(8, 1)] * 4)
         self.assertEqual(self.two_batches("ab", other, two), [(8, 1)] * 4)
         self.assertEqual(self.two_batches("ab", same, two, micro=2), [(16, 2)] * 4)
-        # Fetched at one place, as by a loop whose steps take turns, or for one optimiser, each is a step.
+        # Fetched at one place, as in a loop with alternating steps, or for one optimiser, each is a step.
         self.assertEqual(self.two_batches("aa", same, two), [(4, 1)] * 8)
         self.assertEqual(self.two_batches("ab", same, one), [(4, 1)] * 8)
 
@@ -262,7 +262,7 @@ class LoopTest(unittest.TestCase):
         for _ in range(4):
             for _ in range(2):
                 program.forward(self.model)
-                program.loop.assembled = True  # the next batch, as nanoGPT does it
+                program.loop.assembled = True  # the next batch, as in nanoGPT
                 program.idle(8)
                 program.backward()
                 program.idle(3)
@@ -278,7 +278,7 @@ class LoopTest(unittest.TestCase):
         for _ in range(4):
             for _ in range(3):
                 program.forward(self.model)
-                program.idle(8)  # what the environment does with the action
+                program.idle(8)  # the environment's response to the action
                 program.loop.assembled = True
             program.forward(self.model)
             program.backward()
@@ -317,7 +317,7 @@ class LoopTest(unittest.TestCase):
             for _ in range(2):
                 self.program.forward(self.model)
                 self.program.backward()
-                if self.program.loop.by_hand:  # it was made before anybody looked
+                if self.program.loop.by_hand:  # it was made before observation began
                     self.program.loop.updates_by_hand(self.program.t)
             self.program.step(self.optimizer)
         self.program.loop.finish()

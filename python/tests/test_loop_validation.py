@@ -1,4 +1,4 @@
-"""Which calls the loop takes for validation, by the fakes of test_loop."""
+"""Which calls the loop counts as validation, with the fakes of test_loop."""
 
 import unittest
 

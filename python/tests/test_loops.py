@@ -1,4 +1,4 @@
-"""Loops of other kinds and of frameworks under `unidle run`, against the program's own counts."""
+"""Loops of other kinds and of frameworks under `unidle run`, compared with the program's own counts."""
 
 import importlib.util
 import json

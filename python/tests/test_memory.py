@@ -1,4 +1,4 @@
-"""What the shim keeps does not grow with steps, batches, epochs or samples: object counts and tracemalloc,
+"""The shim's memory does not grow with steps, batches, epochs or samples: object counts and tracemalloc,
 without torch."""
 
 import gc
@@ -30,8 +30,8 @@ class Silent(probe.Writer):
 
 
 def grown(work, before, more):
-    """Bytes that Python has more after `more` rounds than after `before`. Both lie behind what is kept up to
-    a bound."""
+    """Bytes that Python uses more after `more` rounds than after `before`. Both are beyond the point at which
+    bounded structures are full."""
     gc.collect()
     tracemalloc.start()
     try:
@@ -48,11 +48,11 @@ def grown(work, before, more):
 
 
 class Plain:
-    """Anything that can be referred to weakly."""
+    """Supports weak references."""
 
 
 class MemoryTest(unittest.TestCase):
-    # What the allocator itself moves by; a tuple or a number kept for each round would be a hundred times as
+    # Variation of the allocator itself; a tuple or a number kept for each round would be a hundred times as
     # much.
     BYTES = 20_000
 

@@ -166,7 +166,7 @@ class LateModelTest(run_case.RunCase):
 
     def test_trained_late(self):
         self.run_mode("trained_late", 96)
-        self.assertLessEqual(self.without_forward(), 2)  # by such a step it is found
+        self.assertLessEqual(self.without_forward(), 2)  # found by such a step
 
     def test_validated_late(self):
         self.run_mode("validated_late", 48)
@@ -187,7 +187,7 @@ class LateModelTest(run_case.RunCase):
                 self.assertEqual(self.without_forward(), 0)
 
     def test_handed_on_to_compilers_and_pickles(self):
-        self.fresh = True  # torch.export keeps what torch has when it is imported
+        self.fresh = True  # torch.export keeps torch's state from its import
         self.same_as_bare(sys.executable, MODELS, "handed_on")
         self.assertEqual([note for note in self.record.notes("shim") if note["status"] == "off"], [])
 

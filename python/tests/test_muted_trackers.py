@@ -1,4 +1,4 @@
-"""Trackers of experiments in trials, with modules that stand in for them."""
+"""Trackers of experiments in trials, with stand-in modules."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""transfer.non_blocking on the GPU that keeps time: what a copy that blocks has promised still holds."""
+"""transfer.non_blocking on the GPU that keeps time: the guarantees of a blocking copy still hold."""
 
 import unittest
 
@@ -58,7 +58,7 @@ class NonBlockingTest(gpu_case.GpuCase):
     speed = "devices=1 pinned_gbs=0.00001"  # 13 ms for 128 bytes
 
     def applied(self, program):
-        """What the program printed, whether its copies went on, and what was said of it."""
+        """The program's output, whether its copies were non-blocking, and the messages about the knob."""
         done = self.inline(program, "--apply", "transfer.non_blocking=true")
         said = [(note["status"], note["why"] or "") for note in self.record.notes("apply")]
         return done.stdout, self.record.settings()["transfer.non_blocking"], said

@@ -1,4 +1,4 @@
-"""unidle.step, phase, note, observe and report: what a program tells of itself."""
+"""unidle.step, phase, note, observe and report: a program's own marks."""
 
 import os
 import shutil
@@ -78,7 +78,7 @@ class ObservedTest(unittest.TestCase):
         for number, (_, duration, samples, before, wait, forward) in enumerate(steps):
             self.assertEqual((samples, before), (8, 8 * number))
             self.assertGreaterEqual(duration, wait + forward)
-            # Each at least as long as it worked; the log's two thousandths are no input.
+            # Each at least as long as it worked; the two thousandths of logging are not input.
             self.assertGreaterEqual((wait >= 4e6, forward >= 1e6), (True, True))
         self.assertLess(sum(row[4] for row in steps), sum(row[1] for row in steps) - 20 * 3e6)
         spans = record.rows("select kind, count(*) from spans group by kind order by kind")

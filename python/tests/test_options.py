@@ -1,4 +1,4 @@
-"""What options a program takes, as it parses them; it cannot tell the difference."""
+"""The options of a program, from its argument parser; the program does not notice."""
 
 import os
 import sys

@@ -1,5 +1,5 @@
-"""What a step of observation costs, from parts that were timed, and which steps are seen in full because of
-it; against times that are made up."""
+"""The cost of observing a step, from timed parts, and which steps are observed in full because of it; with
+simulated times."""
 
 import os
 import sys
@@ -13,7 +13,7 @@ from _unidle_shim.samples import sample_cost  # noqa: E402
 
 class OwnCostTest(unittest.TestCase):
     def run_steps(self, count, step_ns, own_ns, longest=1 << 60):
-        """As Loop and MarkedSteps do it; no stretch is longer than `longest` steps."""
+        """As in Loop and MarkedSteps; no stretch is longer than `longest` steps."""
         cost, step, t = own_cost.OwnCost(), 0, 0
         self.timed, self.stretches = 0, []
         while step < count:

@@ -1,4 +1,4 @@
-"""Data sets with a random generator or counter of their own: a sample that is made again would change it."""
+"""Data sets with their own random generator or counter, which making a sample again would change."""
 
 import os
 import random

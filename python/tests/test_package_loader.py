@@ -1,4 +1,4 @@
-"""A script whose batches come from unidle.data.Loader is seen as one with torch's DataLoader is."""
+"""A script with batches from unidle.data.Loader is observed like one with torch's DataLoader."""
 
 import json
 import os
@@ -24,7 +24,7 @@ except ImportError:
 )
 class PackageLoaderTest(run_case.RunCase):
     def trained(self, kind, workers, epochs, options=()):
-        """What it prints bare it prints observed; the last notes of its loader."""
+        """Its output is the same bare and observed; returns the last notes of its loader."""
         folder = str(package.BUILD / "share" / "unidle" / "python")
         command = (sys.executable, PROGRAM, folder, kind, str(workers), str(epochs))
         bare, done = self.bare(*command), self.observed(*command, options=options)
@@ -108,7 +108,7 @@ class OptionsTest(unittest.TestCase):
         position = names.index("workers")
         for given, refused in ((position, []), (position + 1, ["loader.workers"])):
             actuators.reset_mock()
-            # A source, then whatever stands before the workers.
+            # A source, then all arguments before the workers.
             kwargs = package_options.asked_of(actuators, names, None, (0,) * given, {})
             self.assertEqual(kwargs, {"prefetch": 3} if refused else {"workers": 2, "prefetch": 3})
             self.assertEqual([call.args[0] for call in actuators.say.call_args_list], refused)

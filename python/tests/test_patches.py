@@ -1,5 +1,4 @@
-"""What is asked of a function that is patched gives what it gives bare: of all of them, as the shim's own
-list has them."""
+"""Queries of a patched function give the same as bare: for all of them, from the shim's own list."""
 
 import json
 import os
@@ -14,7 +13,7 @@ from run_case import HAS_TORCH, HERE, environment
 PROGRAM = os.path.join(HERE, "programs", "patched.py")
 WARNINGS = os.path.join(HERE, "programs", "warnings_in_c.py")
 
-# The stand-in of a method in C belongs to Tensor, not to its base; no text of an error is compared.
+# A C method's stand-in belongs to Tensor, not to its base; texts of errors are not compared.
 OTHERWISE = {"__qualname__", "signature"}
 
 
@@ -47,7 +46,7 @@ class PatchesTest(unittest.TestCase):
                         if answer != observed[name][key] and not (of_c and key in OTHERWISE)
                     }
                     self.assertEqual(differs, {})
-                elif name != "saves: script":  # fails in either case, by what comes first
+                elif name != "saves: script":  # fails in either case, for another reason each
                     self.assertEqual(observed[name], answers)
         self.assertIn("torch.Tensor.item", bare)
 

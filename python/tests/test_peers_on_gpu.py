@@ -1,4 +1,4 @@
-"""bench/peers on a GPU, as far as it shows without one: what feeds the device."""
+"""bench/peers on a GPU, as far as it can be tested without one: the device's input."""
 
 import argparse
 import os

@@ -1,4 +1,4 @@
-"""unidle.predictors: functions of Python, and ESMFold, as predictors of the feature cache."""
+"""unidle.predictors: Python functions, and ESMFold, as predictors of the feature cache."""
 
 import json
 import os
@@ -15,8 +15,8 @@ import package
 
 np = package.needs("numpy")
 
-# What transformers has of ESMFold, as far as the predictor uses it. Its fold is an ideal helix, reckoned from
-# the tokens: CA on a radius of 2.3 angstrom, 100 degrees and 1.5 angstrom on with each residue.
+# The parts of transformers' ESMFold that the predictor uses. Its fold is an ideal helix, computed from the
+# tokens: CA on a radius of 2.3 angstrom, advancing 100 degrees and 1.5 angstrom with each residue.
 STAND_IN = """
 import os, torch
 
@@ -63,7 +63,7 @@ def frame(head, data=b""):
 
 
 def frames(data):
-    """All frames of what a program wrote."""
+    """All frames that a program wrote."""
     while data:
         magic, head_bytes, data_bytes = struct.unpack_from("<4sIQ", data)
         assert magic == b"UPP1"
@@ -73,7 +73,7 @@ def frames(data):
 
 
 def arrays(items, data):
-    """The items of a result: dicts of arrays, or texts of errors."""
+    """The items of a result: dicts of arrays, or error messages."""
     answers = []
     for item in items:
         if "error" in item:
@@ -104,7 +104,7 @@ class PredictorTest(unittest.TestCase):
         return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "UNIDLE_HOME": str(self.folder / "home")}
 
     def ask(self, command, batches, parameters=None):
-        """What a program says it is, and its answers to each batch."""
+        """A program's identity, and its answers to each batch."""
         talk = frame({"type": "hello", "protocol": 1, "parameters": parameters or {}})
         for number, inputs in enumerate(batches):
             lengths = [len(each) for each in inputs]

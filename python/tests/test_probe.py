@@ -1,4 +1,4 @@
-"""The ring that the shim writes, byte by byte as docs/probe-format.md has it."""
+"""The ring that the shim writes, byte by byte as in docs/probe-format.md."""
 
 import os
 import shutil
@@ -54,7 +54,7 @@ class RingTest(unittest.TestCase):
         content = self.bytes()
         self.assertEqual(struct.unpack_from("<Q", content, 64), (512,))
         self.assertEqual(struct.unpack_from("<Q", content, 192), (5,))
-        self.assertEqual(struct.unpack_from("<Q", content, 4096), (0,))  # nothing was written over
+        self.assertEqual(struct.unpack_from("<Q", content, 4096), (0,))  # nothing was overwritten
 
     def test_a_reader_makes_room(self):
         ring = probe.open_ring("worker")

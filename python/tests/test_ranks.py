@@ -10,8 +10,8 @@ from _unidle_shim.facts import ranks  # noqa: E402
 
 
 class Model:
-    """Tells what DistributedDataParallel tells after the iterations that were given, as (iteration, exchange,
-    beside) in ms."""
+    """Returns what DistributedDataParallel does after the given iterations, as (iteration, exchange, beside)
+    in ms."""
 
     def __init__(self, *iterations):
         self.iterations = iter(iterations)

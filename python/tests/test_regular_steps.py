@@ -1,4 +1,4 @@
-"""What is told afterwards of steps that are all alike."""
+"""Counting afterwards when all steps are alike."""
 
 import os
 import sys

@@ -1,5 +1,5 @@
-"""`unidle run` on real PyTorch programs: what is recorded, and that the program cannot tell the difference.
-Each program has a Python of its own, as a user's has: nothing is imported before it."""
+"""`unidle run` on real PyTorch programs: the record, and that the program does not notice. Each program has
+its own Python, as for a user: nothing is imported before it."""
 
 import os
 import shutil
@@ -153,7 +153,7 @@ class RunTest(RunCase):
             record.rows("select count(*), count(backward_ns), count(optimizer_ns), count(loss) from steps"),
             [(32, 32, 32, 32)],
         )
-        # Who trains is known from the first backward pass on.
+        # The training process is known from the first backward pass on.
         self.assertEqual(
             record.rows(
                 "select count(*), sum(samples) from steps where idx > 0 and input_ns > 0 and forward_ns > 0"

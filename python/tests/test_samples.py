@@ -1,5 +1,5 @@
-"""`unidle diagnose` on real programs whose samples are easily misjudged: where the time goes, what was there
-before, and what can be done."""
+"""`unidle diagnose` on real programs whose samples are easily misjudged: where the time goes, repeated work,
+and what can be done."""
 
 import os
 import sys
@@ -68,7 +68,7 @@ class SamplesTest(run_case.DiagnosedCase):
     def _rows(self, kind, gathers, **more):
         found = self.diagnosed("rows.py", kind, **more)["loader-per-row"]
         knobs = {fix["knob"] for fix in found["fixes"]}
-        knobs.discard("loader.replace")  # a patch to review beside them, of data sets that it knows
+        knobs.discard("loader.replace")  # a patch to review beside them, for data sets that it knows
         self.assertEqual(knobs, {"loader.gather"} if gathers else {"loader.workers"})
         self.assertIs(self.record.notes("loader")[-1].get("gathers"), gathers)
 
@@ -111,7 +111,7 @@ class SamplesTest(run_case.DiagnosedCase):
         self.assertEqual([fix["knob"] for fix in found["fixes"]], ["cache.features"])
 
     def _again(self):
-        """Comparisons within the processes: the same, others."""
+        """Comparisons within the processes: equal, different."""
         told = {note["id"]: note["again"] for note in self.record.notes("samples") if "again" in note}
         return tuple(sum(each[place] for one in told.values() for each in one.values()) for place in (1, 2))
 

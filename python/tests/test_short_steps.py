@@ -1,4 +1,4 @@
-"""Runs of short steps, of which some are seen in full only: what is recorded of all of them against the
+"""Runs of short steps, only some of which are observed in full: the record of all of them, compared with the
 program's own counts."""
 
 import json
@@ -13,7 +13,7 @@ import unittest
 import package
 from run_case import HAS_TORCH, HERE, UNIDLE, Record, environment, started
 
-LONG_S = 3  # until steps have been sampled and the rest is marked only, for long enough
+LONG_S = 3  # until steps are sampled and the others have only been marked for long enough
 PROGRAM = os.path.join(HERE, "programs", "short_steps.py")
 
 
@@ -66,9 +66,9 @@ class ShortStepsTest(unittest.TestCase):
         return steps, full
 
     def error_of_input(self):
-        """By how much the recorded wait for a batch differs from the program's own, as a share, in the steps
-        that were only marked. The difference is what the patches cost. Medians: where the machine is busy,
-        another process may run between the two readings of the clock."""
+        """The relative difference between the recorded wait for a batch and the program's own, in the steps
+        that were only marked. The difference is the cost of the patches. Medians: on a busy machine, another
+        process may run between the two readings of the clock."""
         rows = self.record.rows("select input_ns, forward_ns from steps order by idx")
         pairs = [
             (input_ns * 1e-9, own)
@@ -161,7 +161,7 @@ class ShortStepsTest(unittest.TestCase):
 
 
 class WithoutLibraryTest(ShortStepsTest):
-    """The patch of fetching a batch in Python, as where the library cannot be loaded."""
+    """The patch of batch fetches in Python, used if the library cannot be loaded."""
 
     more = {"UNIDLE_LIGHT_LIBRARY": ""}
 

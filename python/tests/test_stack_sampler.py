@@ -1,4 +1,4 @@
-"""What the background thread looks for in lines of the program's source, without torch."""
+"""The patterns that the background thread finds in lines of the program's source, without torch."""
 
 import os
 import sys
@@ -11,7 +11,7 @@ from _unidle_shim.facts import stack_sampler  # noqa: E402
 
 
 def least_s(line):
-    """Processor time of one search, the least of a few."""
+    """Processor time of one search, the minimum of a few."""
     times = []
     for _ in range(5):
         begin = time.process_time()

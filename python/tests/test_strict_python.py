@@ -1,5 +1,5 @@
-"""A Python that shows every warning, or makes an error of each, shows nothing of ours and stops nothing of
-it. Nor does what cannot be asked: graphs that are recorded, and objects that refuse a question."""
+"""A Python that shows every warning, or turns each into an error, shows nothing of ours and does not stop us.
+Nor do graphs that are being recorded, and objects that reject queries."""
 
 import os
 import sys

@@ -1,4 +1,4 @@
-"""`unidle run --trace`: the window is recorded, and the program cannot tell the difference."""
+"""`unidle run --trace`: the window is recorded, and the program does not notice."""
 
 import importlib.metadata
 import json
@@ -11,7 +11,7 @@ import unittest
 
 from run_case import HAS_TORCH, HERE, TRAIN, UNIDLE, Record, environment, started
 
-# Its profiler writes on stderr, whatever it is asked.
+# Its profiler always writes on stderr.
 TALKS = HAS_TORCH and importlib.metadata.version("torch").startswith(("0.", "1."))
 PROFILED = os.path.join(HERE, "programs", "profiled.py")
 
@@ -27,7 +27,7 @@ class TraceTest(unittest.TestCase):
         self.path = os.path.join(self.folder, "record")
 
     def same_as_bare(self, *command, options=("--trace", "5"), **more):
-        """Runs it without us and with a window; what the program writes and returns must be the same."""
+        """Runs it without us and with a window; output and exit code must be the same."""
         command = started((sys.executable,) + command, environment(**more))
         bare = subprocess.run(
             command, cwd=self.folder, env=environment(**more), capture_output=True, text=True
@@ -39,7 +39,7 @@ class TraceTest(unittest.TestCase):
             capture_output=True,
             text=True,
         )
-        # The profiler itself complains once a process, with the time, where there is no device.
+        # The profiler itself warns once per process, with the time, if there is no device.
         lines = [line for line in done.stderr.splitlines(True) if "DeviceProperties.cpp" not in line]
         self.last_line = "".join(line for line in lines if line.startswith("unidle: recorded"))
         theirs = "".join(line for line in lines if not line.startswith("unidle: recorded"))
@@ -81,12 +81,12 @@ class TraceTest(unittest.TestCase):
         self.assertEqual(trace["steps"]["count"], 5)
         self.assertTrue(any(operator["name"] == "aten::addmm" for operator in trace["operators"]))
         self.assertEqual((trace["devices"], trace["busy"]), ([], None))
-        # The window lies where the steps of the record lie, on one clock.
+        # The window is where the record's steps are, on one clock.
         begin = trace["clock_zero_ns"] + trace["window_begin_us"] * 1000
         step_begin = self.record.one("select t_ns from steps where idx = %d" % note["first_step"])
         self.assertLess(abs(begin - step_begin), 5e6)
 
-        # No step is lost or told of twice, and our own time is in none of them.
+        # No step is lost or reported twice, and our own time is in none of them.
         self.assertEqual(
             self.record.rows("select count(*), count(distinct idx), sum(samples) from steps"),
             [(32, 32, 1024)],

@@ -1,4 +1,4 @@
-"""What walks the stack finds no frame of ours, whenever this version of Python looks at it."""
+"""Stack walks find no frame of ours, whenever this version of Python takes the stack."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ from _unidle_shim.host import exceptions  # noqa: E402
 
 
 def of_the_call(f):
-    """As since Python 3.14: the stack of the call. Before, it is that of the first `next`."""
+    """As since Python 3.14: the stack of the call. Before, it was that of the first `next`."""
     frame = sys._getframe().f_back if f is None else f
 
     def walk(frame):

@@ -1,5 +1,5 @@
-"""What we compute for ourselves is not seen by modes of torch, and a default device, which is one, does not
-move it; no handler of the shim keeps an exception of the program's."""
+"""Our own computations are not seen by torch's modes, and a default device, which is a mode, does not move
+them; no handler of the shim keeps an exception of the program's."""
 
 import ast
 import os
@@ -15,12 +15,12 @@ sys.path.insert(0, SHIM)
 from run_case import HAS_TORCH  # noqa: E402
 
 BROAD = ("Exception", "BaseException")
-# Nothing of the program's runs there yet, or is ever raised there.
+# No code of the program's runs there yet, or ever raises there.
 ALONE = ("sitecustomize.py", "facts/stack_sampler.py")
 
 
 def broad_handlers():
-    """(place, names that it calls) of each `except` clause that takes any exception."""
+    """(place, names that it calls) of each `except` clause that catches every exception."""
     for folder, _, names in os.walk(SHIM):
         for name in names:
             path = os.path.join(folder, name)

@@ -1,4 +1,4 @@
-"""validation.every at run time: fewer validations, the same training, or a refusal that says why."""
+"""validation.every at run time: fewer validations, the same training, or a refusal with a reason."""
 
 import functools
 import os
@@ -34,7 +34,7 @@ class ValidatingTest(run_case.RunCase):
 
     def test_training_is_the_same_with_fewer_validations(self):
         bare = self.bare("function", "dropped", "method")
-        # The first two are made whatever is asked for.
+        # The first two are always made.
         for how, validations in (
             ("function", {4: 2 + 3}),
             ("dropped", {4: 2 + 3 + 1}),

@@ -1,5 +1,5 @@
-"""Whether the rows of a batch can be fetched together is found out without a run that is observed being
-changed."""
+"""Whether the rows of a batch can be fetched together is found out without changing a run that is only
+observed."""
 
 import importlib.util
 import os

@@ -1,5 +1,5 @@
-# $CHILDREN short children (20000), each of which leaves a note: the CPU time of unidle, and what is left of
-# them.
+# $CHILDREN short children (20000), each of which leaves a note: measures the CPU time of unidle, and finds
+# leftovers.
 attack_children() {
   local children=${CHILDREN:-20000} python=${UNIDLE_PYTHON:-python3} spent
   cat >children.py <<'PROGRAM'

@@ -1,7 +1,7 @@
-# Sourced: kills `unidle run` with SIGKILL at random points. Needs $unidle, and a folder of its own to be in.
-# The command, its files, its output and how it ended must be what they are without us.
+# Sourced: kills `unidle run` with SIGKILL at random points. Needs $unidle and an own current folder. The
+# command, its files, its output and its end must be the same as without us.
 
-# Writes 40 numbered lines on both streams, a file, and how it ended; a child that outlives it goes on
+# Writes 40 numbered lines on both streams, a file, and how it ended; a child that outlives it continues
 # writing.
 _victim='trap "echo PIPE >>$1.end; exit 1" PIPE
 for i in $(seq 40); do echo "out $i" || exit 2; echo "err $i" >&2 || exit 2; echo "$i" >>$1.file; sleep 0.01; done
@@ -18,8 +18,8 @@ _wait_until() {
 
 _has_lines() { [ "$(wc -l <"$1" 2>/dev/null || echo 0)" -ge "$2" ]; }
 
-# The command and its child have ended, or there is neither: nobody holds the lock that all of them inherited.
-# That the keepers of the output do not hold it either is part of the test.
+# The command and its child have ended, or neither exists: nobody holds the lock that all of them inherited.
+# The test also requires that the keepers of the output do not hold it.
 _is_over() { flock -n -x "v$1.lock" true; }
 
 _start() {
@@ -28,7 +28,7 @@ _start() {
   exec "$unidle" run -- bash -c "$_victim" x "v$1"
 }
 
-# What differs from the bare run in round NUMBER of KIND; nothing when nothing does.
+# The differences from the bare run in round NUMBER of KIND; empty if there are none.
 _difference() {
   local n=$1 kind=$2
   [ "$(sort "v$n.end")" = "$(printf 'child\ndone')" ] || { echo "it ended as '$(cat "v$n.end")'"; return; }
@@ -56,7 +56,7 @@ _kill_round() {
   [ -e "v$n.lock" ] || : >"v$n.lock"
   if ! _wait_until _is_over "$n"; then
     difference='it does not end'
-  elif [ ! -e "v$n.file" ]; then  # killed before it started the command: then there is nothing of it at all
+  elif [ ! -e "v$n.file" ]; then  # killed before it started the command: then no file of it exists
     kill_before=$((kill_before + 1))
   else
     difference=$(_difference "$n" "$kind")
@@ -65,7 +65,7 @@ _kill_round() {
   rm -f "v$n".*
 }
 
-# kill_unidle_at_random ROUNDS: prints the counts; fails when one round differed.
+# kill_unidle_at_random ROUNDS: prints the counts; fails if one round differed.
 kill_unidle_at_random() {
   local rounds=$1 bad=0 n kind
   kill_hits=0 kill_before=0

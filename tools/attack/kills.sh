@@ -1,4 +1,4 @@
-# kill -9 of the observed process, of unidle and of both, at random points: the record opens and holds every
+# kill -9 of the observed process, of unidle and of both, at random points: the record opens and has every
 # step.
 # $KILLS kills (1000) of the shim's ring and marks, $TORCH_KILLS (30) of a real training.
 attack_kills() {

@@ -1,4 +1,4 @@
-"""Samples that cost much and are made in every epoch, the same ones or others; see test_samples.py."""
+"""Samples that are costly and made in every epoch, always the same or not; see test_samples.py."""
 
 import random
 import sys
@@ -16,7 +16,7 @@ CONTENT = bytes(range(256)) * 1200
 
 
 def decode(number):
-    """Always the same for a number, and so slow that a worker of one epoch is seen in it a few times."""
+    """Always the same for a number, and so slow that a worker of one epoch is sampled in it a few times."""
     found = np.zeros(64, np.float32)
     for turn in range(12):
         found[(number + turn) % 64] = zlib.crc32(zlib.compress(CONTENT, 6)) % 97

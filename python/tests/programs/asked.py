@@ -1,5 +1,5 @@
-"""Programs for what is asked of the shim (settings, a profiler's window, a trial's longest batch), and for
-calls that entries.py has not; see test_guard.py. Each prints what must not change."""
+"""Programs for requests to the shim (settings, a profiler's window, a trial's longest batch), and for calls
+that entries.py does not make; see test_guard.py. Each prints results that must not change."""
 
 import hashlib
 import os
@@ -36,7 +36,7 @@ def uncaught():
 
 
 def latecomers():
-    """Optimisers and schedulers that come while steps are only marked."""
+    """Optimisers and schedulers made while steps are only marked."""
     net, other = model(), model()
     first, second = (torch.optim.SGD(one.parameters(), lr=1e-3) for one in (net, other))
     for number in range(600):
@@ -49,8 +49,8 @@ def latecomers():
 
 
 def freed():
-    """Nothing of ours runs while an object of the program's is freed: what a signal's handler raises there is
-    lost."""
+    """Nothing of ours runs while an object of the program's is freed: exceptions that a signal handler raises
+    there are lost."""
     net = model()
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
     loader = DataLoader(Rows(), 16)
@@ -69,7 +69,7 @@ def profiled():
 
 
 def read(index):
-    """As dear as a small picture is."""
+    """As costly as a small picture."""
     data = hashlib.pbkdf2_hmac("sha256", b"%d" % index, b"", 2000, 64)
     return torch.frombuffer(bytearray(data), dtype=torch.uint8)
 
@@ -87,7 +87,7 @@ class Pictures(Dataset):
 
 
 class Crops(Pictures):
-    """Each time another; only `read` gives the same."""
+    """Different each time; only `read` repeats."""
 
     def __getitem__(self, index):
         begin = random.randrange(8) + place(index)
@@ -95,7 +95,7 @@ class Crops(Pictures):
 
 
 class Table(Dataset):
-    """Can be asked for many rows at once."""
+    """Supports requests for many rows at once."""
 
     def __len__(self):
         return 64
@@ -164,7 +164,7 @@ def judged():
 
 
 def of_a_trial():
-    """Asks a tracker online."""
+    """Starts a tracker online."""
     modules = tempfile.mkdtemp()
     with open(os.path.join(modules, "wandb.py"), "w") as out:
         out.write("def init(project=None, mode='online'): return mode\n")
@@ -200,12 +200,12 @@ def on_a_device():
 
 
 def half():
-    """What has to hold in any precision: it learns, and no step whose gradients overflowed is taken."""
+    """Holds in any precision: it learns, and no step whose gradients overflowed is taken."""
     halved(*halves())
 
 
 def half_in_a_child():
-    """Which trains with the model and the optimiser that its parent has made."""
+    """Trains with the model and the optimiser of its parent process."""
     made = halves()
     sys.stdout.flush()
     if os.fork() == 0:

@@ -1,4 +1,4 @@
-"""What shows when somebody else asks a dataset for rows, or collates some; see test_whole_batches.py."""
+"""Shows when the shim requests rows of a dataset, or collates some; see test_whole_batches.py."""
 
 import sys
 

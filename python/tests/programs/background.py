@@ -1,4 +1,4 @@
-"""Trains on batches that another thread fetches and passes on by a queue, slower than a step."""
+"""Trains on batches that another thread fetches and passes through a queue, slower than a step."""
 
 import queue
 import threading

@@ -1,4 +1,4 @@
-"""Tensors that claim to lie on a device, where there is none."""
+"""Tensors that claim to be on a device that does not exist."""
 
 import torch
 

@@ -1,8 +1,8 @@
 """Trains in short steps until it is killed, and counts the steps in a file that outlives it.
 
-The file has words of 64 bits: the steps done, its pid and whether its steps are only marked. `torch`: a real
-training. `shim`: the ring, loop and stretch of the shim without torch, so that a run begins at once. What is
-only marked is then a loop of batches, and events are written as short_steps.py writes them.
+The file has words of 64 bits: finished steps, its pid and whether its steps are only marked. `torch`: a real
+training. `shim`: the ring, loop and stretch of the shim without torch, so that a run begins at once. Steps
+that are only marked are then a loop of batches, and events are written as in short_steps.py.
 """
 
 import mmap
@@ -70,7 +70,7 @@ def by_shim():
         loop.optimizer_ends(optimizer, t, now(), 5)
 
     def marked_only(count):
-        """Begins within a step whose batch is there and whose optimiser has stepped, as a stretch does."""
+        """Begins like a stretch: in a step whose batch was received and whose optimiser has stepped."""
         parts = loop.parts
         marks.begin(loop.steps, parts, 1, 4, 4, 1, 0)
         asked, got = [], []

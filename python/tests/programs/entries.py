@@ -1,5 +1,5 @@
-"""Small programs that between them, with those of asked.py, reach every entry of the shim; see test_guard.py.
-Each prints what must not change."""
+"""Small programs that, together with those of asked.py, reach every entry of the shim; see test_guard.py.
+Each prints results that must not change."""
 
 import argparse
 import gc
@@ -75,7 +75,7 @@ def training():
 
 
 def short_steps(count=1000, **options):
-    """Long enough that steps are only marked. A second optimiser, a checkpoint, a scheduler come between."""
+    """Long enough that steps are only marked. Includes a second optimiser, a checkpoint, a scheduler."""
     net = model()
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
     loader, done = DataLoader(Rows() if options.pop("rows", False) else TensorDataset(x, y), 4, **options), 0
@@ -238,7 +238,7 @@ def imports():
 
 
 def children():
-    """Each goes on alone, and ends as a program does."""
+    """Each continues alone, and ends like a program."""
     training()
     sys.stdout.flush()
     child = os.fork()
@@ -249,7 +249,7 @@ def children():
 
 
 class Stubborn(torch.utils.data.SequentialSampler):
-    """Can be asked for its length by the loader that is made, and by nobody later."""
+    """Returns its length only while the loader is made, and never later."""
 
     asked = 0
 
@@ -266,7 +266,7 @@ def stubborn():
 
 
 def alarms():
-    """A handler that raises whatever runs: all that it raised reaches the program."""
+    """A handler that raises whatever is running: all its exceptions reach the program."""
     import signal
     import time
 
@@ -284,22 +284,22 @@ def alarms():
     net = model()
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
     while raised < 200:
-        # torch's own no_grad() leaves it off when it is interrupted on its way in or out
+        # torch's own no_grad() leaves it off if it is interrupted on its way in or out
         torch.set_grad_enabled(True)
         try:
             signal.setitimer(signal.ITIMER_REAL, 0.0002 + raised % 50 * 4e-5)
             for a, b in DataLoader(TensorDataset(x, y), 4):
                 learn(net, optimizer, a, b)
-            time.sleep(0.2)  # on a busy machine it comes late, and must not come outside of the `try`
+            time.sleep(0.2)  # on a busy machine it comes late, and must not come outside the `try`
         except Alarm:
             caught += 1
     signal.setitimer(signal.ITIMER_REAL, 0)
-    print(raised - caught < 5)  # Python itself drops what is raised while an object is freed
+    print(raised - caught < 5)  # Python itself drops exceptions raised while an object is freed
 
 
 def held_back():
-    """A signal that is blocked while a checkpoint is written waits until it is there; another thread of ours
-    would take it."""
+    """A signal that is blocked while a checkpoint is written waits until it is unblocked; without care, a
+    thread of ours would receive it."""
     import signal
     import time
 

@@ -32,7 +32,7 @@ def guarded(function, *words):
 
 
 mode = sys.argv[1]
-if mode == "last":  # training goes on after each error but the last one
+if mode == "last":  # training continues after each error except the last one
     for number in range(60):
         epoch(2)
         guarded(score, number)
@@ -41,7 +41,7 @@ elif mode == "middle":  # and here after all of them
     for number in range(3):
         guarded(score, number)
         epoch(10)
-elif mode == "summary":  # an error is told of again at the end
+elif mode == "summary":  # an error is repeated at the end
     kept = []
     for number in range(3):
         try:

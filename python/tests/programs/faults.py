@@ -1,4 +1,4 @@
-"""A training program that things happen to; see test_faults.py."""
+"""A training program to which faults happen; see test_faults.py."""
 
 import os
 import signal
@@ -65,11 +65,11 @@ def main():
         for a, b in DataLoader(data, batch_size=32):
             step(a, b)
         sys.exit(3)
-    elif mode == "unread":  # whoever should read the ring is stopped meanwhile
+    elif mode == "unread":  # the reader of the ring is stopped meanwhile
         a, b = data[:32]
         step(a, b)
         os.kill(os.getppid(), signal.SIGSTOP)
-        for _ in range(20000):  # more than a ring holds, were each of them but one event
+        for _ in range(20000):  # more than a ring holds, even with one event each
             loss = step(a, b)
         os.kill(os.getppid(), signal.SIGCONT)
         print(loss.item().hex())

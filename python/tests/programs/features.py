@@ -1,4 +1,4 @@
-"""Trains on features that are costly to compute from files; notes in a log which of them it computed.
+"""Trains on features that are costly to compute from files; logs which of them it computed.
 
 features.py FOLDER KIND WORKERS: FOLDER has 0.npy, 1.npy, ...; the log is beside it.
 """

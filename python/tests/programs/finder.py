@@ -1,5 +1,5 @@
-"""Halves its batch until there is memory for it, and trains. Memory runs out where the first argument says:
-within a model, or between its calls, as an error of torch's own or as the text of one."""
+"""Halves its batch until it fits into memory, and trains. The first argument says where memory runs out:
+within a model, or between its calls, as an error of torch's own or as its text."""
 
 import gc
 import sys

@@ -15,7 +15,7 @@ from unidle import data
 
 
 class Hashed:
-    """Each sample takes the processor for a while."""
+    """Each sample uses the processor for a while."""
 
     def __len__(self):
         return 64

@@ -1,4 +1,4 @@
-"""Trains, and records the graph of the model in all ways of torch. A warning about a trace is an error."""
+"""Trains, and records the model's graph in all of torch's ways. A warning about a trace is an error."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""Trains on rows that a data set holds: held_rows.py KIND WORKERS. Prints which samples it saw."""
+"""Trains on rows in a data set's memory: held_rows.py KIND WORKERS. Prints which samples it saw."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""All work of a sample is done by a library (see test_samples.py), and the loop that asks for it lies in
+"""A library does all work of a sample (see test_samples.py), and the loop that requests samples is in
 main()."""
 
 import sys

@@ -1,4 +1,4 @@
-"""Training loops of other kinds, and of frameworks; it tells what it did by itself. See test_loops.py."""
+"""Training loops of other kinds, and of frameworks; prints its own counts. See test_loops.py."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def gan():
 
 
 def two_loaders():
-    """A GAN whose generator and critic have loaders of their own."""
+    """A GAN whose generator and critic have their own loaders."""
     generator, critic = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 16)), network()
     of_generator, of_critic = (
         torch.optim.Adam(generator.parameters(), 1e-3),

@@ -1,5 +1,5 @@
 """Programs whose outermost modules are not all known from the beginning; see test_module_classes.py. Prints
-what must not change."""
+results that must not change."""
 
 import copy
 import io
@@ -64,7 +64,7 @@ def evaluate(net):
 
 
 def narrowed(kind):
-    """Only where the program is observed is there anything to be said."""
+    """Prints something only if the program is observed."""
     session = sys.modules.get("_unidle_shim.session")
     if session is not None:
         assert "__call__" in vars(kind), "the class is not patched"
@@ -82,7 +82,7 @@ def main(mode):
         for epoch in range(6):
             fit(net)
             evaluate(net if epoch < 3 else Late(net))
-    elif mode == "evaluated_late":  # no loader: only eval() tells
+    elif mode == "evaluated_late":  # no loader: only eval() shows it
         fit(net, 6)
         narrowed(Net)
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""Counts all that modes of torch see of a training run; see test_run.py."""
+"""Counts everything that torch's modes see of a training run; see test_run.py."""
 
 import collections
 import time
@@ -25,7 +25,7 @@ class Operations(TorchDispatchMode):
 
 
 class Texts(Dataset):
-    """Dear enough to be looked at when they are made again."""
+    """Costly enough to be inspected when they are made again."""
 
     def __init__(self):
         self.x = torch.randn(64, 10)

@@ -1,4 +1,4 @@
-"""A program that narrows itself to one CPU after it has started, and computes with more threads than that;
+"""A program that restricts itself to one CPU after it has started, and computes with more threads than that;
 see test_causes.py."""
 
 import os
@@ -14,7 +14,7 @@ torch.manual_seed(0)
 torch.set_num_threads(1 if mode == "workers" else 2)
 if mode == "self":
     os.sched_setaffinity(0, one)
-elif mode == "pool":  # each thread of the pool on a CPU of its own, as OMP_PROC_BIND does it
+elif mode == "pool":  # each thread of the pool on its own CPU, as with OMP_PROC_BIND
     torch.randn(512, 512) @ torch.randn(512, 512)
     os.sched_setaffinity(0, one)
 

@@ -1,6 +1,6 @@
-"""Everything that may be asked of a function that is patched; see test_patches.py. `patched.py FILE`: the
-names are in FILE, and where the program is observed they are those of its patches, and are written there.
-Prints what each question gives."""
+"""Every query that may be made of a patched function; see test_patches.py. `patched.py FILE`: FILE has the
+names and, if the program is observed, they are those of its patches, and are written there. Prints the result
+of each query."""
 
 import copy
 import functools
@@ -40,7 +40,7 @@ def owner_of(module, qualified):
 
 
 def one_by_one(function, owner, name):
-    """Each question by itself, so that one that raises does not hide the rest."""
+    """Each query separately, so that one that raises does not hide the rest."""
     answers = {}
     for attribute in ("__module__", "__name__", "__qualname__", "__doc__", "__text_signature__"):
         answers[attribute] = repr(getattr(function, attribute, None))
@@ -214,7 +214,7 @@ def compiled(program, fullgraph):
 
 
 def training_steps():
-    """A whole step with breaks in it: after each one what follows is compiled by itself."""
+    """A whole step with graph breaks: the code after each one is compiled separately."""
     torch._dynamo.reset()
     torch._dynamo.utils.counters.clear()
     graphs = []
@@ -265,7 +265,7 @@ class Exported(nn.Module):
 
 
 class Logged(torch.Tensor):
-    """Notes what torch asks of it."""
+    """Logs torch's queries."""
 
     asked = []
 
@@ -304,7 +304,7 @@ def answer(question):
 
 
 def warm():
-    """A few steps, so that where the program is observed it is followed."""
+    """A few steps, so that the program is followed if it is observed."""
     net = nn.Linear(3, 1)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     for (x,) in DataLoader(TensorDataset(torch.ones(12, 3)), 3):

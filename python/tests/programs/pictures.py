@@ -1,4 +1,4 @@
-"""A small convolutional net on generated pictures: something that every setting applies to."""
+"""A small convolutional net on generated pictures, to which every setting applies."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Results of the model are looked at while it trains, without gradients and in training mode; see
+"""Inspects results of the model while it trains, without gradients and in training mode; see
 test_causes.py."""
 
 import io

@@ -1,4 +1,4 @@
-"""A training loop with a profiler of its own; see test_trace.py."""
+"""A training loop with its own profiler; see test_trace.py."""
 
 import sys
 

@@ -1,7 +1,7 @@
-"""Two ranks of DistributedDataParallel; the one that is named works longer in each step, the other before its
-first backward pass.
-
-`torchrun --nproc_per_node 2 ranks.py RANK`."""
+"""Two ranks of DistributedDataParallel; the given one works longer in each step, the other before its first
+backward pass.
+`torchrun --nproc_per_node 2 ranks.py RANK`
+"""
 
 import sys
 import time

@@ -1,5 +1,5 @@
-"""Trains on what cannot be asked like other tensors, data sets, models and exceptions. Any warning is an
-error, also one of an attribute that only somebody else would ask for."""
+"""Trains on tensors, data sets, models and exceptions that reject unusual queries. Any warning is an error,
+also one from an attribute that only an observer would read."""
 
 import warnings
 

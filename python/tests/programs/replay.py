@@ -1,5 +1,5 @@
-"""Q-learning from a replay memory: each step asks the model for an action and a target network for values,
-both without gradients. Nothing is validated."""
+"""Q-learning from a replay memory: each step computes an action with the model and values with a target
+network, both without gradients. Nothing is validated."""
 
 import torch
 from torch import nn

@@ -1,4 +1,4 @@
-"""Trains short epochs whose loader starts its workers anew for each: opening their files takes a while."""
+"""Trains short epochs whose loader restarts its workers for each: opening their files takes a while."""
 
 import time
 

@@ -25,7 +25,7 @@ class Table(Dataset):
 
 
 class Counts(Table):
-    """What it is asked for leaves something behind: nobody else may ask."""
+    """Requests leave a trace: only the program may make them."""
 
     def __getitem__(self, index):
         self.asked += 1
@@ -38,7 +38,7 @@ class Single(Table):
 
 
 class Digits(Table):
-    """As torchvision's MNIST."""
+    """Like torchvision's MNIST."""
 
     def __init__(self):
         super().__init__()
@@ -62,7 +62,7 @@ else:
     dataset = {"table": Table, "counts": Counts, "single": Single, "digits": Digits}[kind]()
 net = nn.Linear(64, 10)
 opt = torch.optim.SGD(net.parameters(), lr=1e-3)
-for epoch in range(20):  # start-up, which a busy machine makes long, must not outweigh them
+for epoch in range(20):  # outweighs start-up, which is long on a busy machine
     for x, y in DataLoader(dataset, batch_size=256, shuffle=True):
         opt.zero_grad()
         nn.functional.cross_entropy(net(x), y).backward()

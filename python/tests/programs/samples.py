@@ -1,4 +1,4 @@
-"""Trains on a dataset of the kind that is named; prints the losses to the last bit."""
+"""Trains on a dataset of the given kind; prints the losses to the last bit."""
 
 import random
 import sys
@@ -10,7 +10,7 @@ from torch.utils.data import DataLoader, Dataset
 
 
 class Costly(Dataset):
-    """A millisecond of work for what is always the same."""
+    """A millisecond of work for a constant result."""
 
     def __init__(self, kind):
         self.kind, self.epoch = kind, 0
@@ -46,7 +46,7 @@ def costly(i):
 
 
 class Cropped(Dataset):
-    """The same costly picture each time, of which another part is taken in each epoch."""
+    """The same costly picture each time, from which each epoch takes another part."""
 
     def __init__(self, kind):
         self.kind, self.epoch, self.drawn, self.last, self.seen = kind, 0, 0, None, []
@@ -70,7 +70,7 @@ class Cropped(Dataset):
         rng = np.random.default_rng((self.drawn, i))
         self.drawn += 1
         picture = {"remembers": self.remember, "appends": self.append}.get(self.kind, self.decode)(i)
-        picture *= 1 + rng.random()  # what was kept must not be changed by it
+        picture *= 1 + rng.random()  # must not change the kept picture
         return torch.from_numpy(picture[:, int(rng.integers(2)) :][:, :2].copy()), i
 
 

@@ -1,4 +1,4 @@
-"""Some seconds of short steps, which are not all seen in full; it tells what it did by itself. See
+"""Some seconds of short steps, not all of which are observed in full; prints its own counts. See
 test_short_steps.py."""
 
 import json
@@ -11,7 +11,7 @@ from torch import nn
 from torch.utils.data import DataLoader, IterableDataset, TensorDataset
 
 MODE, SECONDS = sys.argv[1], float(sys.argv[2])
-LEAST_STEPS = 2500  # the first stretch of marked steps begins by step 820, also where the machine is slow
+LEAST_STEPS = 2500  # the first stretch of marked steps begins by step 820, even on a slow machine
 torch.manual_seed(0)
 torch.set_num_threads(1)
 x, y = torch.randn(2000, 16), torch.randn(2000, 1)
@@ -20,7 +20,7 @@ other = nn.Linear(16, 1)
 if MODE != "by-hand":
     opt, second = torch.optim.SGD(net.parameters(), lr=1e-3), torch.optim.SGD(other.parameters(), lr=1e-3)
 done = {"steps": 0, "samples": 0, "validations": 0, "waits_s": [], "losses": []}
-began = time.process_time()  # of the program alone: the steps are as many on a busy machine
+began = time.process_time()  # of the program alone: the number of steps is the same on a busy machine
 
 
 class Stream(IterableDataset):
@@ -109,7 +109,7 @@ elif MODE == "two":
         for a, b in loader:
             learn(net, opt, a, b)
             count(50, learn(other, second, a, b))
-elif MODE == "two-batches":  # each optimiser has batches of its own, an epoch ends within a step
+elif MODE == "two-batches":  # each optimiser has its own batches, an epoch ends within a step
     loader = DataLoader(TensorDataset(x, y), 16)
 
     def endless():
@@ -123,7 +123,7 @@ elif MODE == "two-batches":  # each optimiser has batches of its own, an epoch e
 elif MODE == "scaled":
     scaler = torch.amp.GradScaler(
         "cpu", init_scale=2.0**120, growth_interval=40
-    )  # overflows now and then: those steps are left out
+    )  # overflows now and then: those steps are skipped
     while going_on():
         for a, b in DataLoader(TensorDataset(x, y), 50):
             opt.zero_grad()
@@ -135,10 +135,10 @@ elif MODE == "scaled":
 elif MODE == "scheduled":
     while going_on():
         for a, b in DataLoader(TensorDataset(x, y), 50):
-            if done["steps"] % 700 == 300:  # it keeps the optimiser's step as it finds it now
+            if done["steps"] % 700 == 300:  # it keeps the optimiser's step as it is now
                 scheduler = torch.optim.lr_scheduler.StepLR(opt, 1, 0.999)
             count(50, learn(net, opt, a, b))
-elif MODE == "skips":  # now and then a batch is not learnt from
+elif MODE == "skips":  # now and then a batch is not used for training
     seen = 0
     while going_on():
         for a, b in DataLoader(TensorDataset(x, y), 50):
@@ -150,7 +150,7 @@ elif MODE == "skips":  # now and then a batch is not learnt from
             if seen % 61 or not seen % 40:  # the last one of an epoch is
                 opt.step()
                 count(0, loss)
-elif MODE == "clamped":  # the optimiser is not the only one that changes parameters
+elif MODE == "clamped":  # not only the optimiser changes parameters
     while going_on():
         for a, b in DataLoader(TensorDataset(x, y), 50):
             count(50, learn(net, opt, a, b))

@@ -1,4 +1,4 @@
-"""Trains in a thread that the main one waits for, as servers and notebooks do."""
+"""Trains in a thread for which the main thread waits, as servers and notebooks do."""
 
 import threading
 
@@ -9,7 +9,7 @@ from torch.utils.data import DataLoader, TensorDataset
 torch.manual_seed(0)
 torch.set_num_threads(1)
 dataset = TensorDataset(torch.randn(64, 8), torch.randn(64, 1))
-next(iter(DataLoader(dataset, 8)))  # a look at the shapes
+next(iter(DataLoader(dataset, 8)))  # reads the shapes
 
 
 def train():

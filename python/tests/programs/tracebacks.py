@@ -1,5 +1,5 @@
-"""Everything that Python's traceback module says of an exception that came through a loader and of the
-stack; see test_run.py."""
+"""All output of Python's traceback module about an exception that came through a loader, and about the stack;
+see test_run.py."""
 
 import io
 import logging

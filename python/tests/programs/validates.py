@@ -1,8 +1,8 @@
-"""Twelve epochs with a validation after each, in the way that is named; prints the losses of training to the
-last digit.
+"""Twelve epochs with a validation after each, in the given way; prints the training losses with all digits.
 
-`validates.py WAY...`, each one of function, method, returns, dropped, trains, draws, saves, pickles,
-schedules, plateau, listed, stopper, raises, stops, remembers, loop; several in a fork each.
+`validates.py WAY...`, where WAY is function, method, returns, dropped, trains, draws, saves, pickles,
+schedules, plateau, listed, stopper, raises, stops, remembers or loop. Several ways run
+in a fork each.
 """
 
 import io
@@ -49,7 +49,7 @@ class Experiment:
         return total
 
     def method(self, name="loss"):
-        """Says what it finds."""
+        """Prints its result."""
         print("held out %s %.3f" % (name, self.look()), file=sys.stderr)
 
     def draws(self):
@@ -75,11 +75,11 @@ class Experiment:
 
 
 class EndOfTraining(Exception):
-    """Raised when it goes on no better."""
+    """Raised when there is no more improvement."""
 
 
 class Stopper:
-    """As programs have it: it is told of each validation, and asked by nobody but its own class."""
+    """As in many programs: it receives each validation, and only its own class reads it."""
 
     def __init__(self):
         self.worse = 0
@@ -161,8 +161,8 @@ def main(how):
 
 
 def in_forks(ways):
-    """Each in a process of its own, one after the other: torch is imported once. A line `== WAY PROCESS`
-    begins the output of each, on both streams."""
+    """Each in its own process, one after another: torch is imported once. A line `== WAY PROCESS` begins the
+    output of each, on both streams."""
     import torch._dynamo  # noqa: F401 - the first optimiser would import it in each of them
 
     for how in ways:

@@ -1,5 +1,5 @@
-"""Warnings that C raises name the innermost frame of Python; see test_patches.py. Filters by module and the
-list of what was shown go by it."""
+"""Warnings raised in C name the innermost Python frame; see test_patches.py. Filters by module and the list
+of shown warnings use it."""
 
 import gc
 import warnings
@@ -18,7 +18,7 @@ for (x,) in DataLoader(TensorDataset(torch.ones(12, 3)), 3):
 
 
 class Leaves:
-    """Is found by the collector, and leaves a file open."""
+    """The collector finds it; it leaves a file open."""
 
     def __init__(self):
         self.itself, self.file = self, open(__file__)

@@ -1,5 +1,5 @@
-"""A language model as it is often written: no DataLoader, time before batch, and no optimiser unless one is
-asked for."""
+"""A language model in a common form: it has no DataLoader, takes time before batch, and uses no optimiser
+unless requested."""
 
 import pickle
 import sys

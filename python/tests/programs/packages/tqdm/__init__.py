@@ -1,1 +1,1 @@
-"""As much of a progress bar as a patch is put on."""
+"""The parts of a progress bar that are patched."""
