@@ -12,7 +12,7 @@ LIBRARY = BUILD / "lib" / "libunidle.so"
 
 
 def needs(*names):
-    """These modules; one by itself. The tests are skipped where one of them, or the package's library, is
+    """Returns these modules, or the only one. Skips the tests if one of them, or the package's library, is
     missing."""
     if not LIBRARY.exists():
         raise unittest.SkipTest(f"{LIBRARY} is not built")

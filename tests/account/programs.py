@@ -1,4 +1,4 @@
-"""Small training programs of many kinds, by name: what the corpus of records is made of."""
+"""Small training programs of many kinds, by name, from which the corpus of records is made."""
 
 import multiprocessing
 import os
@@ -113,7 +113,7 @@ def one_after_the_other():
 
 
 def side_by_side():
-    """Two searches at once that share nothing."""
+    """Two independent searches at once."""
     spawn = multiprocessing.get_context("spawn")
     both = [spawn.Process(target=train, args=(DataLoader(Rows(200), batch_size=8),)) for _ in range(2)]
     for each in both:
@@ -182,7 +182,7 @@ def lbfgs():
 
 
 def crowded():
-    """Others use the machine meanwhile: they are no children of the run."""
+    """Other processes use the machine meanwhile: they are not children of the run."""
     train(DataLoader(Rows(600), batch_size=8), epochs=2)
 
 

@@ -3,11 +3,11 @@
 
 gpu_suite.py UNIDLE [--python PYTHON] [--out FOLDER] [--tests FOLDER] [--seconds N] [--only NAME ...]
 
-Writes FOLDER/gpu-suite.json and FOLDER/gpu-suite.html anew with each result, so that a suite that is cut off
-leaves what it has found, and prints a line for each; FOLDER/gpu-suite-records.tar.gz has the records. Ends
-with 1 where something does not hold, and with 0 where everything holds or was skipped by name. Takes no more
-than N seconds (400). A part that hangs is ended when it has taken what the later ones are not expected to
-need. Needs no network. --list prints the names of the parts."""
+Rewrites FOLDER/gpu-suite.json and FOLDER/gpu-suite.html with each result, so that a suite that is cut off
+leaves its results so far, and prints a line for each; FOLDER/gpu-suite-records.tar.gz has the records. Ends
+with 1 if something does not hold, and with 0 if everything holds or was skipped by name. Takes no more than N
+seconds (400). A hanging part is ended when it has used the time that the later ones are not expected to need.
+Needs no network. --list prints the names of the parts."""
 
 import argparse
 import concurrent.futures

@@ -131,7 +131,7 @@ class DeviceTimer:
             span.asked = True
 
     def is_asked(self):
-        """Whether the device was already checked at the point up to which the step's work is queued."""
+        """Whether `queued` was already called for the open span."""
         return self.open is not None and self.open.asked
 
     def may_wait(self, args):
@@ -230,7 +230,8 @@ class DeviceTimer:
             self.state.ring.emit(event_kinds.DEVICE, spans[0][0], work_ns, step, period_ns)
 
     def _look(self, span):
-        """Skips the check if the host has waited meanwhile: that is why the device has kept up."""
+        """Counts whether the device has kept up, unless the host has waited meanwhile: that alone would
+        do."""
         if not span.asked or span.waits != self.waits():
             return
         try:

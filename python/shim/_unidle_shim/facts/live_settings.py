@@ -263,7 +263,7 @@ def _gpus_hidden():
 
 
 def _names_a_gpu(word):
-    """Words after an invalid one (-1, or Slurm's NoDevFiles) are ignored."""
+    """The first word decides: CUDA ignores all after an invalid one (-1, or Slurm's NoDevFiles)."""
     return word[:1].isdigit() or word.startswith(("GPU-", "MIG-"))
 
 

@@ -166,8 +166,8 @@ class KeptSamples:
         return sample
 
     def _asked_for(self, index):
-        """Returns (the kept sample or None, the state before the call or None). Samples that are not kept are
-        made, and now and then those that are."""
+        """Returns (the kept sample or None, the state before the call or None). A kept sample is
+        made again now and then."""
         store = self._store
         if guard.failed or store.state >= _OFF or type(index) is not int or not 0 <= index < store.count:
             return None, None

@@ -240,8 +240,7 @@ def fetch(original, fetcher, index, samples, state):
 
 
 def _before(fetcher, samples, state):
-    """Returns (the wrapper of the dataset, time, CPU time, read calls), the latter two if they are
-    measured."""
+    """Returns (the wrapper of the dataset, time, CPU time, read calls); all but the time may be None."""
     if getattr(fetcher, "_unidle", None) is not samples:
         prepare(fetcher, samples)
     batches = samples.batches
