@@ -83,7 +83,7 @@ class Store:
         self._words[slot] = (area + 1) << 48 | begin
 
     def poison(self):
-        """Marks the whole store as invalid for all processes."""
+        """Does nothing: this store ends with the run."""
 
     def calls(self, name):
         return {}
