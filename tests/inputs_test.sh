@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Files of others: not regular files, private, shared, endless, deep, or made to control a terminal.
+# Files from other programs: not regular files, private, shared, endless, deep, or made to control a terminal.
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 

@@ -48,7 +48,7 @@ c++ $flags clash.cpp -o libclash.so >compiled 2>&1 || fail "$(cat compiled)"
 refused train --plugin libclash.so regression.yaml
 has err "batch.size"
 
-# An installation has the headers, too, and needs no other ones of unidle.
+# An installation has the headers, too, and needs no other files of unidle.
 if cmake --install "$(dirname "$UNIDLE_BIN")" --prefix "$PWD/installed" >installing 2>&1; then
   flags=$(installed/bin/unidle train --plugin-flags) || fail "the installed program gives no flags"
   [ "${flags#* -I"$PWD/installed/include "}" != "$flags" ] || fail "flags of the installed program: $flags"

@@ -1,9 +1,9 @@
 // _unidle_light: the shim's patch of batch fetches while steps are only marked
 // (python/shim/_unidle_shim/loop/short_steps.py), written to touch as few memory pages as possible.
 //
-// A training step evicts the data that lies in the caches between two calls of a patch. So the memory that a patch
-// touches determines its cost, not the instructions that it executes: 7 to 11 us per call in Python, whose instructions
-// take 1 us; about 3 us here. Only the stable ABI of Python 3.9 is used, so that one library serves all later versions.
+// A training step evicts the data of a patch from the caches between two calls. So the memory that a patch touches
+// determines its cost, not the instructions that it executes: 7 to 11 us per call in Python, whose instructions take
+// 1 us; about 3 us here. Only the stable ABI of Python 3.9 is used, so that one library serves all later versions.
 // Where it cannot be loaded, Python code does the same.
 //
 // Called with the interpreter lock held; not for interpreters without one. Throws nothing; failures are Python

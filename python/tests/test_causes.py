@@ -65,7 +65,7 @@ class CausesTest(run_case.DiagnosedCase):
         firsts_s = sum(input_ns for _, input_ns in steps[::8]) * 1e-9  # in each epoch
         self.assertGreater(firsts_s, 0.8 * waited_s)
 
-    # -- results that are looked at
+    # -- results that are inspected
     # --------------------------------------------------------------------------------
 
     def test_results_that_are_drawn_are_no_validation(self):

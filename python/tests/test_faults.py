@@ -105,7 +105,7 @@ class FaultTest(unittest.TestCase):
         self.assertGreater(self.record.meta("events_dropped"), 0)
         self.assertIn("dropped because a ring was full", "".join(self.record.meta("problems")))
         self.assertGreater(self.steps(), 1000)
-        # A step is in the record with all of its parts, or none where it was only marked, or not at all.
+        # A step is in the record with all of its parts, or without any if it was only marked, or not at all.
         self.assertEqual(
             self.record.one(
                 "select count(*) from steps where (forward_ns is null) + (backward_ns is null) + "

@@ -1,5 +1,5 @@
-"""What each source tells of how busy the device is, side by side: of a loop of launches, of one that waits
-for its loader, and of a full one. CUPTI's union of all kernels is the nearest to the truth that there is."""
+"""The device utilisation from each source, side by side: for a loop of launches, for one that waits for its
+loader, and for a full one. CUPTI's union of all kernels is the closest to the truth."""
 
 import contextlib
 import json
@@ -11,7 +11,7 @@ import known
 
 LOOPS = ("launch_bound", "loader_bound", "healthy_bf16")
 LENGTH = 1.0  # of the programs: readings come four times a second
-FAR = 0.15  # between a diagnosis and CUPTI's union, where the device was not held up by what is measured
+FAR = 0.15  # between a diagnosis and CUPTI's union, unless measuring delayed the device
 
 
 def side_by_side(suite):
@@ -55,7 +55,7 @@ def shown(value):
 
 
 def of_record(path):
-    """Means over the second half of the steps, when all is warm."""
+    """Means over the second half of the steps, after warm-up."""
     with contextlib.closing(sqlite3.connect(path)) as database:
 
         def query(text, *values):

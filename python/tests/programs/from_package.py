@@ -1,5 +1,5 @@
-"""Trains on batches of unidle.data.Loader: from_package.py FOLDER_OF_THE_PACKAGE KIND WORKERS EPOCHS.
-Pictures that cost more than the step, a step that costs more than its rows, and a data set of its own."""
+"""Trains on batches of unidle.data.Loader: from_package.py FOLDER_OF_THE_PACKAGE KIND WORKERS EPOCHS. The
+kinds: pictures that cost more than the step, a step that costs more than its rows, and an own data set."""
 
 import hashlib
 import os

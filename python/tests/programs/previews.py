@@ -35,7 +35,7 @@ def look():
     elif mode == "logged":
         with torch.no_grad():
             log.info("mean %.4f", make(fixed).mean())
-    elif mode == "validates":  # without eval(), on data of its own, now and then
+    elif mode == "validates":  # without eval(), on its own data, now and then
         with torch.no_grad():
             loss = sum(judge(torch.randn(64, 3, 16, 16)).mean().item() for _ in range(20))
         print("validation %.4f" % loss)

@@ -1,4 +1,4 @@
-"""busy.py SECONDS FILE: makes the file when it computes, and goes on until it is removed, or so long."""
+"""busy.py SECONDS FILE: creates the file once it computes; runs until it is removed or SECONDS are over."""
 
 import os
 import sys

@@ -12,7 +12,7 @@ with torch.cuda.stream(side):
     for _ in range(5):
         step(model, optimizer, x)
 torch.cuda.current_stream().wait_stream(side)
-for _ in steps(50):  # so that observation is in full swing when the capture begins
+for _ in steps(50):  # so that observation is fully active when the capture begins
     step(model, optimizer, x)
 graph = torch.cuda.CUDAGraph()
 optimizer.zero_grad(set_to_none=True)

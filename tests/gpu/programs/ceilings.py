@@ -1,4 +1,4 @@
-"""What this card reaches by torch alone: products, copies on the device and over the link, a launch. Prints
+"""The speed of this card with torch alone: products, copies on the device and over the link, a launch. Prints
 JSON."""
 
 import json

@@ -1,6 +1,6 @@
-"""What the programs share: nets, a step, and a loss that is printed with all its digits.
-
-`UNIDLE_PROGRAM_LENGTH` shortens them (0.1: a tenth of the steps)."""
+"""Shared by the programs: nets, a step, and a loss that is printed with all its digits.
+`UNIDLE_PROGRAM_LENGTH` shortens them (0.1: a tenth of the steps).
+"""
 
 import os
 

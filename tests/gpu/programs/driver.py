@@ -1,5 +1,5 @@
 """How long NVML takes for each reading while this program computes, whether GPM is allowed, and what the
-driver says of this process. Prints JSON; what the driver refuses is its code."""
+driver reports about this process. Prints JSON; for a refused reading, the driver's error code."""
 
 import ctypes
 import json
@@ -30,7 +30,7 @@ class GpmSupport(ctypes.Structure):  # nvmlGpmSupport_t
 
 
 def timed(call):
-    """(the last code, milliseconds of a call: median and most)."""
+    """(the last code, milliseconds of a call: median and maximum)."""
     found = []
     for _ in range(READINGS):
         begin = time.perf_counter()
@@ -46,7 +46,7 @@ def work():
 
 
 def of(name, *more):
-    """The call, where the driver has it."""
+    """The call, if the driver has it."""
     function = getattr(library, name, None)
     return (lambda: function(device, *more)) if function else (lambda: "missing")
 

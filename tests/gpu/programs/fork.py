@@ -1,4 +1,4 @@
-"""Trains on CUDA and makes new forked workers in each epoch."""
+"""Trains on CUDA and forks new workers in each epoch."""
 
 import torch
 from common import say, step, steps, tiny

@@ -1,5 +1,5 @@
 """Nearly all of the device's work is a frozen encoder's, on batches that are changed on the device, without
-gradients. A small head is trained on what comes out, and its weights are averaged."""
+gradients. A small head is trained on its output, and the head's weights are averaged."""
 
 import torch
 from common import large, say, step, steps

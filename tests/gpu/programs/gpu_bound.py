@@ -1,5 +1,5 @@
 """Large products; blocking copies from a loader that pins: the host waits, the device does not. The loader's
-batches are small, and made large on the device, so that two workers keep up with any device on any host."""
+batches are small, and enlarged on the device, so that two workers keep up with any device on any host."""
 
 import torch
 from common import large, say, step, steps

@@ -1,4 +1,4 @@
-"""Large products in bf16, a fused optimiser, the loss is read seldom."""
+"""Large products in bf16, a fused optimiser; the loss is rarely read."""
 
 import torch
 from common import large, say, steps

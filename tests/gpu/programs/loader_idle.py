@@ -16,7 +16,7 @@ with profile(activities=[ProfilerActivity.CUDA]) as seen:
 
 busy_us, until = 0.0, float("-inf")
 for one in sorted(seen.events(), key=lambda event: event.time_range.start):
-    # A mark of the program's own has a span on the device too, from its first kernel to its last.
+    # A mark of the program itself has a span on the device too, from its first kernel to its last.
     if one.device_type == torch.autograd.DeviceType.CUDA and not getattr(one, "is_user_annotation", False):
         busy_us += max(0.0, one.time_range.end - max(one.time_range.start, until))
         until = max(until, one.time_range.end)

@@ -1,5 +1,5 @@
-"""turns.py host|device|graph: trains for as many seconds as each line of its input says, and answers with
-the steps and the seconds that they took. Steps are near a millisecond: of launches, of products, or of the
+"""turns.py host|device|graph: trains for the number of seconds in each line of its input, and answers with
+the steps and the seconds that they took. Steps take about a millisecond: of launches, of products, or of
 replays of a graph of tiny kernels."""
 
 import sys

@@ -1,4 +1,4 @@
-"""Copies run ahead in a stream of their own, from pinned memory."""
+"""Copies from pinned memory run ahead in a separate stream."""
 
 import torch
 from common import large, say, step, steps

@@ -47,7 +47,7 @@ def amp_of(torch, kind):
         known = torch.amp.is_autocast_available(kind)
         on = known and torch.is_autocast_enabled(kind)
         kept = torch.get_autocast_dtype(kind) if on else None
-    elif kind == "cpu":  # the functions below are deprecated, and warn, where the newer one exists
+    elif kind == "cpu":  # functions that newer torch warns about
         on, kept = torch.is_autocast_cpu_enabled(), torch.get_autocast_cpu_dtype()
     else:
         on, kept = torch.is_autocast_enabled(), torch.get_autocast_gpu_dtype()

@@ -344,7 +344,7 @@ def _look_up_before(state, Scheduler):
 
 
 def _patch_assembly(state, torch):
-    """Arrays become tensors where a program assembles a batch by itself. Too short for the stack sampler to
+    """Arrays become tensors where a program assembles a batch itself. Too short for the stack sampler to
     see."""
 
     def before(args, kwargs):
