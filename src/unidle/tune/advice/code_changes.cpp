@@ -13,14 +13,15 @@ namespace unidle::tune {
 
 namespace {
 
-/// Above the function that makes samples slow. Its arguments are the key: what else it goes by is told by the version.
+/// Goes above the function that makes samples slow. Its arguments are the key; changes of anything else it depends on
+/// need a new version.
 constexpr std::string_view kCached = R"(@unidle.cached(".unidle/cache", version=1))";
 
 std::string python_value(const std::string& value) {
   return value == "true" ? "True" : value == "false" ? "False" : value;
 }
 
-/// As a Loader of the package unidle is told it; empty where it cannot be.
+/// The setting as a Loader of the package unidle takes it; empty when it has no such argument.
 std::string in_package(const knobs::Knob& knob, const std::string& value) {
   const std::string& code = knob.change.package_code;
   return code.empty() ? code : fmt::format(fmt::runtime(code), value);

@@ -12,7 +12,7 @@ namespace unidle::tune {
 
 namespace {
 
-/// A word of the command says how often the loss is logged, and that is oftener than `changes` want it.
+/// True when the command sets a logging interval shorter than the one in `changes`.
 bool logs_oftener(const std::vector<std::string>& command, const knobs::Settings& changes) {
   const auto settings = knobs::recognize_command(command);
   return std::any_of(settings.begin(), settings.end(), [&](const knobs::CommandSetting& setting) {

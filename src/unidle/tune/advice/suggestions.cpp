@@ -12,7 +12,7 @@ namespace unidle::tune {
 
 namespace {
 
-/// Of training and validation. Less than what is worth a finding: the search measures what it brings.
+/// Share of training plus validation. Lower than the threshold of a finding, because the search measures the gain.
 constexpr double kWorthRarer = 0.2;
 
 std::optional<std::string> value_of_fix(const diagnose::Fix& fix, bool allow_semantic) {

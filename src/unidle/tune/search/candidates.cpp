@@ -27,7 +27,7 @@ bool has_all(const knobs::Settings& settings, const knobs::Settings& wanted) {
   });
 }
 
-/// What of `best` goes together with `knob`.
+/// The knobs of `best` that belong together with `knob`.
 Unit unit_of(const std::string& knob, const knobs::Settings& best) {
   Unit unit{knob};
   for (const Unit& tied : tied_knobs()) {

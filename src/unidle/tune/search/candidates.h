@@ -50,8 +50,7 @@ class Candidates {
   /// Lowers the promise of other values of these knobs, after one value gained nothing.
   void lower_alternatives(const knobs::Settings& changes);
 
-  /// Knobs of `best` that were not measured alone (`measured`), those that go together in one unit, the least promising
-  /// first.
+  /// Knobs of `best` that were not measured alone (not in `measured`), grouped into units, least promising first.
   std::vector<Unit> unconfirmed(const knobs::Settings& best, const std::map<std::string, double>& measured) const;
   /// Why `knob` was given `value`, by the most promising candidate that says so.
   std::optional<std::string> reason_of(const std::string& knob, const std::string& value) const;

@@ -276,7 +276,7 @@ bool Search::remove(std::span<const Unit> group) {
   return false;
 }
 
-/// Without workers their other settings are dead letters, whatever a noisy trial said.
+/// Without workers, their other settings have no effect, whatever a noisy trial said.
 void Search::drop_dead_letters() {
   knobs::Settings& best = contest_.best().settings;
   if (knobs::value_of(knobs::overlaid(settings_, best), "loader.workers") == "0") {

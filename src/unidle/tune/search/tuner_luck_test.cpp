@@ -89,8 +89,8 @@ std::vector<Proposal> four_at_once() {
           {{{"optimizer.fused", "true"}}, "", 0.2, true}};
 }
 
-/// The search's outcome where the two least promising ones together give `gain`, and their first run without them
-/// seems to be as fast as `lucky` says.
+/// The search's outcome when the two least promising changes together give `gain`, and their first run without them
+/// appears to be `lucky` times as fast.
 knobs::Settings found(double gain, double lucky) {
   unidle::testing::FakeClock clock;
   int without = 0;

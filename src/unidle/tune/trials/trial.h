@@ -26,7 +26,7 @@ struct TrialResult {
   /// Standard error of the loss relative to the first trial: 0 when both have the same samples step by step, larger
   /// when samples are drawn or augmented at random.
   double loss_error = 0;
-  double loss_fall = 0;                // how far the first trial's loss came down until then
+  double loss_fall = 0;                // how far the first trial's loss had fallen by then
   std::map<long long, double> losses;  // as the program reported them, by samples seen
   std::map<std::string, double> metrics;
   knobs::Settings effective;                   // as the live program reports it
