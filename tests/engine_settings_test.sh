@@ -19,11 +19,20 @@ printf 'model name\t: Some CPU\nflags\t: fpu avx512_bf16\n' >host/proc/cpuinfo
 UNIDLE_HOST_ROOT=$PWD/host expect 0 config.yaml "${settings[@]}" precision.amp=bf16
 lacks err "no units for bf16"
 
-# Settings without effect on the workload are reported, and the record has the values in effect.
+# A key that the workload does not read is named in a warning, and by the diagnosis of a recorded run.
 expect 0 config.yaml "${settings[@]}" model.depth=7 grad.checkpointing=true model.width=64
 has err "model.depth: the workload recsys does not read it"
 has err "grad.checkpointing: the workload recsys does not read it"
 lacks err "model.width"
+"$unidle" run -o unread -- "$unidle" train config.yaml "${settings[@]}" model.depth=7 grad.checkpointing=true \
+  >out 2>err || fail "the observed run failed: $(cat err)"
+"$unidle" diagnose unread --format json >out
+python3 - <<'EOF' || fail "the diagnosis does not name what nothing reads"
+import json
+found = [e for f in json.load(open("out"))["findings"] if f["id"] == "setting-ignored" for e in f["evidence"]]
+assert any(line.startswith("nothing reads the key model.depth (") for line in found), found
+assert any(line.startswith("nothing reads the key grad.checkpointing (") for line in found), found
+EOF
 refused config.yaml "${settings[@]}" model.width=1000000000
 has err "model.width: expected a whole number, 8 to 65536"
 

@@ -11,17 +11,12 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-# Written by no program here, each with the reason why tests use it.
-FOREIGN = {
-    "note unread": "for programs that know which keys of their configuration nothing reads: docs/diagnose.md",
-    "span loader_start": "read beside the note of that name, which is what the shim writes",
-}
 _NOTE = re.compile(r"""["']?type["']?\s*[:=,]\s*["']([a-z_]+)["']""")
 _SHAPE = re.compile(r'NoteShape\{\s*NoteType::\w+,\s*"([a-z_]+)"')
 _SPAN = re.compile(r'write_span\(process, event, "([a-z_]+)"')
 _FED_SPAN = re.compile(r'(?:record::)?Span\{"([a-z_]+)"')
 _FED_SERIES = re.compile(r'series\(\{(?:std::string\()?"([a-z_.]+)"')
-_SPANS_OF_TIMELINES = ("startup", "validate", "checkpoint", "loader_start")
+_SPANS_OF_TIMELINES = ("startup", "validate", "checkpoint")
 
 
 def is_test(path):
@@ -60,14 +55,11 @@ def fed(sources):
             yield from ((path, "series " + name) for name in _FED_SERIES.findall(text))
 
 
-def problems(sources, foreign):
+def problems(sources):
     known = written(sources)
-    found = set(fed(sources))
-    for path, name in sorted(found):
-        if name not in known and name not in foreign:
+    for path, name in sorted(set(fed(sources))):
+        if name not in known:
             yield f"{path}: {name}: no program writes it"
-    for name in sorted(set(foreign) - {name for _, name in found} | set(foreign) & known):
-        yield f"tools/check_written.py: {name}: needs no exception any more"
 
 
 def self_test():
@@ -75,19 +67,17 @@ def self_test():
     writer = ("python/shim/a.py", 'note({"type": "a"})')
     case = ("src/x.timeline", 'note {"type": "b", "id": 1}\nseries tree.cpu 2\n')
     telemetry = ("src/telemetry.cpp", '"tree.cpu"')
-    assert not list(problems([shapes, writer], {}))
-    assert len(list(problems([shapes], {}))) == 1
-    assert len(list(problems([case], {}))) == 2
-    assert len(list(problems([case, telemetry], {}))) == 1
-    assert not list(problems([case, telemetry], {"note b": ""}))
-    assert len(list(problems([shapes, writer], {"note a": ""}))) == 1
+    assert not list(problems([shapes, writer]))
+    assert len(list(problems([shapes]))) == 1
+    assert len(list(problems([case]))) == 2
+    assert len(list(problems([case, telemetry]))) == 1
     print("written: the check works")
 
 
 def main():
     if "--self-test" in sys.argv:
         return self_test()
-    found = list(problems(list(files()), FOREIGN))
+    found = list(problems(list(files())))
     print("\n".join(found))
     return 1 if found else 0
 

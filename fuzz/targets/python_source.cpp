@@ -1,5 +1,6 @@
 // A program's source as the tuner reads it, for the patch that it shows. The first lines name what is to be changed:
 // "KNOB VALUE LINE", up to an empty line; the source follows.
+#include <algorithm>
 #include <charconv>
 
 #include "fuzz.h"
@@ -48,7 +49,9 @@ void run_python_source(std::string_view bytes) {
   if (const auto program = tune::PythonSource::read(text)) {
     int left = 8;
     for (std::size_t at = text.find('('); at != std::string::npos && left-- > 0; at = text.find('(', at + 1)) {
-      if (const auto call = program->call_at(at)) {
+      const std::size_t before = text.find_last_of(" \t\n.,([{=", at == 0 ? 0 : at - 1);
+      const std::size_t begin = before == std::string::npos ? 0 : std::min(before + 1, at);
+      if (const auto call = program->only_call({std::string_view(text).substr(begin, at - begin)})) {
         program->with_argument(*call, "num_workers", "4");
         program->with_second_argument(*call, "batch_size", "4");
       }

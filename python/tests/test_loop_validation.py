@@ -188,6 +188,29 @@ class ValidationTest(unittest.TestCase):
         self.assertEqual(self.program.ring.of(event_kinds.VALIDATE), [])
         self.assertEqual([step.samples for step in self.program.steps()], [4] * 4)
 
+    def test_the_first_step_keeps_the_batches_that_looked_like_validation(self):
+        for mode in ("a frozen teacher goes first", "the model trains in evaluation mode"):
+            with self.subTest(mode):
+                self.setUp()
+                teacher = test_loop.Module(training=False)
+                for _ in range(2):
+                    for _ in range(2):  # micro-batches
+                        self.program.fetch(self.loader, samples=6)  # a forward pass sees 4, as of a sequence
+                        if mode.startswith("a frozen"):
+                            self.program.forward(teacher, grad=False)
+                        else:
+                            self.model.training = False
+                        self.program.forward(self.model)
+                        self.program.backward()
+                        self.assertEqual(self.loader.use, "train")
+                    self.program.step(self.optimizer)
+                self.program.loop.finish()
+                self.assertEqual(self.program.ring.of(event_kinds.VALIDATE), [])
+                steps = self.program.steps()
+                self.assertEqual([(step.samples, step.micro_batches) for step in steps], [(12, 2)] * 2)
+                self.assertEqual(steps[0].t_ns + steps[0].duration_ns, steps[1].t_ns)
+                self.assertEqual(steps[0].duration_ns, steps[1].duration_ns)
+
     def test_a_model_that_trains_in_evaluation_mode(self):
         self.model.training = False
         for _ in range(5):

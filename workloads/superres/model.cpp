@@ -106,12 +106,4 @@ at::Tensor Model::forward(const at::Tensor& low) {
   return at::pixel_shuffle(at::conv2d(x, up2_.weight, up2_.bias, 1, 1), 2);
 }
 
-std::int64_t Model::parameter_count() const {
-  std::int64_t count = 0;
-  for (const at::Tensor& parameter : parameters()) {
-    count += parameter.numel();
-  }
-  return count;
-}
-
 }  // namespace unidle::workloads::superres

@@ -51,7 +51,6 @@ class Model : public torch::nn::Module {
   at::Tensor forward(const at::Tensor& low);
 
   const ModelOptions& options() const { return options_; }
-  std::int64_t parameter_count() const;
   /// Read back from the weights.
   std::int64_t width() const { return head_pointwise_.weight.size(0); }
   std::int64_t depth() const { return static_cast<std::int64_t>(blocks_.size()); }

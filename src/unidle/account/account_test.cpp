@@ -61,19 +61,6 @@ TEST(Periods, PartsAlwaysSumToTheStep) {
   EXPECT_EQ(account.periods[1].parts[kOther], 0);
 }
 
-TEST(Periods, WorkersThatStartAreWaitedFor) {
-  RunData run =
-      run_of({step_at(0, 100), step_at(400, 100), step_at(500, 100)}, {{"loader_start", 1, 100 * kMs, 250 * kMs, 0}});
-  for (record::Step& step : run.steps) {
-    step.input_ns = 10 * kMs;
-  }
-  const Account account = account_of(run);
-  EXPECT_NEAR(account.periods[0].parts[kInput], 0.26, 1e-12);
-  EXPECT_NEAR(account.periods[0].step_s, 0.35, 1e-12);
-  EXPECT_NEAR(account.phases.train, 0.55, 1e-12);
-  EXPECT_NEAR(account.phases.other, 0.05, 1e-12);
-}
-
 TEST(Periods, WhatWasNotSeenInFullIsDividedAsInTheStepsThatWere) {
   record::Step full = step_at(0, 100);
   full.input_ns = 20 * kMs;

@@ -10,8 +10,4 @@ PhaseTimes phase_times(const Timeline& timeline) {
           seconds(timeline.checkpoint), seconds(other)};
 }
 
-std::int64_t start_of_training_ns(const Timeline& timeline) {
-  return timeline.startup.empty() ? timeline.begin_ns : timeline.startup.all().back().end_ns;
-}
-
 }  // namespace unidle::account

@@ -16,7 +16,4 @@ struct PhaseTimes {  // seconds; the sum is the wall time of the run
 /// Time after start-up that no step or span covers is `other`.
 PhaseTimes phase_times(const Timeline& timeline);
 
-/// The end of start-up; the beginning of the run when unknown.
-std::int64_t start_of_training_ns(const Timeline& timeline);
-
 }  // namespace unidle::account

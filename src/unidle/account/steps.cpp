@@ -97,11 +97,6 @@ std::vector<Period> make_periods(const Timeline& timeline) {
     periods.push_back(period);
   }
   fill_in(timeline.steps, periods);
-  for (Period& period : periods) {
-    const double starting_s = seconds_of(timeline.starts.overlap_ns(period.begin_ns, period.end_ns));
-    period.parts[kInput] += starting_s;
-    period.step_s += starting_s;
-  }
   return periods;
 }
 

@@ -116,8 +116,7 @@ void set_ranges(const RunData& run, Timeline& timeline) {
                      std::min(step.t_ns + step.duration_ns, timeline.end_ns)});
   }
   const TimeRanges in_steps(std::move(steps));
-  timeline.starts = spans_of(run, "loader_start", timeline).minus(in_steps).minus(timeline.pauses);
-  timeline.training = in_steps.minus(timeline.pauses).plus(timeline.starts);
+  timeline.training = in_steps.minus(timeline.pauses);
   TimeRanges startup = spans_of(run, "startup", timeline);
   if (!timeline.training.empty()) {
     startup = startup.plus(TimeRanges({{timeline.begin_ns, timeline.training.all().front().begin_ns}}));

@@ -28,8 +28,7 @@ struct Timeline {
   std::size_t end_counted = 0;
   bool rated = false;     // a rate is available
   bool window = false;    // has a profiler's window, which slows later steps
-  TimeRanges training;    // its steps and starts, less validation and checkpoints
-  TimeRanges starts;      // waiting for loader workers to start, outside of steps
+  TimeRanges training;    // its steps, less validation and checkpoints
   TimeRanges startup;     // before training, and what the program marked as start-up
   TimeRanges checkpoint;  // saving a checkpoint
   TimeRanges validate;    // validation, less the checkpoints in it

@@ -68,15 +68,6 @@ void BufferPool::free(std::byte* memory, std::size_t bytes) {
   }
 }
 
-std::size_t BufferPool::idle_bytes() {
-  const std::lock_guard lock(mutex_);
-  std::size_t sum = 0;
-  for (const auto& [bytes, memories] : idle_) {
-    sum += bytes * memories.size();
-  }
-  return sum;
-}
-
 void BufferPool::close() {
   if (::getpid() != process_) {
     return;

@@ -36,8 +36,6 @@ class BufferPool final : public SlotAllocator {
   bool take_back(std::byte* memory);
   /// From now on, released memory is freed.
   void close();
-  /// Bytes kept for reuse.
-  std::size_t idle_bytes();
 
  private:
   void free(std::byte* memory, std::size_t bytes);

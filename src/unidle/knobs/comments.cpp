@@ -144,6 +144,4 @@ std::optional<Decision> decision_on(const ConfigFile& file, const Recognition& r
   return std::nullopt;
 }
 
-bool names_word(std::string_view comment, std::string_view word) { return has_word(lower(comment), lower(word)); }
-
 }  // namespace unidle::knobs

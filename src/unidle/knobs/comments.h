@@ -28,7 +28,4 @@ struct Decision {
 /// The first training setting of `knob` whose comment gives a reason.
 std::optional<Decision> decision_on(const ConfigFile& file, const Recognition& recognition, std::string_view knob);
 
-/// Whether the comment has `word`, for example in a list of choices: "fp32, fp16 or bf16".
-bool names_word(std::string_view comment, std::string_view word);
-
 }  // namespace unidle::knobs

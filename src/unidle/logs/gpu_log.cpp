@@ -39,10 +39,7 @@ void GpuUse::add(const GpuSample& sample) {
     return;
   }
   idle_since_ns_ = idle_since_ns_.value_or(*sample.t_ns);
-  if (*sample.t_ns - *idle_since_ns_ > longest_idle_ns) {
-    longest_idle_ns = *sample.t_ns - *idle_since_ns_;
-    longest_idle_from_ns = *idle_since_ns_;
-  }
+  longest_idle_ns = std::max(longest_idle_ns, *sample.t_ns - *idle_since_ns_);
 }
 
 void GpuLog::add(const GpuSample& sample) {

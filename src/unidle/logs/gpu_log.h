@@ -65,7 +65,6 @@ struct GpuUse {
   std::optional<std::int64_t> first_ns;
   std::optional<std::int64_t> last_ns;
   std::int64_t longest_idle_ns = 0;
-  std::int64_t longest_idle_from_ns = 0;
   Readings utilisation;
   Readings memory_utilisation;
   Readings memory_used;

@@ -20,8 +20,6 @@ class Lines {
 
   /// Number of the last line from 1, counting only \n, as editors and grep -n do.
   std::uint64_t number() const { return number_; }
-  /// The last line was longer than `longest`.
-  bool cut() const { return cut_; }
   /// Whether the last line had a line end; a truncated file, or one that is still being written, has none.
   bool ended() const { return ended_; }
   std::uint64_t bytes() const { return bytes_; }

@@ -67,7 +67,6 @@ std::size_t Source::read_stored(std::span<char> into) {
     const std::size_t size = std::min(into.size(), memory_.size());
     std::memcpy(into.data(), memory_.data(), size);
     memory_.remove_prefix(size);
-    taken_bytes_ += size;
     return size;
   }
   for (;;) {

@@ -34,8 +34,6 @@ class Source {
   bool compressed() const { return inflater_ != nullptr; }
   /// Stored size of the file; 0 for a pipe.
   std::uint64_t stored_bytes() const { return stored_bytes_; }
-  /// Bytes of the file read so far, as stored.
-  std::uint64_t taken_bytes() const { return taken_bytes_; }
 
  private:
   struct Inflater;

@@ -371,7 +371,6 @@ TextLog read_text_log(Source& source) {
   Lines lines(source);
   std::string_view line;
   while (lines.next(line)) {
-    log.cut_lines += lines.cut() ? 1 : 0;
     reader.read(line, lines.number());
   }
   log.lines = lines.number();

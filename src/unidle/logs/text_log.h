@@ -108,7 +108,6 @@ struct TextLog {
   std::string file;
   std::uint64_t bytes = 0;
   std::uint64_t lines = 0;
-  std::uint64_t cut_lines = 0;  // lines truncated because of their length
   std::optional<std::int64_t> first_ns;
   std::optional<std::int64_t> last_ns;
   bool has_date = false;  // times have a year and can be compared with other files

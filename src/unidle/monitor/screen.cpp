@@ -313,12 +313,4 @@ std::vector<ScreenLine> layout(const Snapshot& snapshot, const Histories& histor
   return lines;
 }
 
-std::size_t width_of(const ScreenLine& line) {
-  std::size_t width = 0;
-  for (const Span& span : line) {
-    width += characters(span.text);
-  }
-  return width;
-}
-
 }  // namespace unidle::monitor

@@ -46,7 +46,4 @@ class Histories {
 std::vector<ScreenLine> layout(const Snapshot& snapshot, const Histories& histories, const ViewState& state, int rows,
                                int columns);
 
-/// Width on the screen; every character counts as one column.
-std::size_t width_of(const ScreenLine& line);
-
 }  // namespace unidle::monitor

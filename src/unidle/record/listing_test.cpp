@@ -130,10 +130,14 @@ TEST_F(Listing, WhatIsNotOfTheRecordStays) {
   const fs::path project = make("project", "completed");  // unidle run -o .
   write_file_atomic(project / "train.py", "of the user's");
   write_file_atomic(project / "report.html", "of the user's, perhaps");
+  write_file_atomic(project / ".record.db", "of the user's: a recorder's file has more behind the name");
+  write_file_atomic(project / ".record.db.7", "of a recorder that was killed while it began");
   remove_run(project);
   EXPECT_FALSE(fs::exists(project / "record.db"));
   EXPECT_TRUE(fs::exists(project / "report.html"));
   EXPECT_TRUE(fs::exists(project / "train.py"));
+  EXPECT_TRUE(fs::exists(project / ".record.db"));
+  EXPECT_FALSE(fs::exists(project / ".record.db.7"));
   write_file_atomic(project / "record.db", "notes of mine");
   EXPECT_EQ(code_of([&] { remove_run(project); }), ErrorCode::kUsage);
   EXPECT_TRUE(fs::exists(project / "record.db"));

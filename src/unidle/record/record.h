@@ -220,10 +220,8 @@ constexpr std::string_view kStepFlush = "step.flush";    // allocator flushed or
 constexpr std::string_view kStepDevice = "step.device";  // device time of a step
 constexpr std::string_view kStepDevicePeriod = "step.device_period";  // the period in which the device worked that long
 // Only from devices that offer them; docs/record-format.md lists all.
-constexpr std::string_view kGpuSmActivity = "gpu.sm_activity";          // 0..1
-constexpr std::string_view kGpuTensorActivity = "gpu.tensor_activity";  // 0..1
-constexpr std::string_view kGpuPowerLimit = "gpu.power_limit";          // W
-constexpr std::string_view kGpuThrottle = "gpu.throttle_reasons";       // bits, telemetry::nvml::kReason...
+constexpr std::string_view kGpuPowerLimit = "gpu.power_limit";     // W
+constexpr std::string_view kGpuThrottle = "gpu.throttle_reasons";  // bits, telemetry::nvml::kReason...
 constexpr std::string_view kGpuPcieGeneration = "gpu.pcie_generation";
 constexpr std::string_view kGpuPcieWidth = "gpu.pcie_width";
 constexpr std::string_view kGpuOwn = "gpu.own_memory";          // bytes held by the command's processes and its job

@@ -110,7 +110,6 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
   stat.start_ticks = static_cast<std::uint64_t>(rest[18]);
   stat.rss_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(rest[20], 0)) *
                    static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-  stat.minor_faults = static_cast<std::uint64_t>(rest[6]);
   stat.major_faults = static_cast<std::uint64_t>(rest[8]);
   if (rest.size() > 38) {
     stat.io_delay_s = static_cast<double>(rest[38]) / ticks;

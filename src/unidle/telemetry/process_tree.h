@@ -22,7 +22,6 @@ struct ProcessStat {
   int threads = 0;
   std::uint64_t rss_bytes = 0;
   std::uint64_t start_ticks = 0;   // identifies the process together with its pid
-  std::uint64_t minor_faults = 0;  // pages found in memory
   std::uint64_t major_faults = 0;  // pages read from storage
   double io_delay_s = 0;  // time spent waiting for block devices; also zero when the kernel does not account for it
 };

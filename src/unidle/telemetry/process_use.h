@@ -22,7 +22,6 @@ enum class Role {
   kHelper,    // a resource tracker or fork server
 };
 std::string_view to_string(Role role);
-constexpr Role kRoles[] = {Role::kTrainer, Role::kLoader, Role::kLauncher, Role::kHelper};
 
 struct ProcessUse {
   ProcessStat stat;

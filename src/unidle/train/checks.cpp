@@ -97,21 +97,18 @@ const Config& checked_combinations(const Config& config, at::Device device, int 
   return config;
 }
 
-Effective warn_of_unread(const Config& config, const Workload& workload) {
+std::vector<const Setting*> warn_of_unread(const Config& config, const Workload& workload) {
   const Effective read = workload.effective();
-  Effective in_force;
+  std::vector<const Setting*> unread;
   for (const Setting& setting : all_settings()) {
     const std::string key(setting.name);
     const bool given = !config.location(key).empty() && config.text(key) != setting.fallback;
-    if (!given || !is_read_by_workload(key) || reads(read, key)) {
-      continue;
-    }
-    spdlog::warn("{}: the workload {} does not read it", subject_of(config, key), config.text("workload"));
-    if (setting.type == SettingType::kBool || setting.type == SettingType::kChoice) {
-      in_force.emplace(key, setting.fallback);
+    if (given && is_read_by_workload(key) && !reads(read, key)) {
+      spdlog::warn("{}: the workload {} does not read it", subject_of(config, key), config.text("workload"));
+      unread.push_back(&setting);
     }
   }
-  return in_force;
+  return unread;
 }
 
 std::map<std::string, std::string> shared_settings(const Config& config) {

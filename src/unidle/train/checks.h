@@ -5,6 +5,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "unidle/base/error.h"
 #include "unidle/train/config.h"
@@ -23,9 +24,8 @@ std::map<std::string, std::string> shared_settings(const Config& config);
 /// The properties of the data that must be the same in all processes: size, shapes, columns.
 std::map<std::string, std::string> shared_data(const Workload& workload);
 
-/// Warns of each given setting that the workload does not read, according to its effective(). Returns the values in
-/// force instead, for the record: the defaults of those that switch something.
-Effective warn_of_unread(const Config& config, const Workload& workload);
+/// Warns of each given setting that the workload does not read, according to its effective(), and returns them.
+std::vector<const Setting*> warn_of_unread(const Config& config, const Workload& workload);
 
 /// batch.size, reduced so that a step does not exceed train.samples.
 std::int64_t batch_within_run(const Config& config, int processes);

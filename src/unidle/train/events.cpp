@@ -172,6 +172,17 @@ void Events::settings(const Config& config, const Effective& effective) {
   }
 }
 
+void Events::unread(const Config& config, const std::vector<const Setting*>& settings) {
+  if (probe_ == nullptr || settings.empty()) {
+    return;
+  }
+  nlohmann::json note = {{"type", "unread"}, {"keys", nlohmann::json::array()}};
+  for (const Setting* setting : settings) {
+    note["keys"].push_back({{"key", setting->name}, {"at", config.location(std::string(setting->name))}});
+  }
+  send(probe_, note);
+}
+
 void Events::calls(std::string_view call, const std::string& where, std::int64_t count, std::uint64_t ns) {
   if (probe_ != nullptr) {
     const nlohmann::json note = {{"type", "sync"},   {"call", call},

@@ -8,6 +8,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "unidle/data/loader.h"
 #include "unidle/probe/unidle_probe.h"
@@ -64,6 +65,8 @@ class Events {
   /// Notes each setting twice: as configured, with its place, and as in force. A knob missing from `effective` has only
   /// the first note.
   void settings(const Config& config, const Effective& effective);
+  /// Notes the settings that nothing reads, with their places; nothing for an empty list.
+  void unread(const Config& config, const std::vector<const Setting*>& settings);
   /// Calls that stall the loop (`call`: item, empty_cache), the setting that causes them, and their count and time in
   /// the run so far.
   void calls(std::string_view call, const std::string& where, std::int64_t count, std::uint64_t ns);

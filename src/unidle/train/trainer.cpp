@@ -147,7 +147,11 @@ void Trainer::open_input() {
 
 void Trainer::note_settings() {
   Effective noted = effective();
-  noted.insert(unread_.begin(), unread_.end());
+  for (const Setting* setting : unread_) {  // what switches something stays as it is by default
+    if (setting->type == SettingType::kBool || setting->type == SettingType::kChoice) {
+      noted.emplace(setting->name, setting->fallback);
+    }
+  }
   if (device_.is_cpu()) {
     // There is no transfer on a CPU: these two are off, but not ignored.
     noted.erase("loader.pin_memory");
@@ -156,6 +160,7 @@ void Trainer::note_settings() {
   // The run's length is the configured one in whole steps: rounding does not mean that the setting is ignored.
   noted["train.samples"] = config_.text("train.samples");
   events_.settings(config_, noted);
+  events_.unread(config_, unread_);
 }
 
 void Trainer::note_start() {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "unidle/train/checkpoints/checkpoint_folder.h"
 #include "unidle/train/config.h"
@@ -123,7 +124,7 @@ class Trainer {
   Evaluation evaluation_;
   std::optional<CheckpointFolder> checkpoints_;
   std::optional<DeviceFacts> device_facts_;  // when the run is observed
-  Effective unread_;                         // values in force for settings that the workload does not read
+  std::vector<const Setting*> unread_;       // given settings that the workload does not read
 
   // Nanoseconds of CLOCK_MONOTONIC.
   std::uint64_t start_ns_ = 0;

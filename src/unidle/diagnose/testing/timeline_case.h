@@ -22,7 +22,7 @@
 //   gpu KEY=VALUE ...            one GPU: memory, capability, width, generation, clock, power (of the board, W)
 //   setting KNOB VALUE [at FILE:LINE] [configured] [effective VALUE]
 //   note JSON                    a note of the training process; `note@PID JSON` of another one
-//   startup|validate|checkpoint|loader_start|pause TIME
+//   startup|validate|checkpoint|pause TIME
 //   steps COUNT KEY=TIME ...     input, transfer, forward, backward, sync, optimizer, other; samples=N, micro=N,
 //                                syncs=N; `every N KEY=TIME` at the end replaces a part in every Nth step
 //   repeat N / end               repeats the lines between N times

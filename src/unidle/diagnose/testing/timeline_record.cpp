@@ -136,8 +136,7 @@ class Player {
       setting(words);
     } else if (what.starts_with("note")) {
       note(what, line);
-    } else if (what == "startup" || what == "validate" || what == "checkpoint" || what == "loader_start" ||
-               what == "pause") {
+    } else if (what == "startup" || what == "validate" || what == "checkpoint" || what == "pause") {
       span(what, time_ns(word_at(words, 1)));
     } else if (what == "steps") {
       steps(words);

@@ -50,13 +50,6 @@ std::optional<PythonSource::Call> PythonSource::find(const std::vector<std::stri
   return found;
 }
 
-std::optional<PythonSource::Call> PythonSource::call_at(std::size_t open) const {
-  const auto token =
-      std::find_if(tokens_.begin(), tokens_.end(), [&](const knobs::PythonToken& each) { return each.begin == open; });
-  const auto index = static_cast<std::size_t>(token - tokens_.begin());
-  return word(index) == "(" ? std::optional(index) : std::nullopt;
-}
-
 std::vector<PythonSource::Argument> PythonSource::arguments_of(Call call) const {
   std::vector<Argument> found;
   std::size_t begin = call + 1;

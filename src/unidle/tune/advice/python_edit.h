@@ -26,8 +26,6 @@ class PythonSource {
   std::optional<Call> call_on_line(int line, const std::vector<std::string_view>& names) const {
     return find(names, line);
   }
-  /// The call whose bracket is at byte `open`.
-  std::optional<Call> call_at(std::size_t open) const;
 
   /// The text with keyword argument `name` set: replaces its value, or adds it after the last argument. Nothing when
   /// the arguments end in **something that may contain it.

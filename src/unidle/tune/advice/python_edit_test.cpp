@@ -7,8 +7,8 @@ namespace {
 
 std::string with_workers(const std::string& call) {
   const auto source = PythonSource::read(call);
-  const auto open = source ? source->call_at(call.find('(')) : std::nullopt;
-  return open ? source->with_argument(*open, "num_workers", "2").value_or("left alone") : "left alone";
+  const auto loader = source ? source->only_call({"DataLoader"}) : std::nullopt;
+  return loader ? source->with_argument(*loader, "num_workers", "2").value_or("left alone") : "left alone";
 }
 
 TEST(WithArgument, AddsBehindTheLastOne) {
@@ -34,7 +34,7 @@ TEST(WithArgument, LeavesAloneWhatIsNotCertain) {
 
 std::string with_batch(const std::string& call) {
   const auto source = PythonSource::read(call);
-  return source->with_second_argument(*source->call_at(call.find('(')), "batch_size", "64").value_or("left alone");
+  return source->with_second_argument(*source->only_call({"DataLoader"}), "batch_size", "64").value_or("left alone");
 }
 
 TEST(WithSecondArgument, ItMayHaveNoName) {
