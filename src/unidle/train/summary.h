@@ -16,8 +16,9 @@ struct Summary {
   std::string workload;
   std::string device;
   std::string config;  // file name
-  /// Training samples per second of the loop: includes waiting for data, excludes start-up, warm-up samples, validation
-  /// and checkpoints.
+  /// Training samples per second of the loop: includes waiting for data, excludes start-up, validation, checkpoints and
+  /// the first train.warmup_samples samples. The rates of a record (unidle/account/rate.h) are another thing: there the
+  /// run is over, so that warm-up follows from its number of steps; the engine is also timed when nothing observes it.
   double samples_per_s = 0;
   /// The same, including validation and checkpoints, the last validation too.
   double end_to_end_samples_per_s = 0;
