@@ -10,16 +10,16 @@
 #include "unidle/trace/detail/collector.h"
 #include "unidle/trace/detail/events.h"
 #include "unidle/trace/detail/idle.h"
-#include "unidle/trace/detail/spans.h"
+#include "unidle/trace/detail/ranges.h"
 
 namespace unidle::trace {
 
 namespace {
 
 using detail::Collector;
+using detail::GatheredRanges;
 using detail::HostEvent;
 using detail::HostWork;
-using detail::SpanSet;
 using detail::Step;
 using detail::TraceEvent;
 using detail::Work;
@@ -75,16 +75,15 @@ std::string host_during(const Collector& seen, const detail::Span& gap) {
   return best == nullptr ? "" : seen.names[best->name];
 }
 
-void add_gaps(Collector& seen, const detail::Span& window, SpanSet& busy, TraceSummary& summary) {
-  SpanSet whole;
-  whole.add(window.begin, window.end);
-  SpanSet idle = whole.minus(busy);
-  std::vector<detail::Span> gaps = idle.joined();
+void add_gaps(Collector& seen, const detail::Span& window, const TimeRanges& busy, TraceSummary& summary) {
+  std::vector<TimeRange> gaps = TimeRanges({detail::to_range(window)}).minus(busy).all();
   const std::size_t shown = std::min(kGapsShown, gaps.size());
-  std::partial_sort(gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(shown), gaps.end(),
-                    [](const detail::Span& a, const detail::Span& b) { return a.end - a.begin > b.end - b.begin; });
+  std::partial_sort(
+      gaps.begin(), gaps.begin() + static_cast<std::ptrdiff_t>(shown), gaps.end(),
+      [](const TimeRange& a, const TimeRange& b) { return a.end_ns - a.begin_ns > b.end_ns - b.begin_ns; });
   gaps.resize(shown);
-  for (const detail::Span& gap : gaps) {
+  for (const TimeRange& range : gaps) {
+    const detail::Span gap = detail::to_span(range);
     summary.gaps.push_back({(gap.begin - window.begin) * detail::kSecondsPerUs,
                             (gap.end - gap.begin) * detail::kSecondsPerUs, host_during(seen, gap)});
   }
@@ -92,49 +91,54 @@ void add_gaps(Collector& seen, const detail::Span& window, SpanSet& busy, TraceS
 
 /// The work of one device by kind.
 struct Busy {
-  SpanSet all;
-  SpanSet kernels;  // except those that communicate
-  SpanSet communication;
-  SpanSet copies;
+  GatheredRanges all;
+  GatheredRanges kernels;  // except those that communicate
+  GatheredRanges communication;
+  GatheredRanges copies;
 };
 
 Busy busy_of(detail::DeviceWork& device) {
   Busy busy;
   for (const Work& work : device.ordered()) {
-    busy.all.add(work.begin, work.end);
+    const TimeRange range = detail::to_range({work.begin, work.end});
+    busy.all.add(range);
     if (work.kind != WorkKind::kFill) {
-      SpanSet& kind = work.kind == WorkKind::kKernel          ? busy.kernels
-                      : work.kind == WorkKind::kCommunication ? busy.communication
-                                                              : busy.copies;
-      kind.add(work.begin, work.end);
+      GatheredRanges& kind = work.kind == WorkKind::kKernel          ? busy.kernels
+                             : work.kind == WorkKind::kCommunication ? busy.communication
+                                                                     : busy.copies;
+      kind.add(range);
     }
   }
   return busy;
 }
 
+double seconds_in(const detail::Span& window, const TimeRanges& ranges) {
+  const auto [begin_ns, end_ns] = detail::to_range(window);
+  return detail::to_us(ranges.overlap_ns(begin_ns, end_ns)) * detail::kSecondsPerUs;
+}
+
 /// Adds the communication and the copies that no kernel overlaps.
 void add_alone(Busy& busy, const detail::Span& window, TraceSummary& summary) {
-  const auto seconds = [&](SpanSet& set) { return set.covered(window.begin, window.end) * detail::kSecondsPerUs; };
-  summary.communication_s = seconds(busy.communication);
-  SpanSet alone = busy.communication.minus(busy.kernels);
-  summary.communication_alone_s = seconds(alone);
-  summary.copying_s = seconds(busy.copies);
-  SpanSet copies = busy.copies.minus(busy.kernels);
-  copies = copies.minus(busy.communication);
-  summary.copying_alone_s = seconds(copies);
+  const TimeRanges& kernels = busy.kernels.joined();
+  const TimeRanges& communication = busy.communication.joined();
+  const TimeRanges& copies = busy.copies.joined();
+  summary.communication_s = seconds_in(window, communication);
+  summary.communication_alone_s = seconds_in(window, communication.minus(kernels));
+  summary.copying_s = seconds_in(window, copies);
+  summary.copying_alone_s = seconds_in(window, copies.minus(kernels).minus(communication));
 }
 
 void add_devices(Collector& seen, const detail::Span& window, TraceSummary& summary) {
   std::map<std::string, Busy> busy;
   for (auto& [id, device] : seen.devices) {
-    SpanSet& all = busy.try_emplace(id, busy_of(device)).first->second.all;
-    summary.devices.push_back({id.empty() ? "0" : id, all.covered(window.begin, window.end) * detail::kSecondsPerUs});
+    GatheredRanges& all = busy.try_emplace(id, busy_of(device)).first->second.all;
+    summary.devices.push_back({id.empty() ? "0" : id, seconds_in(window, all.joined())});
   }
   if (const DeviceUse* busiest = summary.busiest()) {
     auto& [id, chosen] = *std::next(busy.begin(), busiest - summary.devices.data());
-    add_gaps(seen, window, chosen.all, summary);
+    add_gaps(seen, window, chosen.all.joined(), summary);
     add_alone(chosen, window, summary);
-    summary.idle = detail::idle_time(seen, id, chosen.all, window);
+    summary.idle = detail::idle_time(seen, id, chosen.all.joined(), window);
   }
 }
 
@@ -229,16 +233,16 @@ void add_operators(Collector& seen, TraceSummary& summary) {
   keep_longest(summary.operators, &OperatorUse::self_s, &OperatorUse::name);
 }
 
-SpanSet all_kernels(Collector& seen) {
-  SpanSet kernels;
+TimeRanges all_kernels(Collector& seen) {
+  GatheredRanges kernels;
   for (auto& [id, device] : seen.devices) {
     for (const Work& work : device.ordered()) {
       if (work.kind == WorkKind::kKernel || work.kind == WorkKind::kCommunication) {
-        kernels.add(work.begin, work.end);
+        kernels.add(detail::to_range({work.begin, work.end}));
       }
     }
   }
-  return kernels;
+  return kernels.joined();
 }
 
 /// Parts nest (a copy inside an optimiser step): each moment counts for the first of input, sync, transfer, optimizer.
@@ -247,35 +251,35 @@ void add_steps(Collector& seen, TraceSummary& summary) {
     return;
   }
   const std::uint32_t thread = seen.steps.front().thread;
-  SpanSet steps;
+  GatheredRanges of_thread;
   for (const Step& step : seen.steps) {
     summary.step_s.add((step.end - step.begin) * detail::kSecondsPerUs);
     if (step.thread == thread) {
-      steps.add(step.begin, step.end);
+      of_thread.add(detail::to_range({step.begin, step.end}));
     }
   }
-  const double whole = steps.total();
+  TimeRanges steps = of_thread.joined();
+  const double whole = detail::total_us(steps);
   if (whole <= 0) {
     return;
   }
   detail::HostThread& host = seen.threads[thread];
-  const auto take = [&](SpanSet& part) {
-    SpanSet inside = part.within(steps);
+  const auto take = [&](const TimeRanges& part) {
+    const TimeRanges inside = detail::intersection(part, steps);
     steps = steps.minus(inside);
-    return inside.total() / whole;
+    return detail::total_us(inside) / whole;
   };
   if (!seen.devices.empty()) {
     summary.syncs_per_step = static_cast<double>(host.syncs) / static_cast<double>(summary.step_s.count);
   }
   StepParts parts;
-  parts.input = take(host.of(HostWork::kInput));
+  parts.input = take(host.of(HostWork::kInput).joined());
   // A copy call that returns only when the kernels before it are done counts as waiting for them.
-  SpanSet computing = all_kernels(seen);
-  SpanSet waiting = host.of(HostWork::kCopy).within(computing);
-  parts.sync = take(host.of(HostWork::kSync)) + take(waiting);
-  parts.transfer = take(host.of(HostWork::kCopy));
-  parts.optimizer = take(host.optimizer);
-  parts.rest = steps.total() / whole;
+  const TimeRanges waiting = detail::intersection(host.of(HostWork::kCopy).joined(), all_kernels(seen));
+  parts.sync = take(host.of(HostWork::kSync).joined()) + take(waiting);
+  parts.transfer = take(host.of(HostWork::kCopy).joined());
+  parts.optimizer = take(host.optimizer.joined());
+  parts.rest = detail::total_us(steps) / whole;
   summary.parts = parts;
 }
 

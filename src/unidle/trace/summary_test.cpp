@@ -3,8 +3,11 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include <limits>
+#include <random>
+
 #include "unidle/base/error.h"
-#include "unidle/trace/detail/spans.h"
+#include "unidle/trace/detail/ranges.h"
 #include "unidle/trace/document.h"
 
 namespace unidle::trace {
@@ -373,18 +376,29 @@ TEST(TraceText, TwoTracesBesideEachOther) {
   EXPECT_THAT(comparison_text(after, read("[" + event("kernel", "a", 0, 10) + "]"), 100), HasSubstr("of the window"));
 }
 
-TEST(SpanSet, JoinsMeetsAndTakesAway) {
-  detail::SpanSet set;
-  set.add(0, 10);
-  set.add(5, 20);
-  set.add(30, 40);
-  set.add(3, 3);
-  detail::SpanSet other;
-  other.add(8, 32);
-  EXPECT_DOUBLE_EQ(set.total(), 30);
-  EXPECT_DOUBLE_EQ(set.within(other).total(), 14);
-  EXPECT_DOUBLE_EQ(set.minus(other).total(), 16);
-  EXPECT_DOUBLE_EQ(set.covered(15, 35), 10);
+TEST(GatheredRanges, JoinRangesOfAnyOrder) {
+  detail::GatheredRanges gathered;
+  std::vector<TimeRange> all;
+  std::mt19937_64 random(1);
+  for (int i = 0; i < 200'000; ++i) {  // joined on the way
+    const auto begin_ns = static_cast<std::int64_t>(random() % 100'000'000);
+    all.push_back({begin_ns, begin_ns + static_cast<std::int64_t>(random() % 1000) - 3});
+    gathered.add(all.back());
+  }
+  const TimeRanges expected(all);
+  ASSERT_EQ(gathered.joined().all().size(), expected.all().size());
+  EXPECT_EQ(gathered.joined().total_ns(), expected.total_ns());
+  EXPECT_EQ(detail::intersection(expected, TimeRanges({{0, 50'000'000}})).total_ns(),
+            expected.overlap_ns(0, 50'000'000));
+}
+
+TEST(TraceTimes, AreKeptToTheNanosecond) {
+  for (const double us : {0.0, 0.001, 12.345, 5211839842.123, 1'700'000'000'000'000.25, -3.5}) {
+    EXPECT_EQ(detail::to_us(detail::to_ns(us)), us);
+  }
+  EXPECT_EQ(detail::to_ns(1'700'000'000'000'000.25), 1'700'000'000'000'000'250);
+  EXPECT_EQ(detail::to_ns(1.9999), 2000);
+  EXPECT_LT(detail::to_ns(1e300) - detail::to_ns(-1e300), std::numeric_limits<std::int64_t>::max());
 }
 
 }  // namespace

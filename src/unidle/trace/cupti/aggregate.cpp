@@ -1,7 +1,6 @@
 #include "unidle/trace/cupti/aggregate.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 #include "unidle/trace/summary.h"
@@ -30,10 +29,8 @@ Aggregate::Window* Aggregate::add(std::uint32_t device, std::int64_t begin_ns, s
   }
   hand_over(first - kPatience);
   for (std::int64_t second = first; second * kSecond_ns < end_ns; ++second) {
-    // Relative to the second: doubles hold such times exactly.
-    const std::int64_t from = std::max(begin_ns, second * kSecond_ns) - second * kSecond_ns;
-    const std::int64_t to = std::min(end_ns, (second + 1) * kSecond_ns) - second * kSecond_ns;
-    windows_[{second, device}].busy.add(static_cast<double>(from), static_cast<double>(to));
+    windows_[{second, device}].busy.add(
+        {std::max(begin_ns, second * kSecond_ns), std::min(end_ns, (second + 1) * kSecond_ns)});
   }
   return &windows_[{first, device}];
 }
@@ -61,7 +58,7 @@ void Aggregate::hand_over(std::int64_t before) {
     DeviceSecond second;
     second.device = key.second;
     second.begin_ns = key.first * kSecond_ns;
-    second.busy_ns = std::llround(window.busy.total());
+    second.busy_ns = window.busy.joined().total_ns();
     second.kernels = window.kernels;
     second.copied_bytes = window.copied_bytes;
     second.matrix_share =

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "unidle/trace/detail/spans.h"
+#include "unidle/trace/detail/ranges.h"
 
 namespace unidle::trace::cupti {
 
@@ -39,7 +39,7 @@ class Aggregate {
 
  private:
   struct Window {
-    detail::SpanSet busy;
+    detail::GatheredRanges busy;
     std::uint64_t kernels = 0;
     std::uint64_t copied_bytes = 0;
     double kernel_ns = 0;

@@ -84,7 +84,7 @@ void Collector::finish() {
       if (end == thread.captures_end.end()) {
         break;
       }
-      thread.of(HostWork::kCompile).add(begin, *end);
+      thread.of(HostWork::kCompile).add(to_range({begin, *end}));
     }
   }
 }
@@ -156,16 +156,16 @@ void Collector::host(const TraceEvent& event, double begin, double end) {
 void Collector::part(const TraceEvent& event, HostThread& thread, double begin, double end) {
   const auto kind = host_work_of(event);
   if (kind) {
-    thread.of(*kind).add(begin, end);
+    thread.of(*kind).add(to_range({begin, end}));
   }
   if (event.name.starts_with("enumerate(DataLoader)")) {
     loader_in_process = event.name.find("_SingleProcess") != std::string::npos;
   } else if (event.name.starts_with("Optimizer.step")) {
-    thread.optimizer.add(begin, end);
+    thread.optimizer.add(to_range({begin, end}));
   } else if (kind == HostWork::kSync) {
     ++thread.syncs;
   } else if (is_blocking_copy(event)) {
-    thread.blocking_copies.add(begin, end);
+    thread.blocking_copies.add(to_range({begin, end}));
   } else if (kind == HostWork::kLaunch && event.category != "overhead") {
     ++launches;
     ++thread.launches;

@@ -12,7 +12,7 @@
 #include "unidle/trace/detail/device_work.h"
 #include "unidle/trace/detail/events.h"
 #include "unidle/trace/detail/host_work.h"
-#include "unidle/trace/detail/spans.h"
+#include "unidle/trace/detail/ranges.h"
 
 namespace unidle::trace::detail {
 
@@ -32,15 +32,15 @@ struct Step {
 
 /// The events of one thread.
 struct HostThread {
-  std::array<SpanSet, kHostWorks> work;
-  SpanSet optimizer;
-  SpanSet blocking_copies;
+  std::array<GatheredRanges, kHostWorks> work;
+  GatheredRanges optimizer;
+  GatheredRanges blocking_copies;
   std::int64_t syncs = 0;
   std::int64_t launches = 0;
   std::vector<double> captures_begin;
   std::vector<double> captures_end;
 
-  SpanSet& of(HostWork kind) { return work.at(static_cast<std::size_t>(kind)); }
+  GatheredRanges& of(HostWork kind) { return work.at(static_cast<std::size_t>(kind)); }
 };
 
 /// Interned texts, numbered in the order in which they were first seen.

@@ -17,10 +17,16 @@ constexpr double kLaunchLatency_us = 100;
 
 /// The parts of gaps in which a thread had not yet launched the work that ended them.
 struct Pieces {
-  SpanSet brief;
-  SpanSet pauses;
-  SpanSet after_wait;  // brief ones that began while the host waited for the device: nothing was queued
+  GatheredRanges brief;
+  GatheredRanges pauses;
+  GatheredRanges after_wait;  // brief ones that began while the host waited for the device: nothing was queued
 };
+
+/// Whether `at` is in a range, ends included.
+bool in_or_at(GatheredRanges& ranges, double at_us) {
+  const std::int64_t at = to_ns(at_us);
+  return ranges.joined().overlap_ns(at - 1, at + 1) > 0;
+}
 
 class Attribution {
  public:
@@ -52,29 +58,27 @@ class Attribution {
 
   void finish() {
     for (auto& [number, pieces] : pieces_) {
-      share(pieces.brief, seen_.threads[number], idle_.launch_s, brief_);
-      share(pieces.pauses, seen_.threads[number], idle_.host_s, pauses_);
-      share(pieces.after_wait, seen_.threads[number], idle_.sync_s, after_wait_);
+      share(pieces.brief.joined(), seen_.threads[number], idle_.launch_s, brief_);
+      share(pieces.pauses.joined(), seen_.threads[number], idle_.host_s, pauses_);
+      share(pieces.after_wait.joined(), seen_.threads[number], idle_.sync_s, after_wait_);
     }
     // Time without events of that thread is attributed to other threads, such as autograd's.
     HostThread any;
     for (auto& [number, thread] : seen_.threads) {
       for (std::size_t kind = 0; kind < kHostWorks; ++kind) {
-        for (const Span& span : thread.work.at(kind).joined()) {
-          any.work.at(kind).add(span.begin, span.end);
-        }
+        any.work.at(kind).add(thread.work.at(kind).joined());
       }
     }
-    SpanSet brief;
-    SpanSet pauses;
-    SpanSet after_wait;
-    share(brief_, any, idle_.launch_s, brief);
-    share(pauses_, any, idle_.host_s, pauses);
-    share(after_wait_, any, idle_.sync_s, after_wait);
+    GatheredRanges brief;
+    GatheredRanges pauses;
+    GatheredRanges after_wait;
+    share(brief_.joined(), any, idle_.launch_s, brief);
+    share(pauses_.joined(), any, idle_.host_s, pauses);
+    share(after_wait_.joined(), any, idle_.sync_s, after_wait);
     const bool seen = main_.has_value() && (seen_.launches > 0 || !seen_.operators.empty());
-    (seen ? idle_.launch_s : idle_.unseen_s) += brief.total() * kSecondsPerUs;
-    (seen ? idle_.host_s : idle_.unseen_s) += pauses.total() * kSecondsPerUs;
-    idle_.sync_s += after_wait.total() * kSecondsPerUs;
+    (seen ? idle_.launch_s : idle_.unseen_s) += total_us(brief.joined()) * kSecondsPerUs;
+    (seen ? idle_.host_s : idle_.unseen_s) += total_us(pauses.joined()) * kSecondsPerUs;
+    idle_.sync_s += total_us(after_wait.joined()) * kSecondsPerUs;
   }
 
  private:
@@ -94,18 +98,18 @@ class Attribution {
     }
     Pieces& pieces = pieces_[*thread];
     HostThread& host = seen_.threads[*thread];
-    const bool waited = host.of(HostWork::kSync).holds(span.begin) || host.blocking_copies.holds(span.begin);
+    const bool waited = in_or_at(host.of(HostWork::kSync), span.begin) || in_or_at(host.blocking_copies, span.begin);
     (span.end - span.begin >= kPause_us ? pieces.pauses
      : waited                           ? pieces.after_wait
                                         : pieces.brief)
-        .add(span.begin, span.end);
+        .add(to_range(span));
   }
 
   /// Removes from `span` what `thread` did; its own work is added to `own_s`. The rest goes to `left`.
-  void share(SpanSet& span, HostThread& thread, double& own_s, SpanSet& left) {
+  void share(TimeRanges span, HostThread& thread, double& own_s, GatheredRanges& left) {
     const auto take = [&](HostWork kind, double& seconds) {
-      SpanSet inside = span.within(thread.of(kind));
-      seconds += inside.total() * kSecondsPerUs;
+      const TimeRanges inside = intersection(span, thread.of(kind).joined());
+      seconds += total_us(inside) * kSecondsPerUs;
       span = span.minus(inside);
     };
     const bool waited = &own_s == &idle_.sync_s;
@@ -118,34 +122,32 @@ class Attribution {
     take(HostWork::kProfiler, idle_.profiler_s);
     take(HostWork::kOperator, own_s);
     take(HostWork::kProgram, own_s);
-    for (const Span& rest : span.joined()) {
-      left.add(rest.begin, rest.end);
-    }
+    left.add(span);
   }
 
   Collector& seen_;
   IdleTime& idle_;
   std::optional<std::uint32_t> main_;
   std::map<std::uint32_t, Pieces> pieces_;
-  SpanSet brief_;
-  SpanSet pauses_;
-  SpanSet after_wait_;
+  GatheredRanges brief_;
+  GatheredRanges pauses_;
+  GatheredRanges after_wait_;
 };
 
 }  // namespace
 
-IdleTime idle_time(Collector& seen, const std::string& device, SpanSet& busy, const Span& window) {
+IdleTime idle_time(Collector& seen, const std::string& device, const TimeRanges& busy, const Span& window) {
   IdleTime idle;
-  SpanSet whole;
-  whole.add(window.begin, window.end);
-  SpanSet gaps = whole.minus(busy);
-  idle.idle_s = gaps.total() * kSecondsPerUs;
+  const TimeRanges gaps = TimeRanges({to_range(window)}).minus(busy);
+  idle.idle_s = total_us(gaps) * kSecondsPerUs;
   Attribution attribution(seen, idle);
   const std::vector<Work>& work = seen.devices.at(device).ordered();
   auto next = work.begin();
-  for (const Span& gap : gaps.joined()) {
-    next = std::find_if(next, work.end(), [&](const Work& one) { return one.begin >= gap.end && one.end > one.begin; });
-    attribution.gap(gap, next == work.end() || gap.end >= window.end ? nullptr : &*next);
+  for (const TimeRange& gap : gaps.all()) {
+    next = std::find_if(next, work.end(), [&](const Work& one) {
+      return to_ns(one.begin) >= gap.end_ns && to_ns(one.end) > to_ns(one.begin);
+    });
+    attribution.gap(to_span(gap), next == work.end() || gap.end_ns >= to_ns(window.end) ? nullptr : &*next);
   }
   attribution.finish();
   return idle;

@@ -9,6 +9,6 @@
 namespace unidle::trace::detail {
 
 /// REQUIRES: `seen` is finished and has that device. `busy` is the device's work.
-IdleTime idle_time(Collector& seen, const std::string& device, SpanSet& busy, const Span& window);
+IdleTime idle_time(Collector& seen, const std::string& device, const TimeRanges& busy, const Span& window);
 
 }  // namespace unidle::trace::detail
