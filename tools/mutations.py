@@ -195,7 +195,7 @@ MUTATIONS = [
         "unit.observe",
         "*Tail*",
     ),
-    (CORE + "trace/detail/spans.cpp", "std::max(span->begin, begin)", "span->begin", "unit.trace", "*"),
+    (CORE + "trace/detail/ranges.cpp", "joined_.plus(TimeRanges(", "(TimeRanges(", "unit.trace", "*"),
     (
         CORE + "base/time_ranges.cpp",
         "std::max(one.begin_ns, at->end_ns)",
