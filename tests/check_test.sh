@@ -33,6 +33,7 @@ put proc/self/status 'Cpus_allowed_list:\t0-15\n'
 put proc/self/cgroup '0::/job\n'
 put proc/loadavg '0.10 0 0 1/1 1\n'
 put sys/devices/system/cpu/online '0-15\n'
+json_part() { python3 -c "import json, sys; print(json.dumps(json.load(sys.stdin)['$1'], indent=1))"; }
 expect_problem() { # ID LEVEL
   "$unidle" check --format json >out 2>err
   json "{'id': '$1', 'level': '$2'} in [{k: p[k] for k in ('id', 'level')} for p in d['problems']]"
@@ -101,6 +102,11 @@ has out "nobody computes on it"
 lacks out "gpu0:"
 for id in gpu-ecc-errors gpu-link-width gpu-power-limit gpu-throttled gpu-in-use; do has out "[$id]"; done
 has out "4711"
+"$unidle" check --lang zh >out
+all_chinese out
+"$unidle" check --format json --lang zh | json_part problems >chinese
+"$unidle" check --format json --lang en | json_part problems >english
+cmp -s chinese english || fail "JSON differs with the language"
 expect_problem gpu-lost critical
 json '[p["subject"] for p in d["problems"] if p["id"] == "gpu-lost"] == ["gpu2"]'
 json 'd["gpus"][2]["power_w"] is None and d["gpus"][0]["ecc_uncorrected"] == 0'
@@ -133,6 +139,8 @@ if [ -x "$UNIDLE_BIN/unidle-train" ]; then
   json 'd["speed"]["disk"]["read_bytes_s"] > 0 and d["speed"]["decode"]["jpeg_images_s"] > 0'
   "$unidle" check --speed >out 2>err
   has out "matmul GFLOP/s"
+  "$unidle" check --speed --lang zh >out 2>err
+  all_chinese out
 fi
 
 finish

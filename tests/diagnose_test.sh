@@ -23,7 +23,6 @@ has out "The loader runs in the training process"
 
 expect 2 diagnose --explain loader-no-workers --lang de  # an unsupported language
 has err "de"
-expect 2 check --lang zh  # a command without translations refuses rather than mixing languages
 expect 2 slurm status --lang de
 
 expect 0 diagnose --rules-markdown

@@ -21,6 +21,15 @@ check() {
   "$@" >/dev/null 2>&1 || fail "$what: $(tail -n 20 out.txt err.txt 2>/dev/null)"
 }
 
+# all_chinese FILE: it speaks Chinese and holds no English sentence. Names, commands and numbers are the
+# same in every language; words like these stand in sentences alone.
+all_chinese() {
+  local words='(the|an|of|is|are|was|were|and|or|not|for|from|by|with|in|at|to|it|its|than|has|have|this)' found
+  found=$(grep -nE "(^|[[:space:](])$words([[:space:],.;:)]|\$)|[a-z]{3,} [a-z]{3,} [a-z]{3,}" "$1") &&
+    fail "English in a Chinese answer: $found"
+  LC_ALL=C grep -q $'[\xe4-\xe9][\x80-\xbf][\x80-\xbf]' "$1" || fail "no Chinese: $(head -n 3 "$1")"
+}
+
 # needs_engine: skips the test if unidle-train was not built, for lack of torch.
 needs_engine() {
   [ -x "$UNIDLE_BIN/unidle-train" ] || {

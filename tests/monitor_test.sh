@@ -32,6 +32,8 @@ has out "Verdict: the CPU, which is the device here"
 grep -q $'\x1b' out && fail "control characters without a terminal"
 expect 0 --seconds 0.3 --interval 100 --format live
 has out "Verdict"
+expect 0 --seconds 0.5 --interval 100 --lang zh
+all_chinese out
 
 # With two devices, one of which does not report its power.
 cat >script <<'SCRIPT'
@@ -60,6 +62,12 @@ has out "SM  25 %"
 has out "Verdict: the GPUs idled part of the time"
 has out "energy"
 has out "Xid errors"
+expect 0 --seconds 1.6 --interval 100 --lang zh
+all_chinese out
+for format in csv json; do  # for programs: always English
+  expect 0 --seconds 0.5 --interval 100 --format $format --lang zh
+  LC_ALL=C grep -q $'[\x80-\xff]' out && fail "Chinese in $format: $(cat out)"
+done
 expect 0 --seconds 0.5 --interval 100 --format csv
 python3 - <<'PY' || fail "the CSV is not what it should be: $(cat out)"
 import csv

@@ -88,7 +88,7 @@ has("gpu", "GPU memory in use", "GiB", "GPU power", "NVIDIA H100")
 has("several", "superres-tuned trains", "Before and after", "Changes made", "loader.workers=8", "Verification")
 has("nasty", "</script><img src=x onerror=alert(1)>\"'&")
 has("empty", "No training step was seen")
-has("short", "Only 3 training steps were seen")
+has("short", "3 training steps were seen")
 has("cut", "The record has no end")
 PY
 

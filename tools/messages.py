@@ -18,19 +18,38 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "src" / "unidle"
 
 SPOKEN = (
+    "account/run_data.cpp",
+    "check/gpu_problems.cpp",
+    "check/problems.cpp",
+    "check/render.cpp",
     "diagnose/",
+    "experiment/equal_samples.cpp",
+    "experiment/parity.cpp",
+    "monitor/collector.cpp",
+    "monitor/lines.cpp",
+    "monitor/screen.cpp",
+    "monitor/summary.cpp",
+    "report/",
     "slurm/job_view.cpp",
     "slurm/tables.cpp",
+    "telemetry/gpu.cpp",
 )  # folders and files under src/unidle whose texts all have translations
-ASIDE = ("_test.cpp", "/testing/", "/main/")  # those of them that no person reads
+ASIDE = ("_test.cpp", "/testing/", "/main/", "/page_style.cpp")  # those of them that no person reads
 
 # Texts that are the same in every language: code, and texts of other programs.
 ENGLISH = {
+    ' class="word"',
     "CPU",
     "GPU",
+    "cpupower frequency-set -g performance",
     "HtoD (Pageable -> Device)",
     "HtoD (Pinned -> Device)",
+    "nvidia-smi --compute-mode=0",
+    "nvidia-smi -i {} -pl {:.0f}",
+    "nvidia-smi -pm 1",
     'torch.compile(model, mode="reduce-overhead")',
+    "unidle monitor",
+    "unidle report",
     "unidle run",
 }
 
@@ -116,13 +135,14 @@ def sources():
             yield name, path.read_text(encoding="utf-8")
 
 
+MARKUP = re.compile(r"<[^<>]*>")
 WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 def is_message(text):
     """Whether a person reads it, judged by its place and its words."""
     nearest = text.calls[-1] if text.calls else ""
-    rest = re.sub(r"\{[^{}]*\}", "", text.text)
+    rest = re.sub(r"\{[^{}]*\}", "", MARKUP.sub("", text.text))
     words = WORD.findall(rest)
     if nearest == "translate":
         return bool(rest.strip()) and text.text not in ENGLISH
@@ -203,6 +223,12 @@ def placeholders(text):
     return sorted(found)
 
 
+def mixes_positions(text):
+    """Whether it has both {} and {0}: fmt refuses such a text, and the English one would be said."""
+    names = [inside.partition(":")[0] for inside in re.findall(r"\{([^{}]*)\}", text.replace("{{", ""))]
+    return "" in names and any(name.isdigit() for name in names)
+
+
 def problems(catalogue, entries, places, messages):
     """The faults of a catalogue, one line each."""
     for message in messages:
@@ -216,6 +242,8 @@ def problems(catalogue, entries, places, messages):
             yield f"{catalogue}: messages: {quoted(message)} is not translated"
         elif placeholders(message) != placeholders(entry.translation):
             yield f"{catalogue}: messages: the placeholders of {quoted(message)} and its translation differ"
+        elif mixes_positions(entry.translation):
+            yield f"{catalogue}: messages: the translation of {quoted(message)} mixes {{}} and {{0}}"
 
 
 def self_test():
@@ -246,6 +274,8 @@ def self_test():
         entries = {message: Entry(message, text, []) for message, text in translations.items()}
         told = list(problems("po/a.po", entries, places, messages))
         assert len(told) == 1 and expected in told[0], (expected, told)
+    mixed = {"{} of {}": Entry("{} of {}", "{0}/{}", [])}
+    assert "mixes" in next(problems("po/a.po", mixed, {"{} of {}": [("a.cpp", 1)]}, {}))
     right = {"waits {} of each step": "{0}", "plain text here": "b"}
     entries = {message: Entry(message, text, []) for message, text in right.items()}
     assert not list(problems("po/a.po", entries, places, messages))

@@ -69,7 +69,8 @@ void say_what_is_missing(RunData& run, std::size_t dropped) {
   if (run.steps.empty()) {
     run.missing.emplace_back("No training step was seen, so there is no breakdown of the step and no throughput.");
   } else if (run.steps.size() < 20) {
-    run.missing.push_back(fmt::format("Only {} training steps were seen: figures are rough.", run.steps.size()));
+    run.missing.push_back(
+        fmt::format("{} training steps were seen, which is few: figures are rough.", run.steps.size()));
   }
   if (run.series.empty()) {
     run.missing.emplace_back("No device or host series were recorded.");
@@ -82,7 +83,8 @@ void say_what_is_missing(RunData& run, std::size_t dropped) {
   }
   const auto lost = run.meta.find(record::meta::kDropped);
   if (lost != run.meta.end() && lost->is_number() && lost->get<double>() > 0) {
-    run.missing.push_back(fmt::format("{:.0f} events were dropped because the ring was full.", lost->get<double>()));
+    run.missing.push_back(
+        fmt::format("{} events were dropped because the ring was full.", std::llround(lost->get<double>())));
   }
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "unidle/base/files.h"
+#include "unidle/language/language.h"
 #include "unidle/telemetry/gpu.h"
 #include "unidle/telemetry/host.h"
 #include "unidle/telemetry/host_state.h"
@@ -78,14 +79,14 @@ const std::vector<std::string_view>& watched_variables();
 Machine inspect(const std::filesystem::path& folder = ".", const std::filesystem::path& root = host_root());
 
 /// Returns the problems, worst first. Thresholds and their sources are in problems.cpp and docs/check.md.
-std::vector<Problem> find_problems(const Machine& machine);
+std::vector<Problem> find_problems(const Machine& machine, Language language = Language::kEnglish);
 
 /// Returns 1 when a problem is a warning or worse, otherwise 0.
 int exit_code(const std::vector<Problem>& problems);
 
 /// `speed`: the results of speed.h; null when speed was not measured.
 std::string to_text(const Machine& machine, const std::vector<Problem>& problems, const nlohmann::json& speed,
-                    int width);
+                    int width, Language language = Language::kEnglish);
 nlohmann::json to_json(const Machine& machine, const std::vector<Problem>& problems, const nlohmann::json& speed);
 
 }  // namespace unidle::check

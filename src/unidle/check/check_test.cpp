@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <stdlib.h>
 
+#include <sstream>
+
 #include "unidle/base/error.h"
 #include "unidle/base/testing/machine_files.h"
 #include "unidle/check/speed.h"
+#include "unidle/language/layout.h"
 
 namespace unidle::check {
 namespace {
@@ -50,6 +53,36 @@ std::string level_of(const Machine& machine, const std::string& id) {
     }
   }
   return "none";
+}
+
+TEST(CheckTest, TheLanguageChangesNoProblem) {
+  Machine machine;
+  machine.host.cpus_online = 16;
+  machine.host.cpus_affinity = 8;
+  machine.governor = "powersave";
+  machine.environment = {{"OMP_NUM_THREADS", "64"}, {"CUDA_LAUNCH_BLOCKING", "1"}};
+  machine.storage.push_back({"/data", "nfs4", "", "network", {}, {}});
+  const std::vector<Problem> english = find_problems(machine);
+  const std::vector<Problem> chinese = find_problems(machine, Language::kChinese);
+  ASSERT_EQ(english.size(), chinese.size());
+  for (std::size_t i = 0; i < english.size(); ++i) {
+    EXPECT_EQ(english[i].id, chinese[i].id);
+    EXPECT_EQ(english[i].level, chinese[i].level);
+    EXPECT_EQ(english[i].subject, chinese[i].subject);
+    EXPECT_NE(english[i].message, chinese[i].message);
+  }
+}
+
+TEST(CheckTest, LinesOfWideCharactersKeepToTheWidth) {
+  Machine machine = good();
+  machine.host.cpu_quota = 2;
+  for (const int width : {40, 80, 120}) {
+    std::istringstream text(
+        to_text(machine, find_problems(machine, Language::kChinese), nullptr, width, Language::kChinese));
+    for (std::string line; std::getline(text, line);) {
+      EXPECT_LE(display_width(line), width) << line;
+    }
+  }
 }
 
 TEST(CheckTest, GoodMachineHasNoProblem) {

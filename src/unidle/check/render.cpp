@@ -3,11 +3,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <sstream>
 
-#include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
 #include "unidle/check/check.h"
+#include "unidle/language/layout.h"
+#include "unidle/language/translator.h"
 
 namespace unidle::check {
 
@@ -119,86 +119,85 @@ json host_json(const Machine& machine) {
 
 constexpr int kLabel = 12;
 
-/// `text` wrapped beside a label; wrap() would collapse the spaces between them.
+/// `text` in lines beside a label.
 std::string row(std::string_view label, const std::string& text, int width) {
   constexpr int kLeast = 20;
-  const std::string wrapped = wrap(text, std::max(width - kLabel, kLeast));
-  std::string rows;
-  std::istringstream lines(wrapped);
-  for (std::string line; std::getline(lines, line);) {
-    rows += fmt::format("{:<{}}{}\n", rows.empty() ? label : std::string_view(), kLabel, line);
-  }
-  return rows;
+  const int padding = std::max(0, kLabel - display_width(label));
+  const std::string mark = std::string(label) + std::string(static_cast<std::size_t>(padding), ' ');
+  return block(text, std::max(width, kLabel + kLeast), 0, mark);
 }
 
-std::string cpu_text(const Machine& machine) {
+std::string cpu_text(const Machine& machine, const Translator& translator) {
   const telemetry::HostFacts& host = machine.host;
-  std::string text =
-      fmt::format("{} CPUs{}", host.cpus_online, machine.cores ? fmt::format(" ({} cores)", *machine.cores) : "");
+  std::string text = translator.say("{} CPUs", host.cpus_online) +
+                     (machine.cores ? translator.say(" ({} cores)", *machine.cores) : "");
   if (host.cpus_affinity != host.cpus_online) {
-    text += fmt::format(", {} by affinity", host.cpus_affinity);
+    text += translator.say(", {} by affinity", host.cpus_affinity);
   }
-  text += host.cpu_quota ? fmt::format(", quota {}", format_number(*host.cpu_quota)) : ", no quota";
-  text += fmt::format(": {} to use", format_number(host.cpus_allowed()));
+  text += host.cpu_quota ? translator.say(", quota {}", format_number(*host.cpu_quota)) : translator.say(", no quota");
+  text += translator.say(": {} to use", format_number(host.cpus_allowed()));
   if (!host.cpu_model.empty()) {
-    text += "; " + host.cpu_model;
+    text += translator.word("; ") + host.cpu_model;
   }
-  text += host.cpu_amx() ? "; bf16 by AMX" : host.cpu_bf16() ? "; bf16" : "; no bf16";
+  text += host.cpu_amx()    ? translator.say("; bf16 by AMX")
+          : host.cpu_bf16() ? translator.say("; bf16")
+                            : translator.say("; no bf16");
   if (machine.numa.size() == 1) {
-    text += "; one NUMA node, nothing to place";
+    text += translator.say("; one NUMA node, nothing to place");
   } else if (!machine.numa.empty()) {
-    text += fmt::format("; {} NUMA nodes", machine.numa.size());
+    text += translator.say("; {} NUMA nodes", machine.numa.size());
   }
   return text;
 }
 
-std::string memory_text(const Machine& machine) {
+std::string memory_text(const Machine& machine, const Translator& translator) {
   std::string text = format_bytes(machine.host.memory_bytes);
   if (machine.memory.available_bytes) {
-    text += fmt::format(", {} available", format_bytes(*machine.memory.available_bytes));
+    text += translator.say(", {} available", format_bytes(*machine.memory.available_bytes));
   }
   if (machine.host.memory_limit) {
-    text += fmt::format(", limit {}", format_bytes(*machine.host.memory_limit));
+    text += translator.say(", limit {}", format_bytes(*machine.host.memory_limit));
   }
   if (machine.memory.shm_bytes) {
-    text += fmt::format("; /dev/shm {}", format_bytes(*machine.memory.shm_bytes));
+    text += translator.say("; /dev/shm {}", format_bytes(*machine.memory.shm_bytes));
   }
   return text;
 }
 
-std::string storage_text(const telemetry::Storage& storage) {
+std::string storage_text(const telemetry::Storage& storage, const Translator& translator) {
   std::string text = storage.path;
   if (storage.free_bytes && storage.total_bytes) {
-    text += fmt::format(": {} of {} free", format_bytes(*storage.free_bytes), format_bytes(*storage.total_bytes));
+    text += translator.say(": {} of {} free", format_bytes(*storage.free_bytes), format_bytes(*storage.total_bytes));
   }
   if (!storage.filesystem.empty()) {
-    text +=
-        fmt::format(", {}{}", storage.filesystem, storage.device.empty() ? "" : fmt::format(" on {}", storage.device));
+    text += storage.device.empty() ? fmt::format(", {}", storage.filesystem)
+                                   : translator.say(", {} on {}", storage.filesystem, storage.device);
   }
-  return text + (storage.kind == "unknown" ? "" : fmt::format(" ({})", storage.kind));
+  return text + (storage.kind == "unknown" ? "" : fmt::format(" ({})", translator.word(storage.kind)));
 }
 
 /// "A of B unit", or the part of it that is known.
-std::string of_text(const std::optional<double>& now, const std::optional<double>& most, std::string_view unit) {
+std::string of_text(const std::optional<double>& now, const std::optional<double>& most, std::string_view unit,
+                    const Translator& translator) {
   if (!now && !most) {
     return "";
   }
-  return fmt::format(", {}{} {}", now ? fmt::format("{:.0f}", *now) : "?", most ? fmt::format(" of {:.0f}", *most) : "",
-                     unit);
+  const std::string value = now ? fmt::format("{:.0f}", *now) : "?";
+  return most ? translator.say(", {} of {:.0f} {}", value, *most, unit) : fmt::format(", {} {}", value, unit);
 }
 
-std::string gpu_text(const GpuState& gpu) {
+std::string gpu_text(const GpuState& gpu, const Translator& translator) {
   std::string text = gpu.facts.name;
   if (gpu.facts.capability) {
-    text += fmt::format(" (compute {})", *gpu.facts.capability);
+    text += translator.say(" (compute {})", *gpu.facts.capability);
   }
   if (gpu.facts.memory_bytes) {
     const auto used = static_cast<std::uint64_t>(gpu.reading.memory_bytes.value_or(0));
-    text += fmt::format(", {} of {} in use", gpu.reading.memory_bytes ? format_bytes(used) : "?",
-                        format_bytes(*gpu.facts.memory_bytes));
+    text += translator.say(", {} of {} in use", gpu.reading.memory_bytes ? format_bytes(used) : "?",
+                           format_bytes(*gpu.facts.memory_bytes));
   }
-  text += of_text(gpu.reading.power_w, gpu.facts.power_limit_w, "W");
-  text += of_text(gpu.reading.sm_clock_mhz, gpu.facts.sm_clock_max_mhz, "MHz");
+  text += of_text(gpu.reading.power_w, gpu.facts.power_limit_w, "W", translator);
+  text += of_text(gpu.reading.sm_clock_mhz, gpu.facts.sm_clock_max_mhz, "MHz", translator);
   if (gpu.reading.temperature_c) {
     text += fmt::format(", {:.0f} C", *gpu.reading.temperature_c);
   }
@@ -206,33 +205,33 @@ std::string gpu_text(const GpuState& gpu) {
   if (link.generation && link.width) {
     text += fmt::format(", PCIe {}.0 x{}", *link.generation, *link.width);
     if (link.max_generation && link.max_width) {
-      text += fmt::format(" (at most {}.0 x{})", *link.max_generation, *link.max_width);
+      text += translator.say(" (at most {}.0 x{})", *link.max_generation, *link.max_width);
     }
   }
   if (gpu.ecc_on) {
-    text += *gpu.ecc_on ? ", ECC" : ", no ECC";
+    text += *gpu.ecc_on ? ", ECC" : translator.say(", no ECC");
   }
   if (gpu.mig_on.value_or(false)) {
-    text += fmt::format(", MIG with {} slices", gpu.facts.mig.size());
+    text += translator.say(", MIG with {} slices", gpu.facts.mig.size());
   }
   if (gpu.processes) {
-    text += gpu.processes->empty() ? ", nobody computes on it"
-                                   : fmt::format(", {} process(es) on it", gpu.processes->size());
+    text += gpu.processes->empty() ? translator.say(", nobody computes on it")
+                                   : translator.say(", {} process(es) on it", gpu.processes->size());
   }
   return text;
 }
 
-std::string speed_text(const json& speed, int width) {
-  std::string text = "\nSpeed\n";
+std::string speed_text(const json& speed, int width, const Translator& translator) {
+  std::string text = "\n" + translator.word("Speed") + "\n";
   const json& disk = speed["disk"];
-  text += row("  disk",
-              fmt::format("{}/s in order, {:.0f} random reads of 16 KiB a second ({})",
-                          format_bytes(static_cast<std::uint64_t>(disk["read_bytes_s"].get<double>())),
-                          disk["small_reads_s"].get<double>(), disk["read_how"].get<std::string>()),
+  text += row("  " + translator.word("disk"),
+              translator.say("{}/s in order, {:.0f} random reads of 16 KiB a second ({})",
+                             format_bytes(static_cast<std::uint64_t>(disk["read_bytes_s"].get<double>())),
+                             disk["small_reads_s"].get<double>(), translator.word(disk["read_how"].get<std::string>())),
               width);
-  text += row("  decode",
-              fmt::format("{:.0f} JPEG of {} a second and core", speed["decode"]["jpeg_images_s"].get<double>(),
-                          speed["decode"]["picture"].get<std::string>()),
+  text += row("  " + translator.word("decode"),
+              translator.say("{:.0f} JPEG of {} a second and core", speed["decode"]["jpeg_images_s"].get<double>(),
+                             speed["decode"]["picture"].get<std::string>()),
               width);
   for (const json& device : speed["torch"].value("devices", json::array())) {
     const std::string name = "  " + device["device"].get<std::string>();
@@ -248,11 +247,12 @@ std::string speed_text(const json& speed, int width) {
     for (const auto& [key, label] :
          {std::pair("copy_pinned_bytes_s", "pinned"), {"copy_pageable_bytes_s", "pageable"}}) {
       if (device.contains(key) && device[key].is_number()) {
-        line += fmt::format("; host to device {} {:.1f} GB/s", label, device[key].get<double>() * 1e-9);
+        line +=
+            translator.say("; host to device {} {:.1f} GB/s", translator.word(label), device[key].get<double>() * 1e-9);
       }
     }
     if (device.contains("launch_s") && device["launch_s"].is_number()) {
-      line += fmt::format("; launch {}", format_seconds(device["launch_s"].get<double>()));
+      line += translator.say("; launch {}", format_seconds(device["launch_s"].get<double>()));
     }
     text += row(name, line, width);
   }
@@ -261,35 +261,43 @@ std::string speed_text(const json& speed, int width) {
 
 }  // namespace
 
-std::string to_text(const Machine& machine, const std::vector<Problem>& problems, const json& speed, int width) {
-  std::string text = row("machine", fmt::format("{}, {}", machine.host.hostname, machine.kernel), width);
-  text += row("cpu", cpu_text(machine), width);
-  text += row("memory", memory_text(machine), width);
+std::string to_text(const Machine& machine, const std::vector<Problem>& problems, const json& speed, int width,
+                    Language language) {
+  const Translator translator{language};
+  std::string text =
+      row(translator.word("machine"), fmt::format("{}, {}", machine.host.hostname, machine.kernel), width);
+  text += row(translator.word("cpu"), cpu_text(machine, translator), width);
+  text += row(translator.word("memory"), memory_text(machine, translator), width);
   for (const telemetry::Storage& storage : machine.storage) {
-    text += row("disk", storage_text(storage), width);
+    text += row(translator.word("disk"), storage_text(storage, translator), width);
   }
   if (machine.driver_version) {
-    text += row("driver",
+    text += row(translator.word("driver"),
                 fmt::format("NVIDIA {}{}", *machine.driver_version,
-                            machine.cuda_version ? ", CUDA up to " + *machine.cuda_version : ""),
+                            machine.cuda_version ? translator.say(", CUDA up to {}", *machine.cuda_version) : ""),
                 width);
   }
   for (const GpuState& gpu : machine.gpus) {
-    text += row(fmt::format("gpu{}", gpu.facts.index), gpu_text(gpu), width);
+    text += row(fmt::format("gpu{}", gpu.facts.index), gpu_text(gpu, translator), width);
   }
   if (machine.gpus.empty()) {
-    text += row("gpu", machine.gpus_known ? "none" : "not known: the driver does not answer", width);
+    text += row(translator.word("gpu"),
+                machine.gpus_known ? translator.word("none") : translator.say("not known: the driver does not answer"),
+                width);
   }
   for (const auto& [name, value] : machine.environment) {
-    text += row(name == machine.environment.begin()->first ? "environment" : "", name + "=" + value, width);
+    text += row(name == machine.environment.begin()->first ? translator.word("environment") : "", name + "=" + value,
+                width);
   }
   if (speed.is_object()) {
-    text += speed_text(speed, width);
+    text += speed_text(speed, width, translator);
   }
-  text += problems.empty() ? "\nNothing is wrong.\n" : "\nProblems\n";
+  text += "\n" + (problems.empty() ? translator.say("Nothing is wrong.") : translator.word("Problems")) + "\n";
   for (const Problem& problem : problems) {
-    text += row("  " + std::string(to_string(problem.level)),
-                fmt::format("{}: {} [{}]", problem.subject, problem.message, problem.id), width);
+    text += row(
+        "  " + translator.word(to_string(problem.level)),
+        translator.word(problem.subject) + translator.word(": ") + fmt::format("{} [{}]", problem.message, problem.id),
+        width);
     if (!problem.fix.empty()) {
       text += row("", "-> " + problem.fix, width);
     }

@@ -8,6 +8,7 @@
 
 #include "unidle/base/units.h"
 #include "unidle/experiment/metric_names.h"
+#include "unidle/language/translator.h"
 
 namespace unidle::experiment {
 
@@ -33,8 +34,8 @@ Measure not_comparable(std::string name, std::string why) {
   return measure;
 }
 
-Measure not_finite(std::string name) {
-  Measure measure = not_comparable(name, name + " stopped being a finite number");
+Measure not_finite(const std::string& name, const Translator& translator) {
+  Measure measure = not_comparable(name, translator.say("{} stopped being a finite number", name));
   measure.verdict = Verdict::kWorse;
   measure.judged = true;
   measure.held = false;
@@ -60,16 +61,17 @@ void judge(Measure& measure, double worse, double allowed) {
   measure.held = measure.verdict != Verdict::kWorse;
 }
 
-Measure compare_loss(const Learned& before, const Learned& after, Demand demand, const Spread& by_chance) {
+Measure compare_loss(const Learned& before, const Learned& after, Demand demand, const Spread& by_chance,
+                     const Translator& translator) {
   if (!before.loss || !after.loss) {
     const std::string& why = before.why_no_loss.empty() ? after.why_no_loss : before.why_no_loss;
-    return not_comparable("loss", why.empty() ? "no loss was recorded on both sides" : why);
+    return not_comparable("loss", translator.word(why.empty() ? "no loss was recorded on both sides" : why));
   }
   if (!std::isfinite(before.loss->value)) {
-    return not_comparable("loss", "the loss to compare with is not a finite number");
+    return not_comparable("loss", translator.say("the loss to compare with is not a finite number"));
   }
   if (!std::isfinite(after.loss->value)) {
-    return not_finite("loss");
+    return not_finite("loss", translator);
   }
   Measure measure = side_by_side("loss", *before.loss, *after.loss);
   if (demand == Demand::kFinite) {
@@ -84,7 +86,8 @@ Measure compare_loss(const Learned& before, const Learned& after, Demand demand,
     measure.held = false;
   }
   if (measure.verdict == Verdict::kEqual && chance > kTooCoarse * scale && chance > band) {
-    return not_comparable("loss", "the losses are too few or too noisy to show a difference that matters");
+    return not_comparable("loss",
+                          translator.say("the losses are too few or too noisy to show a difference that matters"));
   }
   return measure;
 }
@@ -97,14 +100,14 @@ double band_of_metric(const std::string& name, double value, Demand demand) {
 }
 
 Measure compare_metric(const std::string& name, const Reading& before, const Reading& after, Demand demand,
-                       double by_chance) {
+                       double by_chance, const Translator& translator) {
   const Direction better = better_direction(name);
   const bool judged = better != Direction::kUnknown && demand != Demand::kFinite;
   if (!std::isfinite(before.value) || (!std::isfinite(after.value) && better == Direction::kUnknown)) {
-    return not_comparable(name, name + " is not a finite number");
+    return not_comparable(name, translator.say("{} is not a finite number", name));
   }
   if (!std::isfinite(after.value)) {
-    return not_finite(name);
+    return not_finite(name, translator);
   }
   Measure measure = side_by_side(name, before, after);
   if (judged) {
@@ -121,24 +124,26 @@ Demand demand_of(const knobs::Settings& changes) {
   return !changes.empty() && knobs::is_exact(changes) ? Demand::kSame : Demand::kAsGood;
 }
 
-std::string in_words(const Measure& measure) {
+std::string in_words(const Measure& measure, Language language) {
+  const Translator translator{language};
   if (!measure.why.empty()) {
     return measure.why;
   }
   const double difference = measure.b - measure.a;
-  const std::string where =
-      measure.samples > 0 ? fmt::format("{} samples", format_number(measure.samples)) : "equal samples";
-  std::string words =
-      fmt::format("{} at {} is {} against {}", measure.name, where, format_number(measure.b), format_number(measure.a));
+  const std::string where = measure.samples > 0 ? translator.say("{} samples", format_number(measure.samples))
+                                                : translator.say("equal samples");
+  std::string words = translator.say("{} at {} is {} against {}", measure.name, where, format_number(measure.b),
+                                     format_number(measure.a));
   if (!measure.judged) {
     return words;
   }
   const double scale = std::abs(measure.a);
-  words += is_psnr(measure.name) || scale == 0
-               ? fmt::format(" ({:+.2g}, allowed {:.2g})", difference, measure.allowed)
-               : fmt::format(" ({:+.1f} %, allowed {:.0f} %)", difference / scale * 100, measure.allowed / scale * 100);
+  words +=
+      is_psnr(measure.name) || scale == 0
+          ? translator.say(" ({:+.2g}, allowed {:.2g})", difference, measure.allowed)
+          : translator.say(" ({:+.1f} %, allowed {:.0f} %)", difference / scale * 100, measure.allowed / scale * 100);
   if (!measure.held && measure.verdict == Verdict::kBetter) {
-    words += ": what changed leaves the arithmetic alone, so the samples differ";
+    words += translator.say(": what changed leaves the arithmetic alone, so the samples differ");
   }
   return words;
 }
@@ -149,34 +154,37 @@ bool Parity::compared() const {
 }
 
 Parity parity_of(const std::vector<Learned>& before, const std::vector<Learned>& after, Demand demand,
-                 const Spread& chance) {
+                 const Spread& chance, Language language) {
+  const Translator translator{language};
   const Learned a = averaged(before);
   const Learned b = averaged(after);
   Parity parity;
-  parity.measures.push_back(compare_loss(a, b, demand, chance));
+  parity.measures.push_back(compare_loss(a, b, demand, chance, translator));
   for (const auto& [name, reading] : a.metrics) {
     if (const auto other = b.metrics.find(name); name != "loss" && other != b.metrics.end()) {
       const auto spread = chance.metrics.find(name);
       const double by_chance = spread == chance.metrics.end() ? 0 : spread->second;
-      parity.measures.push_back(compare_metric(name, reading, other->second, demand, by_chance));
+      parity.measures.push_back(compare_metric(name, reading, other->second, demand, by_chance, translator));
     }
   }
   const auto broken = std::find_if(parity.measures.begin(), parity.measures.end(),
                                    [](const Measure& measure) { return !measure.held; });
   if (broken != parity.measures.end()) {
     parity.held = false;
-    parity.why = in_words(*broken);
+    parity.why = in_words(*broken, language);
   }
   return parity;
 }
 
-Parity parity_of(const std::vector<LearningCurves>& a, const std::vector<LearningCurves>& b, Demand demand) {
+Parity parity_of(const std::vector<LearningCurves>& a, const std::vector<LearningCurves>& b, Demand demand,
+                 Language language) {
   std::vector<LearningCurves> runs = a;
   runs.insert(runs.end(), b.begin(), b.end());
   const std::vector<Learned> learned = learned_by(runs);
   const auto middle = learned.begin() + static_cast<std::ptrdiff_t>(a.size());
   const std::vector<Learned> before(learned.begin(), middle);
-  return parity_of(before, {middle, learned.end()}, demand, spread_of(before).of_difference(a.size(), b.size()));
+  return parity_of(before, {middle, learned.end()}, demand, spread_of(before).of_difference(a.size(), b.size()),
+                   language);
 }
 
 }  // namespace unidle::experiment

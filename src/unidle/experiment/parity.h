@@ -7,6 +7,7 @@
 #include "unidle/experiment/equal_samples.h"
 #include "unidle/experiment/spread.h"
 #include "unidle/knobs/settings.h"
+#include "unidle/language/language.h"
 
 namespace unidle::experiment {
 
@@ -34,7 +35,7 @@ struct Measure {
 };
 
 /// "loss at 800 samples is 1.2 against 1 (+20 %, allowed 5 %)"
-std::string in_words(const Measure& measure);
+std::string in_words(const Measure& measure, Language language = Language::kEnglish);
 
 struct Parity {
   bool held = true;
@@ -68,9 +69,10 @@ struct Parity {
 /// papers call visible; a metric that is a loss has the loss's band; any other may be 2 % worse, twice what MLPerf
 /// Inference allows (99 % of the FP32 quality), because the runs are short. A better metric never fails.
 Parity parity_of(const std::vector<Learned>& before, const std::vector<Learned>& after, Demand demand,
-                 const Spread& chance = {});
+                 const Spread& chance = {}, Language language = Language::kEnglish);
 
 /// Compares the curves of recorded runs; the runs of A among themselves give `chance`.
-Parity parity_of(const std::vector<LearningCurves>& a, const std::vector<LearningCurves>& b, Demand demand);
+Parity parity_of(const std::vector<LearningCurves>& a, const std::vector<LearningCurves>& b, Demand demand,
+                 Language language = Language::kEnglish);
 
 }  // namespace unidle::experiment

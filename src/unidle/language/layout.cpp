@@ -141,6 +141,19 @@ int display_width(std::string_view text) {
   return width;
 }
 
+std::string_view prefix_of_width(std::string_view text, int width) {
+  std::size_t end = 0;
+  while (end < text.size()) {
+    const auto [c, size] = code_point(text.substr(end));
+    width -= is_wide(c) ? 2 : 1;
+    if (width < 0) {
+      break;
+    }
+    end += size;
+  }
+  return text.substr(0, end);
+}
+
 std::string fill(std::string_view text, int width) {
   std::string out;
   int column = 0;

@@ -9,6 +9,9 @@ namespace unidle {
 /// The number of columns of UTF-8 text. Invalid bytes count as one each.
 int display_width(std::string_view text);
 
+/// As much from the front as takes at most `width` columns.
+std::string_view prefix_of_width(std::string_view text, int width);
+
 /// Fills lines of at most `width` columns. Breaks at blanks, between wide characters and, if a single word is too long,
 /// inside it; never between a number and its unit. Repeated blanks become one; no line begins with closing punctuation.
 /// REQUIRES: width >= 2.

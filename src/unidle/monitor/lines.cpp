@@ -28,17 +28,17 @@ std::string field(const std::optional<double>& value) { return value ? fmt::form
 /// "gpu.sm_activity" -> "sm_activity"
 std::string short_name(std::string_view series) { return std::string(series.substr(series.find('.') + 1)); }
 
-std::string gpu_line(const GpuNow& gpu) {
+std::string gpu_line(const GpuNow& gpu, const Translator& translator) {
   const telemetry::GpuReading& now = gpu.reading;
   std::string line = fmt::format("{:<10}", gpu.subject);
   const auto share = [&](const char* label, const std::optional<double>& value) {
-    line += value ? fmt::format("  {} {:>3.0f} %", label, *value * 100) : "";
+    line += value ? fmt::format("  {} {:>3.0f} %", translator.word(label), *value * 100) : "";
   };
   share("util", now.utilisation);
   share("SM", now.sm_activity);
   share("tensor", now.tensor_activity);
   if (const std::string_view why = gpu.why_busy_unknown(); !why.empty()) {
-    line += fmt::format("  {}", why);
+    line += "  " + translator.word(why);
   }
   if (now.power_w) {
     line += now.power_limit_w ? fmt::format("  {:.0f}/{:.0f} W", *now.power_w, *now.power_limit_w)
@@ -50,32 +50,41 @@ std::string gpu_line(const GpuNow& gpu) {
   if (now.temperature_c) {
     line += fmt::format("  {:.0f} C", *now.temperature_c);
   }
-  if (now.throttle_reasons) {
-    const auto names = telemetry::throttle_names(static_cast<std::uint64_t>(*now.throttle_reasons));
-    line += names.empty() ? "" : fmt::format("  held down by {}", fmt::join(names, ", "));
-  }
+  const std::string held = held_down_by(now, translator);
+  line += held.empty() ? "" : "  " + translator.say("held down by {}", held);
   return line;
 }
 
 }  // namespace
 
-std::string plain_lines(const Snapshot& snapshot) {
+std::string held_down_by(const telemetry::GpuReading& reading, const Translator& translator) {
+  std::string words;
+  for (const auto name : telemetry::throttle_names(static_cast<std::uint64_t>(reading.throttle_reasons.value_or(0)))) {
+    words += (words.empty() ? "" : translator.word(", ")) + translator.word(name);
+  }
+  return words;
+}
+
+std::string plain_lines(const Snapshot& snapshot, Language language) {
+  const Translator translator{language};
   const std::string time = format_utc(snapshot.wall_ns).substr(11, 8);
   std::vector<std::string> lines;
   for (const GpuNow& gpu : snapshot.gpus) {
-    lines.push_back(fmt::format("{}  {}", time, gpu_line(gpu)));
+    lines.push_back(fmt::format("{}  {}", time, gpu_line(gpu, translator)));
   }
   std::string last = fmt::format("{}  {:<10}", time, "cpu");
   if (const auto share = snapshot.cpu_share()) {
-    last += fmt::format("  {:>3.0f} %  {} of {} CPUs", *share * 100, format_number(*snapshot.cpu_used()),
-                        format_number(snapshot.pid ? snapshot.cpus_allowed : snapshot.cpus_online));
+    const double all = snapshot.pid ? snapshot.cpus_allowed : snapshot.cpus_online;
+    last += fmt::format("  {:>3.0f} %  ", *share * 100);
+    last += translator.say("{} of {} CPUs", format_number(*snapshot.cpu_used()), format_number(all));
   }
   const auto loaders = std::count_if(snapshot.processes.begin(), snapshot.processes.end(),
                                      [](const ProcessNow& p) { return p.role == telemetry::Role::kLoader; });
-  last += loaders > 0 ? fmt::format("  {} loaders", loaders) : "";
+  last += loaders > 0 ? "  " + translator.say("{} loaders", loaders) : "";
   if (snapshot.run && snapshot.run->steps_per_s) {
-    last += fmt::format("  {} steps/s", format_number(*snapshot.run->steps_per_s));
-    last += snapshot.run->input_share ? fmt::format("  input wait {}", format_share(*snapshot.run->input_share)) : "";
+    last += "  " + translator.say("{} steps/s", format_number(*snapshot.run->steps_per_s));
+    last += snapshot.run->input_share ? "  " + translator.say("input wait {}", format_share(*snapshot.run->input_share))
+                                      : "";
   }
   lines.push_back(last);
   return fmt::format("{}", fmt::join(lines, "\n"));

@@ -5,15 +5,19 @@
 #include <string>
 #include <vector>
 
+#include "unidle/language/translator.h"
 #include "unidle/monitor/snapshot.h"
 
 namespace unidle::monitor {
 
 /// "12:00:01  gpu0  82 % util  61 % SM  ...", one line per device, without a final newline.
-std::string plain_lines(const Snapshot& snapshot);
+std::string plain_lines(const Snapshot& snapshot, Language language = Language::kEnglish);
 
 /// {"type": "sample", "t", "cpu", "gpus", "processes", "run"}; absent readings are null.
 nlohmann::json sample_json(const Snapshot& snapshot);
+
+/// What holds the clocks down; empty when nothing does.
+std::string held_down_by(const telemetry::GpuReading& reading, const Translator& translator);
 
 /// A table whose columns are the devices of the first snapshot.
 class CsvWriter {

@@ -70,11 +70,12 @@ class Session {
         exporter_(options.listen.empty() ? nullptr : std::make_unique<Exporter>(options.listen)),
         collector_(system_clock(), {options.pid, options.record}) {
     if (exporter_) {
-      options.note(fmt::format("serving {}\n", exporter_->url()));
+      options.note(translate(options.language, "serving {}", exporter_->url()) + "\n");
     }
     if (options.format == Format::kLive) {
       terminal_ = LiveTerminal::open();
       state_.unicode = terminal_ && terminal_->unicode();
+      state_.language = state_.unicode ? options.language : Language::kEnglish;
     }
     format_ = options.format == Format::kLive && !terminal_ ? Format::kLines : options.format;
   }
@@ -124,7 +125,7 @@ class Session {
           draw();
         }
         break;
-      case Format::kLines: print(plain_lines(latest_) + "\n"); break;
+      case Format::kLines: print(plain_lines(latest_, options_.language) + "\n"); break;
       case Format::kCsv:
         if (!header_written_) {
           header_written_ = true;
@@ -141,7 +142,7 @@ class Session {
   void tell_of_driver() {
     const auto problem = collector_.driver_problem();
     if (problem && !driver_hangs_ && !terminal_) {
-      options_.note(*problem + ": the host alone is watched\n");
+      options_.note(translate(options_.language, "{}: the host alone is watched", *problem) + "\n");
     }
     driver_hangs_ = problem.has_value();
   }
@@ -196,9 +197,9 @@ class Session {
     if (format_ == Format::kJson) {
       options_.print(json_text(summary_.to_json(), -1) + "\n");
     } else if (format_ == Format::kCsv) {
-      options_.note(summary_.to_text(options_.width));
+      options_.note(summary_.to_text(options_.width, options_.language));
     } else {
-      options_.print(summary_.to_text(options_.width));
+      options_.print(summary_.to_text(options_.width, options_.language));
     }
   }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "unidle/base/clock.h"
+#include "unidle/language/language.h"
 
 namespace unidle::monitor {
 
@@ -20,8 +21,9 @@ struct Options {
   std::optional<std::int64_t> pid;
   std::optional<std::filesystem::path> record;
   Format format = Format::kLines;
-  std::string listen;  // empty: no exporter
-  int width = 80;      // of the summary, in columns
+  std::string listen;                      // empty: no exporter
+  int width = 80;                          // of the summary, in columns
+  Language language = Language::kEnglish;  // JSON and CSV are always English
   /// Writes the output; returns false when nobody reads it any more, which ends the session.
   std::function<bool(std::string_view)> print;
   std::function<void(std::string_view)> note;  // progress and, with CSV, the summary

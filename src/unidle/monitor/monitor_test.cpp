@@ -9,6 +9,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/testing/fake_clock.h"
+#include "unidle/language/layout.h"
 #include "unidle/monitor/collector.h"
 #include "unidle/monitor/distribution.h"
 #include "unidle/monitor/exporter.h"
@@ -204,12 +205,13 @@ TEST(ScreenTest, FitsAnySize) {
   state.help = true;
   for (int columns = 0; columns < 160; columns += 7) {
     for (int rows = 0; rows < 30; rows += 3) {
+      state.language = rows % 2 == 0 ? Language::kEnglish : Language::kChinese;
       const auto lines = layout(snapshot, histories, state, rows, columns);
       EXPECT_LE(lines.size(), static_cast<std::size_t>(rows));
       for (const ScreenLine& line : lines) {
-        std::ptrdiff_t width = 0;
-        for (const Span& span : line) {  // each character of UTF-8 takes one column
-          width += std::count_if(span.text.begin(), span.text.end(), [](char c) { return (c & '\xc0') != '\x80'; });
+        int width = 0;
+        for (const Span& span : line) {
+          width += display_width(span.text);
         }
         EXPECT_LE(width, columns);
       }

@@ -9,6 +9,8 @@
 #include "unidle/base/clock.h"
 #include "unidle/base/printable.h"
 #include "unidle/base/units.h"
+#include "unidle/language/layout.h"
+#include "unidle/monitor/lines.h"
 
 namespace unidle::monitor {
 
@@ -22,29 +24,17 @@ constexpr double kHigh = 0.75;
 constexpr const char* kUnicodeLevels[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 constexpr const char* kAsciiLevels[] = {"_", ".", ":", "-", "=", "+", "*", "#"};
 
-std::size_t characters(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
-}
+std::size_t columns_of(std::string_view text) { return static_cast<std::size_t>(display_width(text)); }
 
-/// Returns the first `most` printable characters: processes and devices choose their own names. Without `unicode`,
-/// every non-ASCII character becomes a question mark.
+/// Returns the printable front of at most `most` columns: processes and devices choose their own names. Without
+/// `unicode`, every non-ASCII character becomes a question mark.
 std::string clipped(std::string_view given, std::size_t most, bool unicode) {
-  const std::string text = printable_line(given);
-  std::string out;
-  std::size_t count = 0;
-  for (const char c : text) {
-    const bool continues = (static_cast<unsigned char>(c) & 0xC0) == 0x80;
-    if (!continues && count++ == most) {
-      break;
-    }
-    if (unicode || static_cast<unsigned char>(c) < 0x80) {
-      out += c;
-    } else if (!continues) {
-      out += '?';
-    }
+  std::string text = printable_line(given);
+  if (!unicode) {
+    std::erase_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; });
+    std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; }, '?');
   }
-  return out;
+  return std::string(prefix_of_width(text, static_cast<int>(most)));
 }
 
 Style style_of(double share) { return share < kLow ? Style::kBad : share < kHigh ? Style::kMiddling : Style::kGood; }
@@ -72,6 +62,7 @@ struct Canvas {
   const ViewState& state;
   const Histories& histories;
   int columns;
+  Translator translator;
   std::vector<ScreenLine> lines;
 
   void plain(const std::string& text, Style style = Style::kPlain) { lines.push_back({{text, style}}); }
@@ -82,8 +73,9 @@ struct Canvas {
     if (!share) {
       return;
     }
-    const std::string head = fmt::format("  {:<12}{:>5}  ", label, fmt::format("{:.0f} %", *share * 100));
-    const int room = columns - static_cast<int>(characters(head)) - static_cast<int>(characters(note)) - 4;
+    const std::string head =
+        fmt::format("  {:<12}{:>5}  ", translator.word(label), fmt::format("{:.0f} %", *share * 100));
+    const int room = columns - static_cast<int>(columns_of(head)) - static_cast<int>(columns_of(note)) - 4;
     const int bar_width = std::clamp(room / 2, 4, 30);
     const int line_width = std::max(0, room - bar_width);
     const Style style = judged ? style_of(*share) : Style::kPlain;
@@ -94,8 +86,9 @@ struct Canvas {
   }
 };
 
-std::string of_most(const std::optional<double>& now, const std::optional<double>& most, const char* unit) {
-  return now && most ? fmt::format("{:.0f} of {:.0f} {}", *now, *most, unit) : "";
+std::string of_most(const std::optional<double>& now, const std::optional<double>& most, const char* unit,
+                    const Translator& translator) {
+  return now && most ? translator.say("{:.0f} of {:.0f} {}", *now, *most, unit) : "";
 }
 
 std::optional<double> ratio(const std::optional<double>& now, const std::optional<double>& most) {
@@ -112,28 +105,28 @@ void add_gpu(const GpuNow& gpu, Canvas& canvas) {
     facts += fmt::format("  {:.0f} MHz", *now.sm_clock_mhz);
   }
   if (now.pcie_rx_bytes_s) {
-    facts += fmt::format("  in {}/s", format_bytes(static_cast<std::uint64_t>(*now.pcie_rx_bytes_s)));
+    facts += canvas.translator.say("  in {}/s", format_bytes(static_cast<std::uint64_t>(*now.pcie_rx_bytes_s)));
   }
   canvas.lines.push_back({{gpu.subject, Style::kBold}, {"  " + facts, Style::kPlain}});
   canvas.gauge(gpu.subject + ".utilisation", "kernels ran", now.utilisation, "", true);
   canvas.gauge(gpu.subject + ".sm", "SMs active", now.sm_activity, "", true);
   if (const std::string_view why = gpu.why_busy_unknown(); !why.empty()) {
-    canvas.plain(fmt::format("  {}", why), Style::kDim);
+    canvas.plain("  " + canvas.translator.word(why), Style::kDim);
   }
   canvas.gauge(gpu.subject + ".tensor", "matrix units", now.tensor_activity, "", false);
   canvas.gauge(gpu.subject + ".power", "power", ratio(now.power_w, now.power_limit_w),
-               of_most(now.power_w, now.power_limit_w, "W"), false);
+               of_most(now.power_w, now.power_limit_w, "W", canvas.translator), false);
   const auto used = now.memory_bytes ? format_bytes(static_cast<std::uint64_t>(*now.memory_bytes)) : "";
-  canvas.gauge(gpu.subject + ".memory", "memory", ratio(now.memory_bytes, gpu.memory_total_bytes), used, false);
+  canvas.gauge(gpu.subject + ".memory", "GPU memory", ratio(now.memory_bytes, gpu.memory_total_bytes), used, false);
   if (!now.utilisation && !now.sm_activity && !now.memory_bytes) {
-    canvas.plain("  it does not answer", Style::kBad);
+    canvas.plain("  " + canvas.translator.say("it does not answer"), Style::kBad);
   }
-  const auto names = telemetry::throttle_names(static_cast<std::uint64_t>(now.throttle_reasons.value_or(0)));
-  if (!names.empty()) {
-    canvas.plain(fmt::format("  clocks held down: {}", fmt::join(names, ", ")), Style::kMiddling);
+  const std::string held = held_down_by(now, canvas.translator);
+  if (!held.empty()) {
+    canvas.plain("  " + canvas.translator.say("clocks held down: {}", held), Style::kMiddling);
   }
   if (gpu.xids > 0) {
-    canvas.plain(fmt::format("  {} critical error(s) (Xid)", gpu.xids), Style::kBad);
+    canvas.plain("  " + canvas.translator.say("{} critical error(s) (Xid)", gpu.xids), Style::kBad);
   }
   for (const telemetry::GpuProcess& process : gpu.processes) {
     canvas.plain(
@@ -144,11 +137,12 @@ void add_gpu(const GpuNow& gpu, Canvas& canvas) {
 }
 
 void add_run(const RunNow& run, Canvas& canvas) {
-  std::string text = run.step ? fmt::format("step {}", *run.step) : "no step yet";
-  text += run.steps_per_s ? fmt::format("  {} steps/s", format_number(*run.steps_per_s)) : "";
-  text += run.samples_per_s ? fmt::format("  {} samples/s", format_number(*run.samples_per_s)) : "";
-  text += run.loss ? fmt::format("  loss {}", format_number(*run.loss)) : "";
-  canvas.lines.push_back({{"run", Style::kBold}, {"  " + run.folder.filename().string() + "  " + text, Style::kPlain}});
+  std::string text = run.step ? canvas.translator.say("step {}", *run.step) : canvas.translator.say("no step yet");
+  text += run.steps_per_s ? "  " + canvas.translator.say("{} steps/s", format_number(*run.steps_per_s)) : "";
+  text += run.samples_per_s ? "  " + canvas.translator.say("{} samples/s", format_number(*run.samples_per_s)) : "";
+  text += run.loss ? "  " + canvas.translator.say("loss {}", format_number(*run.loss)) : "";
+  canvas.lines.push_back({{canvas.translator.word("run"), Style::kBold},
+                          {"  " + run.folder.filename().string() + "  " + text, Style::kPlain}});
   if (run.input_share) {
     // A high value is bad here: the device waits.
     canvas.gauge("run.input", "input wait", run.input_share, "", false);
@@ -184,15 +178,18 @@ void add_processes(const Snapshot& snapshot, Canvas& canvas) {
   if (snapshot.processes.empty()) {
     return;
   }
-  canvas.plain(fmt::format("{:>8}  {:<9} {:<10} {:>6} {:>9} {:>11}  {}", "PID", "ROLE", "STATE", "CPU", "CPU WAIT",
-                           "MEMORY", "NAME"),
+  const Translator& translator = canvas.translator;
+  canvas.plain(fmt::format("{:>8}  {:<9} {:<10} {:>6} {:>9} {:>11}  {}", "PID", translator.word("ROLE"),
+                           translator.word("STATE"), "CPU", translator.word("CPU WAIT"), translator.word("MEMORY"),
+                           translator.word("NAME")),
                Style::kDim);
   for (const ProcessNow& process : sorted(snapshot.processes, canvas.state.sort)) {
     const std::string cpu = process.cpu ? fmt::format("{:.0f} %", *process.cpu * 100) : "";
     const std::string wait = process.run_delay ? fmt::format("{:.0f} %", *process.run_delay * 100) : "";
     canvas.plain(
-        fmt::format("{:>8}  {:<9} {:<10} {:>6} {:>9} {:>11}  {}", process.pid, telemetry::to_string(process.role),
-                    state_name(process.state), cpu, wait, format_bytes(process.rss_bytes), process.name),
+        fmt::format("{:>8}  {:<9} {:<10} {:>6} {:>9} {:>11}  {}", process.pid,
+                    translator.word(telemetry::to_string(process.role)), translator.word(state_name(process.state)),
+                    cpu, wait, format_bytes(process.rss_bytes), process.name),
         process.state == 'D' ? Style::kMiddling : Style::kPlain);
   }
 }
@@ -201,28 +198,30 @@ void add_cpu(const Snapshot& snapshot, Canvas& canvas) {
   const bool device = snapshot.gpus.empty();
   const double all = snapshot.pid ? snapshot.cpus_allowed : snapshot.cpus_online;
   const auto used = snapshot.cpu_used();
-  const std::string note = used ? fmt::format("{:.1f} of {}", *used, format_number(all)) : "";
-  canvas.lines.push_back({{"cpu", Style::kBold},
-                          {snapshot.pid ? fmt::format("  of pid {} and its children", *snapshot.pid)
-                                        : std::string("  of the whole machine"),
+  const std::string note = used ? canvas.translator.say("{:.1f} of {}", *used, format_number(all)) : "";
+  canvas.lines.push_back({{canvas.translator.word("cpu"), Style::kBold},
+                          {snapshot.pid ? "  " + canvas.translator.say("of pid {} and its children", *snapshot.pid)
+                                        : "  " + canvas.translator.say("of the whole machine"),
                            Style::kPlain}});
   canvas.gauge("cpu", "CPUs", snapshot.cpu_share(), note, device);
   for (const auto& [key, label] : {std::pair("host.cpu_pressure", "CPU wait"), {"host.io_pressure", "disk wait"}}) {
     if (const auto value = snapshot.host.find(key); value != snapshot.host.end() && value->second > 0.05) {
-      canvas.gauge(key, label, std::min(value->second, 1.0), "of time some task", false);
+      canvas.gauge(key, label, std::min(value->second, 1.0), canvas.translator.say("of time some task"), false);
     }
   }
 }
 
 void add_help(Canvas& canvas) {
-  canvas.plain("Keys", Style::kBold);
-  for (const char* line : {"  h, ?   this help", "  s      sort processes: cpu, memory, pid, role",
-                           "  p      pause the display; the summary goes on", "  q      quit, with a summary"}) {
-    canvas.plain(line);
+  canvas.plain(canvas.translator.word("Keys"), Style::kBold);
+  for (const char* line : {"h, ?   this help", "s      sort processes: cpu, memory, pid, role",
+                           "p      pause the display; the summary goes on", "q      quit, with a summary"}) {
+    canvas.plain("  " + canvas.translator.word(line));
   }
-  canvas.plain("kernels ran: NVML's utilisation, the share of time in which any kernel ran", Style::kDim);
-  canvas.plain("SMs active: how much of the device had work; needs Hopper or later", Style::kDim);
-  canvas.plain("CPU wait of a process: ready to run, and no CPU was free", Style::kDim);
+  canvas.plain(canvas.translator.say("kernels ran: NVML's utilisation, the share of time in which any kernel ran"),
+               Style::kDim);
+  canvas.plain(canvas.translator.say("SMs active: how much of the device had work; needs Hopper or later"),
+               Style::kDim);
+  canvas.plain(canvas.translator.say("CPU wait of a process: ready to run, and no CPU was free"), Style::kDim);
 }
 
 ScreenLine clipped_line(const ScreenLine& line, std::size_t columns, bool unicode) {
@@ -230,7 +229,7 @@ ScreenLine clipped_line(const ScreenLine& line, std::size_t columns, bool unicod
   std::size_t room = columns;
   for (const Span& span : line) {
     const std::string text = clipped(span.text, room, unicode);
-    room -= characters(text);
+    room -= columns_of(text);
     out.push_back({text, span.style});
   }
   return out;
@@ -284,17 +283,19 @@ const std::deque<double>& Histories::of(const std::string& key) const {
 
 std::vector<ScreenLine> layout(const Snapshot& snapshot, const Histories& histories, const ViewState& state, int rows,
                                int columns) {
-  Canvas canvas{state, histories, columns, {}};
+  Canvas canvas{state, histories, columns, {state.language}, {}};
   canvas.lines.push_back(
       {{"unidle monitor", Style::kBold},
-       {fmt::format("  {}  h help  s sort: {}  p {}  q quit", format_utc(snapshot.wall_ns).substr(11, 8),
-                    to_string(state.sort), state.paused ? "PAUSED" : "pause"),
+       {"  " + canvas.translator.say("{}  h help  s sort: {}  p {}  q quit", format_utc(snapshot.wall_ns).substr(11, 8),
+                                     canvas.translator.word(to_string(state.sort)),
+                                     canvas.translator.word(state.paused ? "PAUSED" : "pause")),
         Style::kDim}});
   if (state.help) {
     add_help(canvas);
   }
   if (!snapshot.gpus_known) {
-    canvas.plain("There is a GPU driver that does not answer: unidle check says why.", Style::kBad);
+    canvas.plain(canvas.translator.say("There is a GPU driver that does not answer: unidle check says why."),
+                 Style::kBad);
   }
   for (const GpuNow& gpu : snapshot.gpus) {
     add_gpu(gpu, canvas);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "unidle/language/language.h"
 #include "unidle/monitor/snapshot.h"
 
 namespace unidle::monitor {
@@ -29,6 +30,7 @@ struct ViewState {
   bool help = false;
   SortBy sort = SortBy::kCpu;
   bool unicode = true;  // block characters in bars and histories, otherwise ASCII
+  Language language = Language::kEnglish;
 };
 
 /// The most recent values of each bar, newest last.
@@ -42,7 +44,7 @@ class Histories {
   std::map<std::string, std::deque<double>> values_;
 };
 
-/// Returns at most `rows` lines of at most `columns` characters; works at any size.
+/// Returns at most `rows` lines of at most `columns` columns; works at any size.
 std::vector<ScreenLine> layout(const Snapshot& snapshot, const Histories& histories, const ViewState& state, int rows,
                                int columns);
 

@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "unidle/base/clock.h"
-#include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
+#include "unidle/language/layout.h"
 
 namespace unidle::monitor {
 
@@ -37,7 +37,7 @@ constexpr Figure kFigures[] = {
     {"tensor_activity", "tensor activity", &telemetry::GpuReading::tensor_activity, true, ""},
     {"dram_activity", "memory activity", &telemetry::GpuReading::dram_activity, true, ""},
     {"power_w", "power", &telemetry::GpuReading::power_w, false, "W"},
-    {"memory_bytes", "memory", &telemetry::GpuReading::memory_bytes, false, "bytes"},
+    {"memory_bytes", "GPU memory", &telemetry::GpuReading::memory_bytes, false, "bytes"},
     {"temperature_c", "temperature", &telemetry::GpuReading::temperature_c, false, "C"},
     {"sm_clock_mhz", "SM clock", &telemetry::GpuReading::sm_clock_mhz, false, "MHz"},
 };
@@ -55,7 +55,7 @@ std::string value_text(const Figure& figure, const std::optional<double>& value)
   return fmt::format("{:.0f} {}", *value, figure.unit);
 }
 
-std::string row(const std::string& device, const char* label, const Figure& like, const Distribution& values) {
+std::string row(const std::string& device, const std::string& label, const Figure& like, const Distribution& values) {
   return fmt::format("{:<10} {:<16} {:>10} {:>10} {:>10} {:>10}\n", device, label, value_text(like, values.mean()),
                      value_text(like, values.quantile(0.5)), value_text(like, values.quantile(0.95)),
                      value_text(like, values.peak()));
@@ -125,41 +125,49 @@ std::optional<double> Summary::energy_j(const Gpu& gpu) const {
   return gpu.figures.at("power_w").count() > 0 ? std::optional(gpu.integrated_j) : std::nullopt;
 }
 
-std::string Summary::to_text(int width) const {
+std::string Summary::to_text(int width, Language language) const {
+  const Translator translator{language};
   if (samples_ == 0) {
     return "";
   }
-  std::string text = fmt::format("{} of watching, {}\n", format_seconds(seconds(last_ns_ - first_ns_)),
-                                 format_count(samples_, "sample"));
-  text += fmt::format("{:<10} {:<16} {:>10} {:>10} {:>10} {:>10}\n", "", "", "mean", "median", "95 %", "peak");
+  const std::string watched = format_seconds(seconds(last_ns_ - first_ns_));
+  std::string text = samples_ == 1 ? translator.say("{} of watching, 1 sample", watched)
+                                   : translator.say("{} of watching, {} samples", watched, samples_);
+  text += "\n";
+  text += fmt::format("{:<10} {:<16} {:>10} {:>10} {:>10} {:>10}\n", "", "", translator.word("mean"),
+                      translator.word("median"), "95 %", translator.word("peak"));
   for (const std::string& subject : order_) {
     const Gpu& gpu = gpus_.at(subject);
     for (const Figure& figure : kFigures) {
       if (const Distribution& values = gpu.figures.at(figure.name); values.count() > 0) {
-        text += row(subject, figure.label, figure, values);
+        text += row(subject, translator.word(figure.label), figure, values);
       }
     }
     if (const auto energy = energy_j(gpu)) {
-      text += fmt::format("{:<10} {:<16} {:>10}\n", subject, "energy", fmt::format("{:.0f} J", *energy));
+      text +=
+          fmt::format("{:<10} {:<16} {:>10}\n", subject, translator.word("energy"), fmt::format("{:.0f} J", *energy));
     }
     if (gpu.xids > 0) {
-      text += fmt::format("{:<10} {:<16} {:>10}\n", subject, "Xid errors", gpu.xids);
+      text += fmt::format("{:<10} {:<16} {:>10}\n", subject, translator.say("Xid errors"), gpu.xids);
     }
   }
   constexpr Figure kShare = {"", "", nullptr, true, ""};
   if (cpu_share_.count() > 0) {
-    text += row("cpu", tree_ ? "of those allowed" : "of the machine", kShare, cpu_share_);
+    text += row(translator.word("cpu"), tree_ ? translator.say("of those allowed") : translator.say("of the machine"),
+                kShare, cpu_share_);
   }
   if (input_share_.count() > 0) {
-    text += row("run", "input wait", kShare, input_share_);
+    text += row(translator.word("run"), translator.say("input wait"), kShare, input_share_);
   }
   if (const auto rate = steps_per_s_.mean()) {
-    text += fmt::format("{:<10} {:<16} {:>10}\n", "run", "steps/s", format_number(*rate));
+    text +=
+        fmt::format("{:<10} {:<16} {:>10}\n", translator.word("run"), translator.word("steps/s"), format_number(*rate));
   }
   if (const auto rate = samples_per_s_.mean()) {
-    text += fmt::format("{:<10} {:<16} {:>10}\n", "run", "samples/s", format_number(*rate));
+    text += fmt::format("{:<10} {:<16} {:>10}\n", translator.word("run"), translator.word("samples/s"),
+                        format_number(*rate));
   }
-  return text + wrap("Verdict: " + verdict(), width, 9) + "\n";
+  return text + block(verdict(language), width, 0, translator.word("Verdict: "));
 }
 
 json Summary::to_json() const {
@@ -187,14 +195,16 @@ json Summary::to_json() const {
           {"verdict", verdict()}};
 }
 
-std::string Summary::advice() const {
+std::string Summary::advice(const Translator& translator) const {
   if (const auto input = input_share_.mean(); input && *input > kInputWait) {
-    return fmt::format("; its steps wait for input {} of their time: unidle diagnose says why", format_share(*input));
+    return translator.say("; its steps wait for input {} of their time: unidle diagnose says why",
+                          format_share(*input));
   }
-  return steps_per_s_.count() > 0 ? "; unidle diagnose says why" : "; unidle run -- CMD and unidle diagnose say why";
+  return steps_per_s_.count() > 0 ? translator.say("; unidle diagnose says why")
+                                  : translator.say("; unidle run -- CMD and unidle diagnose say why");
 }
 
-std::string Summary::gpu_verdict() const {
+std::string Summary::gpu_verdict(const Translator& translator) const {
   double utilisation = 0;
   int measured = 0;
   Distribution sms;
@@ -209,49 +219,53 @@ std::string Summary::gpu_verdict() const {
     throttled = throttled || gpu.throttled;
     mig = mig || gpu.mig;
   }
-  const std::string heat = throttled ? "; its clocks were held down by temperature or power" : "";
-  const std::string who = order_.size() == 1 ? "the GPU" : "the GPUs";
+  const std::string heat = throttled ? translator.say("; its clocks were held down by temperature or power") : "";
+  const std::string who = order_.size() == 1 ? translator.say("the GPU") : translator.say("the GPUs");
   if (measured == 0 && !sms.mean()) {
-    return mig ? "NVML tells of no MIG slice how busy it is, and GPM did not tell either"
-               : who + (order_.size() == 1 ? " did not say how busy it was" : " did not say how busy they were");
+    return mig ? translator.say("NVML tells of no MIG slice how busy it is, and GPM did not tell either")
+           : order_.size() == 1 ? translator.say("the GPU did not say how busy it was")
+                                : translator.say("the GPUs did not say how busy they were");
   }
   const bool by_sms = measured == 0;
   const double busy = by_sms ? *sms.mean() : utilisation / measured;
-  const std::string what = by_sms ? fmt::format("{} of its SMs worked", format_share(busy))
-                                  : fmt::format("kernels ran {} of the time", format_share(busy));
+  const std::string what = by_sms ? translator.say("{} of its SMs worked", format_share(busy))
+                                  : translator.say("kernels ran {} of the time", format_share(busy));
   if (busy < kIdle) {
-    return fmt::format("{} idled: {}{}{}", who, what, advice(), heat);
+    return translator.say("{} idled: {}{}{}", who, what, advice(translator), heat);
   }
   if (busy < kBusy) {
-    return fmt::format("{} idled part of the time: {}{}{}", who, what, advice(), heat);
+    return translator.say("{} idled part of the time: {}{}{}", who, what, advice(translator), heat);
   }
   if (!by_sms && sms.mean() && *sms.mean() < kFewSms) {
-    return fmt::format("{} looked busy, {}, on {} of the SMs only: kernels or batches are small{}", who, what,
-                       format_share(*sms.mean()), heat);
+    return translator.say("{} looked busy, {}, on {} of the SMs only: kernels or batches are small{}", who, what,
+                          format_share(*sms.mean()), heat);
   }
-  return fmt::format("{} worked: {}{}", who, what, heat);
+  return translator.say("{} worked: {}{}", who, what, heat);
 }
 
-std::string Summary::cpu_verdict() const {
+std::string Summary::cpu_verdict(const Translator& translator) const {
   const auto share = cpu_share_.mean();
   if (!share) {
-    return "too short to say anything";
+    return translator.say("too short to say anything");
   }
   const std::string what =
-      tree_ ? fmt::format("the run used {} of {} CPUs, {} of what it may use", format_number(*cpu_used_.mean()),
-                          format_number(cpus_), format_share(*share))
-            : fmt::format("{} of {} CPUs were in use, {}", format_number(*cpu_used_.mean()), format_number(cpus_),
-                          format_share(*share));
-  const std::string state = *share < kIdle ? "idled" : *share < kBusy ? "idled part of the time" : "worked";
-  const std::string why = *share < kBusy && tree_ ? advice() : "";
-  return fmt::format("the CPU, which is the device here, {}: {}{}", state, what, why);
+      tree_ ? translator.say("the run used {} of {} CPUs, {} of what it may use", format_number(*cpu_used_.mean()),
+                             format_number(cpus_), format_share(*share))
+            : translator.say("{} of {} CPUs were in use, {}", format_number(*cpu_used_.mean()), format_number(cpus_),
+                             format_share(*share));
+  const std::string state = *share < kIdle   ? translator.word("idled")
+                            : *share < kBusy ? translator.say("idled part of the time")
+                                             : translator.word("worked");
+  const std::string why = *share < kBusy && tree_ ? advice(translator) : "";
+  return translator.say("the CPU, which is the device here, {}: {}{}", state, what, why);
 }
 
-std::string Summary::verdict() const {
+std::string Summary::verdict(Language language) const {
+  const Translator translator{language};
   if (!gpus_known_) {
-    return "there is a GPU driver that does not answer: unidle check says why";
+    return translator.say("there is a GPU driver that does not answer: unidle check says why");
   }
-  return gpus_.empty() ? cpu_verdict() : gpu_verdict();
+  return gpus_.empty() ? cpu_verdict(translator) : gpu_verdict(translator);
 }
 
 }  // namespace unidle::monitor

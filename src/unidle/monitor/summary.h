@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "unidle/language/translator.h"
 #include "unidle/monitor/distribution.h"
 #include "unidle/monitor/snapshot.h"
 
@@ -16,12 +17,12 @@ class Summary {
  public:
   void add(const Snapshot& snapshot);
 
-  std::string to_text(int width) const;
+  std::string to_text(int width, Language language = Language::kEnglish) const;
   /// {"type": "summary", "seconds", "samples", "cpu": {...}, "gpus": [...], "run": {...}, "verdict"}; a figure is
   /// {"mean", "p5", "p50", "p95", "peak"}, or null without a reading.
   nlohmann::json to_json() const;
   /// One sentence: what the device did, and what to do next.
-  std::string verdict() const;
+  std::string verdict(Language language = Language::kEnglish) const;
 
  private:
   struct Gpu {
@@ -35,9 +36,9 @@ class Summary {
   };
 
   std::optional<double> energy_j(const Gpu& gpu) const;
-  std::string gpu_verdict() const;
-  std::string cpu_verdict() const;
-  std::string advice() const;
+  std::string gpu_verdict(const Translator& translator) const;
+  std::string cpu_verdict(const Translator& translator) const;
+  std::string advice(const Translator& translator) const;
 
   std::vector<std::string> order_;  // of the devices
   std::map<std::string, Gpu> gpus_;

@@ -102,23 +102,25 @@ std::vector<SettingDifference> setting_differences(const RunData& a, const RunDa
 
 bool went_wrong(const std::string& outcome) { return outcome == "failed" || outcome == "timed-out"; }
 
-void find_regressions(Comparison& c) {
+void find_regressions(Comparison& c, const Translator& translator) {
   const auto slower = [&](experiment::SpeedChange change, const std::optional<experiment::Ratio>& of,
                           std::string_view what) {
     if (change == experiment::SpeedChange::kRegression) {
-      c.regressions.push_back(fmt::format("{} fell to {:.2f}x ({:.2f}x to {:.2f}x), beyond the tolerance of {}.", what,
-                                          of->value, of->interval->low, of->interval->high, format_share(c.tolerance)));
+      c.regressions.push_back(translator.say("{} fell to {:.2f}x ({:.2f}x to {:.2f}x), beyond the tolerance of {}.",
+                                             what, of->value, of->interval->low, of->interval->high,
+                                             format_share(c.tolerance)));
     }
   };
-  slower(c.training, c.training_ratio, "Training throughput");
-  slower(c.total, c.total_ratio, "End-to-end throughput");
+  slower(c.training, c.training_ratio, translator.say("Training throughput"));
+  slower(c.total, c.total_ratio, translator.say("End-to-end throughput"));
   for (const experiment::Measure& measure : c.learning.measures) {
     if (!measure.held) {
-      c.regressions.push_back(experiment::in_words(measure) + ".");
+      c.regressions.push_back(experiment::in_words(measure, translator.language) + translator.word("."));
     }
   }
   if (went_wrong(c.b.outcome) && !went_wrong(c.a.outcome)) {
-    c.regressions.push_back(fmt::format("B's run {}.", c.b.outcome == "failed" ? "failed" : "was timed out"));
+    c.regressions.push_back(c.b.outcome == "failed" ? translator.say("B's run failed.")
+                                                    : translator.say("B's run was timed out."));
   }
 }
 
@@ -152,7 +154,7 @@ std::size_t middle_pair(const std::vector<RunPair>& pairs) {
 
 /// Demands on the losses follow from the differing settings, as in a search.
 experiment::Parity learning_parity(std::span<const RunData> a, std::span<const RunData> b,
-                                   const std::vector<SettingDifference>& differences) {
+                                   const std::vector<SettingDifference>& differences, Language language) {
   knobs::Settings changes;
   for (const SettingDifference& difference : differences) {
     changes[difference.knob] = difference.effective_b.value_or(difference.configured_b.value_or(""));
@@ -161,49 +163,50 @@ experiment::Parity learning_parity(std::span<const RunData> a, std::span<const R
   std::vector<experiment::LearningCurves> of_b;
   std::transform(a.begin(), a.end(), std::back_inserter(of_a), learning_curves);
   std::transform(b.begin(), b.end(), std::back_inserter(of_b), learning_curves);
-  return experiment::parity_of(of_a, of_b, experiment::demand_of(changes));
+  return experiment::parity_of(of_a, of_b, experiment::demand_of(changes), language);
 }
 
-void add_notes_of_runs(Comparison& c, std::span<const RunData> a, std::span<const RunData> b) {
+void add_notes_of_runs(Comparison& c, std::span<const RunData> a, std::span<const RunData> b,
+                       const Translator& translator) {
   const auto is_rough = [](const RunData& run) { return summarise(run).rough; };
   const auto rough = std::count_if(a.begin(), a.end(), is_rough) + std::count_if(b.begin(), b.end(), is_rough);
   if (rough > 0) {
-    c.notes.push_back(fmt::format("Other processes used the CPUs during {} of {} runs, so the rates are rough.", rough,
-                                  a.size() + b.size()));
+    c.notes.push_back(translator.say("Other processes used the CPUs during {} of {} runs, so the rates are rough.",
+                                     rough, a.size() + b.size()));
   }
-  c.notes.push_back(
-      fmt::format("{} runs of each, in turns: B/A is the median of the pairs, and the losses and metrics are those of "
-                  "all runs. All else is of the pair in the middle.",
-                  a.size()));
+  c.notes.push_back(translator.say(
+      "{} runs of each, in turns: B/A is the median of the pairs, and the losses and metrics are those of "
+      "all runs. All else is of the pair in the middle.",
+      a.size()));
 }
 
-void add_notes(Comparison& c, const RunData& a, const RunData& b) {
+void add_notes(Comparison& c, const RunData& a, const RunData& b, const Translator& translator) {
   if (a.settings.empty() != b.settings.empty()) {
     c.notes.push_back(
-        fmt::format("{} recorded no settings, so they are not compared.", a.settings.empty() ? "A" : "B"));
+        translator.say("{} recorded no settings, so they are not compared.", a.settings.empty() ? "A" : "B"));
   }
   for (const auto& [label, side] : {std::pair("A", &c.a), std::pair("B", &c.b)}) {
     if (!side->throughput.training) {
-      c.notes.push_back(fmt::format("{} has no training steps, so there is no throughput to compare.", label));
+      c.notes.push_back(translator.say("{} has no training steps, so there is no throughput to compare.", label));
     } else if (!side->throughput.training->interval) {
       c.notes.push_back(
-          fmt::format("{} has only {} steps after warm-up: too few to tell.", label, side->throughput.steps));
+          translator.say("{} has only {} steps after warm-up: too few to tell.", label, side->throughput.steps));
     }
   }
   for (const auto& [label, side] : {std::pair("A", &c.a), std::pair("B", &c.b)}) {
-    for (const std::string& words : {rough_words(*side, label), window_words(*side, label)}) {
+    for (const std::string& words : {rough_words(*side, label, translator), window_words(*side, label, translator)}) {
       if (!words.empty()) {
         c.notes.push_back(words);
       }
     }
   }
   if (c.a.samples_per_step && c.b.samples_per_step && *c.a.samples_per_step != *c.b.samples_per_step) {
-    c.notes.push_back(fmt::format("Steps differ in size: {} samples in A, {} in B. Compare samples, not steps.",
-                                  format_number(*c.a.samples_per_step), format_number(*c.b.samples_per_step)));
+    c.notes.push_back(translator.say("Steps differ in size: {} samples in A, {} in B. Compare samples, not steps.",
+                                     format_number(*c.a.samples_per_step), format_number(*c.b.samples_per_step)));
   }
   const experiment::Measure& loss = c.learning.measures.front();
   if (loss.verdict == experiment::Verdict::kNotComparable) {
-    c.notes.push_back(fmt::format("Loss parity could not be judged: {}.", loss.why));
+    c.notes.push_back(translator.say("Loss parity could not be judged: {}.", loss.why));
   }
 }
 
@@ -238,16 +241,16 @@ Summary summarise(const RunData& run, const Account& account, std::uint64_t seed
   return summary;
 }
 
-std::string window_words(const Summary& summary, const std::string& name) {
-  return summary.window ? fmt::format(
+std::string window_words(const Summary& summary, const std::string& name, const Translator& translator) {
+  return summary.window ? translator.say(
                               "The rates of {} are of the {} steps before its profiler's window: CUPTI stays attached "
                               "and slows the later ones.",
                               name, summary.throughput.steps)
                         : "";
 }
 
-std::string rough_words(const Summary& summary, const std::string& name) {
-  return summary.rough ? fmt::format(
+std::string rough_words(const Summary& summary, const std::string& name, const Translator& translator) {
+  return summary.rough ? translator.say(
                              "The rates of {} are rough: other processes used {} CPUs while it trained, and it "
                              "used {} itself.",
                              name, format_number(*summary.others_cpus), format_number(*summary.own_cpus))
@@ -256,11 +259,12 @@ std::string rough_words(const Summary& summary, const std::string& name) {
 
 Summary summarise(const RunData& run) { return summarise(run, account::account_of(run)); }
 
-Comparison compare(const RunData& a, const RunData& b, double tolerance) {
-  return compare(std::span(&a, 1), std::span(&b, 1), tolerance);
+Comparison compare(const RunData& a, const RunData& b, double tolerance, Language language) {
+  return compare(std::span(&a, 1), std::span(&b, 1), tolerance, language);
 }
 
-Comparison compare(std::span<const RunData> a, std::span<const RunData> b, double tolerance) {
+Comparison compare(std::span<const RunData> a, std::span<const RunData> b, double tolerance, Language language) {
+  const Translator translator{language};
   std::vector<RatedPair> rates;
   for (std::size_t i = 0; i < a.size(); ++i) {
     // Different seeds: with equal ones, both sides' draws would be correlated and hide their noise.
@@ -281,36 +285,37 @@ Comparison compare(std::span<const RunData> a, std::span<const RunData> b, doubl
   c.training = experiment::judge_speed(c.training_ratio, tolerance);
   c.total = experiment::judge_speed(c.total_ratio, tolerance);
   c.settings = setting_differences(shown_a, shown_b);
-  c.learning = learning_parity(a, b, c.settings);
+  c.learning = learning_parity(a, b, c.settings, language);
   c.changes = first_present(shown_a, shown_b, "changes");
   c.trials = first_present(shown_a, shown_b, "trials");
   c.verification = first_present(shown_a, shown_b, "verification");
-  find_regressions(c);
-  add_notes(c, shown_a, shown_b);
+  find_regressions(c, translator);
+  add_notes(c, shown_a, shown_b, translator);
   if (pairs.size() > 1) {
     c.pairs = std::move(pairs);
-    add_notes_of_runs(c, a, b);
+    add_notes_of_runs(c, a, b, translator);
   }
   return c;
 }
 
-std::string headline(const Comparison& c, const std::string& a, const std::string& b) {
+std::string headline(const Comparison& c, const std::string& a, const std::string& b, Language language) {
+  const Translator translator{language};
   if (!c.training_ratio) {
-    return "The throughput of the two runs cannot be compared.";
+    return translator.say("The throughput of the two runs cannot be compared.");
   }
   const experiment::Ratio& r = *c.training_ratio;
   if (!r.interval) {
-    return fmt::format("{} ran at {:.2f}x the rate of {}, but there are too few steps to tell.", b, r.value, a);
+    return translator.say("{} ran at {:.2f}x the rate of {}, but there are too few steps to tell.", b, r.value, a);
   }
-  const std::string interval = fmt::format("95 % interval {:.2f}x to {:.2f}x", r.interval->low, r.interval->high);
+  const std::string interval = translator.say("95 % interval {:.2f}x to {:.2f}x", r.interval->low, r.interval->high);
   switch (c.training) {
     case experiment::SpeedChange::kFaster:
-      return fmt::format("{} trains {:.2f}x as fast as {} ({}).", b, r.value, a, interval);
+      return translator.say("{} trains {:.2f}x as fast as {} ({}).", b, r.value, a, interval);
     case experiment::SpeedChange::kSlower:
     case experiment::SpeedChange::kRegression:
-      return fmt::format("{} is slower: it trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);
+      return translator.say("{} is slower: it trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);
     default:
-      return fmt::format("No difference shown: {} trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);
+      return translator.say("No difference shown: {} trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);
   }
 }
 

@@ -10,6 +10,7 @@
 #include "unidle/account/account.h"
 #include "unidle/experiment/parity.h"
 #include "unidle/experiment/ratio.h"
+#include "unidle/language/translator.h"
 
 namespace unidle::report {
 
@@ -59,10 +60,13 @@ struct RunPair {
   double ratio = 0;
 };
 
+/// Share by which B may be slower before it counts as a regression.
+constexpr double kTolerance = 0.05;
+
 struct Comparison {
   Summary a;
   Summary b;
-  double tolerance = 0.05;
+  double tolerance = kTolerance;
   std::optional<experiment::Ratio> training_ratio;  // samples/s of B relative to A, only steps
   std::optional<experiment::Ratio> total_ratio;     // including validation and checkpoints
   experiment::SpeedChange training = experiment::SpeedChange::kUnknown;
@@ -78,23 +82,27 @@ struct Comparison {
 };
 
 /// Pure and seeded: the same runs give the same result. `tolerance`: a share.
-Comparison compare(const RunData& a, const RunData& b, double tolerance = 0.05);
+/// Its sentences are in `language`.
+Comparison compare(const RunData& a, const RunData& b, double tolerance = kTolerance,
+                   Language language = Language::kEnglish);
 
 /// Compares two configurations with equally many runs: the ratios are over all pairs, learning is over all runs, and
 /// everything else comes from the pair with the median ratio. The interval is a bootstrap over pairs and the steps in
 /// them. REQUIRES: as many runs of A as of B, at least one.
-Comparison compare(std::span<const RunData> a, std::span<const RunData> b, double tolerance = 0.05);
+Comparison compare(std::span<const RunData> a, std::span<const RunData> b, double tolerance = kTolerance,
+                   Language language = Language::kEnglish);
 
 /// Why the rates of a run are imprecise, in one sentence about `name`; "" when they are not.
-std::string rough_words(const Summary& summary, const std::string& name);
+std::string rough_words(const Summary& summary, const std::string& name, const Translator& translator);
 /// Which steps determine the rates of a run with a profiler's window, in one sentence; "" without one.
-std::string window_words(const Summary& summary, const std::string& name);
+std::string window_words(const Summary& summary, const std::string& name, const Translator& translator);
 
 /// The answer in one sentence, with the reader's names for the two runs.
-std::string headline(const Comparison& comparison, const std::string& a = "A", const std::string& b = "B");
+std::string headline(const Comparison& comparison, const std::string& a = "A", const std::string& b = "B",
+                     Language language = Language::kEnglish);
 
 /// Text for a terminal of `width` columns.
-std::string to_text(const Comparison& comparison, int width, bool colour);
+std::string to_text(const Comparison& comparison, int width, bool colour, Language language = Language::kEnglish);
 
 /// Schema unidle.comparison/1; docs/compare.md describes it.
 nlohmann::json to_json(const Comparison& comparison);

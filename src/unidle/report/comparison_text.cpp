@@ -3,7 +3,8 @@
 
 #include "unidle/base/printable.h"
 #include "unidle/base/terminal.h"
-#include "unidle/base/units.h"
+#include "unidle/language/layout.h"
+#include "unidle/language/translator.h"
 #include "unidle/report/comparison.h"
 #include "unidle/report/comparison_words.h"
 #include "unidle/report/text_table.h"
@@ -16,10 +17,6 @@ constexpr const char* kBold = "1";
 constexpr const char* kBoldRed = "1;31";
 constexpr const char* kBoldGreen = "1;32";
 constexpr const char* kRed = "31";
-
-std::string section(std::string_view title, const std::string& body) {
-  return body.empty() ? std::string() : fmt::format("\n{}\n{}", title, body);
-}
 
 std::string rows_as_text(const std::vector<WordRow>& rows, const std::vector<std::string>& header, int width) {
   TextTable table(header);
@@ -36,25 +33,25 @@ std::string rows_as_text(const std::vector<WordRow>& rows, const std::vector<std
 std::string bullets(const std::vector<std::string>& lines, int width, const char* style = nullptr) {
   std::string out;
   for (const std::string& line : lines) {
-    const std::string text = "- " + wrap(printable_line(line), width - 2, 2);
-    out += (style == nullptr ? text : painted(text, style)) + '\n';
+    const std::string text = block(printable_line(line), width, 0, "- ");
+    out += style == nullptr ? text : painted(text.substr(0, text.size() - 1), style) + '\n';
   }
   return out;
 }
 
-std::string changes_as_text(const nlohmann::json& changes, int width) {
+std::string changes_as_text(const nlohmann::json& changes, int width, const Translator& translator) {
   std::string out;
-  for (const ChangeWords& change : change_words(changes)) {
-    out += wrap(printable_line(change.what), width, 2) + '\n';
+  for (const ChangeWords& change : change_words(changes, translator)) {
+    out += block(printable_line(change.what), width, 0, "");
     if (!change.why.empty()) {
-      out += "  " + wrap(printable_line(change.why), width - 2, 2) + '\n';
+      out += block(printable_line(change.why), width, 2, "");
     }
   }
   return out;
 }
 
-std::string json_rows_as_text(const nlohmann::json& value, int width) {
-  const JsonTable table = json_table(value);
+std::string json_rows_as_text(const nlohmann::json& value, int width, const Translator& translator) {
+  const JsonTable table = json_table(value, translator);
   TextTable text(table.header);
   for (const auto& row : table.rows) {
     std::vector<std::string> cells;
@@ -68,23 +65,29 @@ std::string json_rows_as_text(const nlohmann::json& value, int width) {
 
 }  // namespace
 
-std::string to_text(const Comparison& c, int width, bool colour) {
+std::string to_text(const Comparison& c, int width, bool colour, Language language) {
+  const Translator translator{language};
   width = std::max(width, 20);
   const char* tone = c.regression() ? kBoldRed : c.training == experiment::SpeedChange::kFaster ? kBoldGreen : kBold;
-  const std::string head = wrap(headline(c), width);
+  const std::string head = fill(headline(c, "A", "B", language), width);
   std::string out = (colour ? painted(head, tone) : head) + '\n';
   out += "\n" + cut("A  " + printable_line(c.a.name), static_cast<std::size_t>(width)) + "\n" +
          cut("B  " + printable_line(c.b.name), static_cast<std::size_t>(width)) + "\n";
-  out += section("Throughput", rows_as_text(throughput_rows(c), {"", "A", "B", "B/A"}, width));
-  out += section("Where a step's time went", rows_as_text(step_rows(c), {"", "A", "B", "change"}, width));
-  out += section("Where the run's time went", rows_as_text(phase_rows(c), {"", "A", "B", "change"}, width));
-  out += section("Learning at equal samples", rows_as_text(learning_rows(c), {"", "A", "B", "difference"}, width));
-  out += section("Settings that differ", rows_as_text(setting_rows(c), {"", "A", "B"}, width));
-  out += section("Changes made", changes_as_text(c.changes, width));
-  out += section("Trials", json_rows_as_text(c.trials, width));
-  out += section("Verification", json_rows_as_text(c.verification, width));
-  out += section("Notes", bullets(c.notes, width));
-  out += section("Regressions", bullets(c.regressions, width, colour ? kRed : nullptr));
+  const auto add = [&](std::string_view title, const std::string& body) {
+    out += body.empty() ? std::string() : fmt::format("\n{}\n{}", translator.word(title), body);
+  };
+  const std::vector<std::string> with_change = {"", "A", "B", translator.word("change")};
+  add("Throughput", rows_as_text(throughput_rows(c, translator), {"", "A", "B", "B/A"}, width));
+  add("Where a step's time went", rows_as_text(step_rows(c, translator), with_change, width));
+  add("Where the run's time went", rows_as_text(phase_rows(c, translator), with_change, width));
+  add("Learning at equal samples",
+      rows_as_text(learning_rows(c, translator), {"", "A", "B", translator.word("difference")}, width));
+  add("Settings that differ", rows_as_text(setting_rows(c, translator), {"", "A", "B"}, width));
+  add("Changes made", changes_as_text(c.changes, width, translator));
+  add("Trials", json_rows_as_text(c.trials, width, translator));
+  add("Verification", json_rows_as_text(c.verification, width, translator));
+  add("Notes", bullets(c.notes, width));
+  add("Regressions", bullets(c.regressions, width, colour ? kRed : nullptr));
   return out;
 }
 

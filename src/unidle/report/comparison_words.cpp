@@ -26,16 +26,17 @@ std::string rate_words(const std::optional<Rate>& rate) {
                         : format_number(rate->value);
 }
 
-std::string ratio_words(const std::optional<experiment::Ratio>& ratio, experiment::SpeedChange change) {
+std::string ratio_words(const std::optional<experiment::Ratio>& ratio, experiment::SpeedChange change,
+                        const Translator& translator) {
   if (!ratio) {
     return kAbsent;
   }
   if (!ratio->interval) {
-    return fmt::format("{:.2f}x, too few steps", ratio->value);
+    return translator.say("{:.2f}x, too few steps", ratio->value);
   }
   const std::string words =
       fmt::format("{:.2f}x [{:.2f}, {:.2f}]", ratio->value, ratio->interval->low, ratio->interval->high);
-  return change == experiment::SpeedChange::kNoDifference ? words + " no difference shown" : words;
+  return change == experiment::SpeedChange::kNoDifference ? words + translator.say(" no difference shown") : words;
 }
 
 /// The relative change of a duration: "-62 %"; nothing when it was zero before.
@@ -56,20 +57,21 @@ std::string part_of(const std::optional<double>& part, const std::optional<doubl
   return *whole > 0 ? fmt::format("{} ({:.0f} %)", step_words(part), *part / *whole * 100) : step_words(part);
 }
 
-std::string reading(const std::optional<std::string>& configured, const std::optional<std::string>& effective) {
+std::string reading(const std::optional<std::string>& configured, const std::optional<std::string>& effective,
+                    const Translator& translator) {
   if (configured && effective && *configured != *effective) {
-    return fmt::format("{} (in effect {})", *configured, *effective);
+    return translator.say("{} (in effect {})", *configured, *effective);
   }
   return effective ? *effective : configured ? *configured : kAbsent;
 }
 
-std::string difference_words(const experiment::Measure& measure) {
+std::string difference_words(const experiment::Measure& measure, const Translator& translator) {
   const double difference = measure.b - measure.a;
   std::string words = fmt::format("{}{:.2g}", difference > 0 ? "+" : "", difference);
   if (measure.judged) {
-    words += measure.verdict == experiment::Verdict::kWorse    ? " worse"
-             : measure.verdict == experiment::Verdict::kBetter ? " better"
-                                                               : " equal";
+    words += measure.verdict == experiment::Verdict::kWorse    ? translator.word(" worse")
+             : measure.verdict == experiment::Verdict::kBetter ? translator.word(" better")
+                                                               : translator.word(" equal");
   }
   return words;
 }
@@ -84,25 +86,26 @@ std::string step_words(const std::optional<double>& seconds) {
   return fmt::format("{:.{}f} ms", ms, ms >= 100 ? 0 : ms >= 10 ? 1 : 2);
 }
 
-std::string part_label(Part part) {
+std::string part_label(Part part, const Translator& translator) {
   switch (part) {
-    case kInput: return "input wait";
-    case kTransfer: return "transfer";
-    case kCompute: return "compute";
-    case kSync: return "sync";
-    case kOptimizer: return "optimizer";
-    default: return "other";
+    case kInput: return translator.say("input wait");
+    case kTransfer: return translator.word("transfer");
+    case kCompute: return translator.word("compute");
+    case kSync: return translator.word("sync");
+    case kOptimizer: return translator.word("optimizer");
+    default: return translator.word("other");
   }
 }
 
-std::vector<WordRow> throughput_rows(const Comparison& c) {
+std::vector<WordRow> throughput_rows(const Comparison& c, const Translator& translator) {
   const Throughput& a = c.a.throughput;
   const Throughput& b = c.b.throughput;
   std::vector<WordRow> rows = {
-      {"training samples/s",
-       {rate_words(a.training), rate_words(b.training), ratio_words(c.training_ratio, c.training)}},
-      {"end-to-end samples/s", {rate_words(a.total), rate_words(b.total), ratio_words(c.total_ratio, c.total)}},
-      {"steps counted", {std::to_string(a.steps), std::to_string(b.steps), ""}},
+      {translator.say("training samples/s"),
+       {rate_words(a.training), rate_words(b.training), ratio_words(c.training_ratio, c.training, translator)}},
+      {translator.say("end-to-end samples/s"),
+       {rate_words(a.total), rate_words(b.total), ratio_words(c.total_ratio, c.total, translator)}},
+      {translator.say("steps counted"), {std::to_string(a.steps), std::to_string(b.steps), ""}},
   };
   for (const Figure& figure : figures()) {
     const std::optional<double>& before = c.a.*figure.value;
@@ -110,7 +113,7 @@ std::vector<WordRow> throughput_rows(const Comparison& c) {
     const bool wanted = !figure.label.empty() && (!figure.when_rough || c.a.rough || c.b.rough);
     if (wanted && (before || after)) {
       const auto words = [&](const std::optional<double>& value) { return value ? figure.words(*value) : kAbsent; };
-      rows.push_back({std::string(figure.label),
+      rows.push_back({translator.word(figure.label),
                       {words(before), words(after),
                        figure.changes ? change_words_of(before.value_or(0), after.value_or(0)) : ""}});
     }
@@ -118,7 +121,7 @@ std::vector<WordRow> throughput_rows(const Comparison& c) {
   return rows;
 }
 
-std::vector<WordRow> step_rows(const Comparison& c) {
+std::vector<WordRow> step_rows(const Comparison& c, const Translator& translator) {
   std::vector<WordRow> rows;
   if (!c.a.whole_step_s && !c.b.whole_step_s) {
     return rows;
@@ -128,55 +131,57 @@ std::vector<WordRow> step_rows(const Comparison& c) {
     const auto& b = c.b.step_s[part];
     if (a || b) {
       rows.push_back(
-          {part_label(static_cast<Part>(part)),
+          {part_label(static_cast<Part>(part), translator),
            {part_of(a, c.a.whole_step_s), part_of(b, c.b.whole_step_s), a && b ? change_words_of(*a, *b) : ""}});
     }
   }
   const bool both = c.a.whole_step_s && c.b.whole_step_s;
-  rows.push_back({"whole step",
+  rows.push_back({translator.say("whole step"),
                   {step_words(c.a.whole_step_s), step_words(c.b.whole_step_s),
                    both ? change_words_of(*c.a.whole_step_s, *c.b.whole_step_s) : ""}});
   if (c.a.samples_per_step || c.b.samples_per_step) {
     const auto words = [](const std::optional<double>& value) { return value ? format_number(*value) : kAbsent; };
-    rows.push_back({"samples per step", {words(c.a.samples_per_step), words(c.b.samples_per_step), ""}});
+    rows.push_back(
+        {translator.say("samples per step"), {words(c.a.samples_per_step), words(c.b.samples_per_step), ""}});
   }
   return rows;
 }
 
-std::vector<WordRow> phase_rows(const Comparison& c) {
+std::vector<WordRow> phase_rows(const Comparison& c, const Translator& translator) {
   std::vector<WordRow> rows;
   const auto add = [&](std::string label, double a, double b) {
     if (a > 0 || b > 0) {
       rows.push_back({std::move(label), {duration_words(a), duration_words(b), change_words_of(a, b)}});
     }
   };
-  add("start-up", c.a.phases.startup, c.b.phases.startup);
-  add("training", c.a.phases.train, c.b.phases.train);
-  add("validation", c.a.phases.validate, c.b.phases.validate);
-  add("checkpoints", c.a.phases.checkpoint, c.b.phases.checkpoint);
-  add("other", c.a.phases.other, c.b.phases.other);
-  add("whole run", c.a.wall_s, c.b.wall_s);
+  add(translator.word("start-up"), c.a.phases.startup, c.b.phases.startup);
+  add(translator.word("training"), c.a.phases.train, c.b.phases.train);
+  add(translator.word("validation"), c.a.phases.validate, c.b.phases.validate);
+  add(translator.word("checkpoints"), c.a.phases.checkpoint, c.b.phases.checkpoint);
+  add(translator.word("other"), c.a.phases.other, c.b.phases.other);
+  add(translator.word("whole run"), c.a.wall_s, c.b.wall_s);
   return rows;
 }
 
-std::vector<WordRow> learning_rows(const Comparison& c) {
+std::vector<WordRow> learning_rows(const Comparison& c, const Translator& translator) {
   std::vector<WordRow> rows;
   const auto add = [&](const experiment::Measure& measure) {
     if (measure.verdict != experiment::Verdict::kNotComparable && measure.why.empty()) {
-      rows.push_back({fmt::format("{} at {} samples", measure.name, format_number(measure.samples)),
-                      {fmt::format("{:.4g}", measure.a), fmt::format("{:.4g}", measure.b), difference_words(measure)}});
+      rows.push_back({translator.say("{} at {} samples", measure.name, format_number(measure.samples)),
+                      {fmt::format("{:.4g}", measure.a), fmt::format("{:.4g}", measure.b),
+                       difference_words(measure, translator)}});
     }
   };
   std::for_each(c.learning.measures.begin(), c.learning.measures.end(), add);
   return rows;
 }
 
-std::vector<WordRow> setting_rows(const Comparison& c) {
+std::vector<WordRow> setting_rows(const Comparison& c, const Translator& translator) {
   std::vector<WordRow> rows;
   for (const SettingDifference& setting : c.settings) {
-    rows.push_back(
-        {setting.knob,
-         {reading(setting.configured_a, setting.effective_a), reading(setting.configured_b, setting.effective_b)}});
+    rows.push_back({setting.knob,
+                    {reading(setting.configured_a, setting.effective_a, translator),
+                     reading(setting.configured_b, setting.effective_b, translator)}});
   }
   return rows;
 }
@@ -191,7 +196,7 @@ std::string plain_text(const nlohmann::json& value) {
   return value.is_null() ? kAbsent : json_text(value, -1);
 }
 
-std::vector<ChangeWords> change_words(const nlohmann::json& changes) {
+std::vector<ChangeWords> change_words(const nlohmann::json& changes, const Translator& translator) {
   std::vector<ChangeWords> out;
   if (!changes.is_array()) {
     return out;
@@ -204,20 +209,20 @@ std::vector<ChangeWords> change_words(const nlohmann::json& changes) {
     const auto field = [&](const char* key) { return change.contains(key) ? plain_text(change[key]) : kAbsent; };
     std::string what = fmt::format("{}: {} -> {}", field("knob"), field("from"), field("to"));
     if (change.contains("gain") && !change["gain"].is_null()) {
-      what += change["gain"].is_number() ? fmt::format(" (gain {:.2f}x)", change["gain"].get<double>())
-                                         : fmt::format(" (gain {})", plain_text(change["gain"]));
+      what += change["gain"].is_number() ? translator.say(" (gain {:.2f}x)", change["gain"].get<double>())
+                                         : translator.say(" (gain {})", plain_text(change["gain"]));
     }
-    out.push_back({std::move(what), change.contains("reason") ? plain_text(change["reason"]) : ""});
+    out.push_back({std::move(what), change.contains("reason") ? translator.word(plain_text(change["reason"])) : ""});
   }
   return out;
 }
 
-JsonTable json_table(const nlohmann::json& value) {
+JsonTable json_table(const nlohmann::json& value, const Translator& translator) {
   JsonTable table;
   if (value.is_object()) {
-    table.header = {"", "value"};
+    table.header = {"", translator.word("value")};
     for (const auto& [key, field] : value.items()) {
-      table.rows.push_back({key, plain_text(field)});
+      table.rows.push_back({translator.word(key), plain_text(field)});
     }
   }
   if (!value.is_array()) {
@@ -240,7 +245,7 @@ JsonTable json_table(const nlohmann::json& value) {
   }
   for (const auto& row : value) {
     if (table.rows.size() == kMostRows) {
-      table.rows.push_back({fmt::format("and {} more", value.size() - kMostRows)});
+      table.rows.push_back({translator.say("and {} more", value.size() - kMostRows)});
       break;
     }
     std::vector<std::string> cells;
@@ -248,6 +253,9 @@ JsonTable json_table(const nlohmann::json& value) {
       cells.push_back(row.is_object() && row.contains(key) ? plain_text(row[key]) : "");
     }
     table.rows.push_back(table.header.empty() ? std::vector<std::string>{plain_text(row)} : std::move(cells));
+  }
+  for (std::string& key : table.header) {
+    key = translator.word(key);
   }
   return table;
 }

@@ -83,8 +83,8 @@ ChartLine loss_line(const account::Curve& raw) {
 
 class ChartMaker {
  public:
-  ChartMaker(const std::vector<Shown>& runs, double length_s)
-      : runs_(runs), length_s_(length_s), unit_(time_unit(length_s)) {}
+  ChartMaker(const std::vector<Shown>& runs, double length_s, const Translator& translator)
+      : runs_(runs), length_s_(length_s), translator_(translator), unit_(time_unit(length_s)) {}
 
   /// Adds a chart with one line per run, leaving out runs without points; adds none when no run has any.
   void add(const std::string& id, const std::string& title, const std::string& x_label, const std::string& y_label,
@@ -127,21 +127,24 @@ class ChartMaker {
       return cpus(s) > 0 ? series_line(s, record::series::kTreeCpu, 100 / cpus(s), unit_) : Line();
     };
     if (runs_.size() > 1) {
-      add_over_time("gpubusy", "GPU busy", "% of the time", gpu, 100);
-      add_over_time("cpubusy", "CPUs busy", "% of the CPUs allowed", cpu, 100);
+      add_over_time("gpubusy", translator_.say("GPU busy"), translator_.say("% of the time"), gpu, 100);
+      add_over_time("cpubusy", translator_.say("CPUs busy"), translator_.say("% of the CPUs allowed"), cpu, 100);
     } else if (!runs_.empty()) {
-      Chart chart{"busy", "Device and CPUs busy", "", time_label(), "% busy", {}, 0.0, 100.0, {}};
+      Chart chart{
+          "busy", translator_.say("Device and CPUs busy"), "", time_label(), translator_.say("% busy"), {}, 0.0, 100.0,
+          {}};
       chart.lines.push_back({"GPU", "gpu", gpu(runs_.front()), {}, false});
-      chart.lines.push_back({"CPUs of those allowed", "cpu", cpu(runs_.front()), {}, false});
+      chart.lines.push_back({translator_.say("CPUs of those allowed"), "cpu", cpu(runs_.front()), {}, false});
       std::erase_if(chart.lines, [](const ChartLine& line) { return line.points.empty(); });
       if (chart.lines.size() == 1) {
-        chart.title = chart.lines.front().css == "gpu" ? "GPU busy" : "CPUs busy";
-        chart.y_label = chart.lines.front().css == "gpu" ? "% of the time" : "% of the CPUs allowed";
+        const bool gpu_alone = chart.lines.front().css == "gpu";
+        chart.title = gpu_alone ? translator_.say("GPU busy") : translator_.say("CPUs busy");
+        chart.y_label = gpu_alone ? translator_.say("% of the time") : translator_.say("% of the CPUs allowed");
       }
       finish(std::move(chart));
     }
     // Without the number of CPUs allowed, only cores in use can be shown.
-    add_over_time("cores", "CPU cores in use", "cores", [&](const Shown& s) {
+    add_over_time("cores", translator_.say("CPU cores in use"), translator_.word("cores"), [&](const Shown& s) {
       return cpus(s) > 0 ? Line() : series_line(s, record::series::kTreeCpu, 1, unit_);
     });
   }
@@ -150,7 +153,7 @@ class ChartMaker {
   std::vector<Chart> take() { return std::move(charts_); }
 
  private:
-  std::string time_label() const { return fmt::format("wall time ({})", unit_.name); }
+  std::string time_label() const { return translator_.say("wall time ({})", unit_.name); }
 
   void finish(Chart chart) {
     if (chart.empty()) {
@@ -159,16 +162,18 @@ class ChartMaker {
     if (chart.x_label == time_label()) {
       chart.x_high = length_s_ / unit_.seconds;
     }
-    chart.description = chart.title + ":";
+    chart.description = chart.title + translator_.word(":");
     for (const ChartLine& line : chart.lines) {
       const auto& last = line.points.back();
-      chart.description += fmt::format(" {} ends at {} ({});", line.label, format_number(last.second), chart.y_label);
+      chart.description +=
+          translator_.say(" {} ends at {} ({});", line.label, format_number(last.second), chart.y_label);
     }
     charts_.push_back(std::move(chart));
   }
 
   const std::vector<Shown>& runs_;
   double length_s_;
+  Translator translator_;
   TimeUnit unit_;
   std::vector<Chart> charts_;
 };
@@ -210,28 +215,30 @@ Line thinned(const Line& points, std::size_t most) {
   return out;
 }
 
-std::vector<Chart> charts(const std::vector<Shown>& runs, double length_s) {
-  ChartMaker maker(runs, length_s);
+std::vector<Chart> charts(const std::vector<Shown>& runs, double length_s, const Translator& translator) {
+  ChartMaker maker(runs, length_s, translator);
   const TimeUnit unit = maker.unit();
-  maker.add_over_time("throughput", "Throughput", "samples/s, training steps over wall time",
+  maker.add_over_time("throughput", translator.word("Throughput"),
+                      translator.say("samples/s, training steps over wall time"),
                       [&](const Shown& s) { return throughput_line(s, length_s, unit); });
   maker.add_busy();
-  maker.add_over_time("gpumemory", "GPU memory in use", "GiB",
+  maker.add_over_time("gpumemory", translator.say("GPU memory in use"), "GiB",
                       [&](const Shown& s) { return series_line(s, record::series::kGpuMemory, 1 / kGiB, unit); });
-  maker.add_over_time("gpupower", "GPU power", "W",
+  maker.add_over_time("gpupower", translator.say("GPU power"), "W",
                       [&](const Shown& s) { return series_line(s, record::series::kGpuPower, 1, unit); });
-  maker.add("loss", "Training loss", "samples seen", "loss, smoothed",
+  maker.add("loss", translator.say("Training loss"), translator.say("samples seen"), translator.say("loss, smoothed"),
             [](const Shown& s) { return loss_line(s.account.losses.points); });
   std::size_t number = 0;
   for (const std::string& name : metric_names(runs)) {
-    maker.add(fmt::format("metric{}", number++), name, "samples seen", unit_of_metric(name), [&](const Shown& s) {
-      ChartLine line;
-      if (const auto found = s.run->metrics.find(name); found != s.run->metrics.end()) {
-        line.points = thinned(as_line(account::metric_curve(found->second)), kMostPoints);
-      }
-      line.dots = line.points.size() <= 40;
-      return line;
-    });
+    maker.add(fmt::format("metric{}", number++), name, translator.say("samples seen"), unit_of_metric(name),
+              [&](const Shown& s) {
+                ChartLine line;
+                if (const auto found = s.run->metrics.find(name); found != s.run->metrics.end()) {
+                  line.points = thinned(as_line(account::metric_curve(found->second)), kMostPoints);
+                }
+                line.dots = line.points.size() <= 40;
+                return line;
+              });
   }
   return maker.take();
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "unidle/account/account.h"
+#include "unidle/language/translator.h"
 #include "unidle/report/chart.h"
 
 namespace unidle::report {
@@ -23,6 +24,6 @@ struct Shown {
 Line thinned(const Line& points, std::size_t most);
 
 /// Every plot for which the runs have data, in the order of the page. `length_s`: the longest run's wall time.
-std::vector<Chart> charts(const std::vector<Shown>& runs, double length_s);
+std::vector<Chart> charts(const std::vector<Shown>& runs, double length_s, const Translator& translator);
 
 }  // namespace unidle::report

@@ -22,7 +22,19 @@ std::string list_html(const std::vector<std::string>& items) {
   return items.empty() ? std::string() : out + "</ul>";
 }
 
-std::string fix_html(const diagnose::Fix& fix) {
+/// Translates a sentence that may begin with a count: the catalogue has {} in its place.
+std::string with_its_count(const std::string& sentence, const Translator& translator) {
+  const std::size_t digits = std::min(sentence.find_first_not_of("0123456789"), sentence.size());
+  if (digits == 0) {
+    return translator.word(sentence);
+  }
+  const std::string message = "{}" + sentence.substr(digits);
+  const std::string count = sentence.substr(0, digits);
+  const std::string_view translated = translate(translator.language, message);
+  return translated == message ? sentence : format_message(translated, message, fmt::make_format_args(count));
+}
+
+std::string fix_html(const diagnose::Fix& fix, const Translator& translator) {
   std::string out = "<li>";
   if (!fix.knob.empty()) {
     out += "<code>" + escape(fix.knob) + "</code>";
@@ -30,43 +42,49 @@ std::string fix_html(const diagnose::Fix& fix) {
       out += fix.from.is_null() ? " &rarr; " : " " + escape(plain_text(fix.from)) + " &rarr; ";
       out += "<b>" + escape(plain_text(fix.to)) + "</b>";
     }
-    out += fmt::format(" <span class=\"quiet\">{}</span>", to_string(fix.fix_class));
+    out += fmt::format(" <span class=\"quiet\">{}</span>", translator.word(to_string(fix.fix_class)));
   }
   return out + (fix.how.empty() ? "" : "<br>" + escape(fix.how)) + "</li>";
 }
 
-std::string finding_html(const diagnose::Finding& finding) {
-  const std::string severity = to_string(finding.severity);
-  std::string out = fmt::format("<article class=\"card {0}\"><h3><span class=\"tag\">{0}</span> {1}</h3>", severity,
-                                escape(finding.id));
-  std::string measure;
-  if (finding.share) {
-    measure = format_share(*finding.share) + " of wall time";
+/// How much time a finding takes, and what mending it may gain; "" where neither is known.
+std::string weight_of(const diagnose::Finding& finding, const Translator& translator) {
+  const std::string share = finding.share ? format_share(*finding.share) : "";
+  if (finding.share && finding.speedup_bound) {
+    return translator.say("{} of wall time, at most {:.2f}x from this alone", share, *finding.speedup_bound);
   }
   if (finding.speedup_bound) {
-    measure += fmt::format("{}at most {:.2f}x from this alone", measure.empty() ? "" : ", ", *finding.speedup_bound);
+    return translator.say("at most {:.2f}x from this alone", *finding.speedup_bound);
   }
+  return finding.share ? translator.say("{} of wall time", share) : "";
+}
+
+std::string finding_html(const diagnose::Finding& finding, const Translator& translator) {
+  const std::string severity = to_string(finding.severity);
+  std::string out = fmt::format("<article class=\"card {0}\"><h3><span class=\"tag\">{1}</span> {2}</h3>", severity,
+                                translator.word(severity), escape(finding.id));
+  const std::string measure = weight_of(finding, translator);
   if (!measure.empty()) {
     out += "<p class=\"quiet\">" + escape(measure) + "</p>";
   }
   out += list_html(finding.evidence);
   if (finding.where && !finding.where->empty()) {
-    out += "<p>At <code>" + escape(*finding.where) + "</code></p>";
+    out += "<p>" + translator.word("At") + " <code>" + escape(*finding.where) + "</code></p>";
   }
   if (!finding.fixes.empty()) {
-    out += "<h4>What to change</h4><ul class=\"fixes\">";
+    out += "<h4>" + translator.say("What to change") + "</h4><ul class=\"fixes\">";
     for (const diagnose::Fix& fix : finding.fixes) {
-      out += fix_html(fix);
+      out += fix_html(fix, translator);
     }
     out += "</ul>";
   }
   return out + "</article>\n";
 }
 
-std::string rate_note(const Rate& rate) {
-  return rate.interval ? fmt::format("95 % interval {} to {}", format_number(rate.interval->low),
-                                     format_number(rate.interval->high))
-                       : "too few steps for an interval";
+std::string rate_note(const Rate& rate, const Translator& translator) {
+  return rate.interval ? translator.say("95 % interval {} to {}", format_number(rate.interval->low),
+                                        format_number(rate.interval->high))
+                       : translator.say("too few steps for an interval");
 }
 
 }  // namespace
@@ -124,59 +142,64 @@ std::string tiles_html(const std::vector<Tile>& tiles) {
   return tiles.empty() ? std::string() : out + "</div>\n";
 }
 
-std::vector<Tile> key_figures(const Summary& s, const std::optional<diagnose::Diagnosis>& diagnosis) {
+std::vector<Tile> key_figures(const Summary& s, const std::optional<diagnose::Diagnosis>& diagnosis,
+                              const Translator& translator) {
   std::vector<Tile> tiles;
   if (s.throughput.training) {
-    tiles.push_back(
-        {format_number(s.throughput.training->value), "training samples/s", rate_note(*s.throughput.training)});
-    tiles.push_back(
-        {format_number(s.throughput.total->value), "end-to-end samples/s", "with validation and checkpoints"});
+    tiles.push_back({format_number(s.throughput.training->value), translator.say("training samples/s"),
+                     rate_note(*s.throughput.training, translator)});
+    tiles.push_back({format_number(s.throughput.total->value), translator.say("end-to-end samples/s"),
+                     translator.say("with validation and checkpoints")});
   }
   if (s.whole_step_s && *s.whole_step_s > 0 && s.step_s[kInput]) {
-    tiles.push_back({format_share(*s.step_s[kInput] / *s.whole_step_s), "of each step waits for input",
-                     fmt::format("{} of {}", step_words(s.step_s[kInput]), step_words(s.whole_step_s))});
+    tiles.push_back({format_share(*s.step_s[kInput] / *s.whole_step_s), translator.say("of each step waits for input"),
+                     translator.say("{} of a step of {}", step_words(s.step_s[kInput]), step_words(s.whole_step_s))});
   }
   if (s.gpu_busy) {
-    tiles.push_back({format_share(*s.gpu_busy), "GPU busy", "while it trained"});
+    tiles.push_back({format_share(*s.gpu_busy), translator.say("GPU busy"), translator.say("while it trained")});
   } else if (s.cpu_busy) {
-    tiles.push_back({format_share(*s.cpu_busy), "CPUs busy", "of those allowed, while it trained"});
+    tiles.push_back(
+        {format_share(*s.cpu_busy), translator.say("CPUs busy"), translator.say("of those allowed, while it trained")});
   }
-  tiles.push_back({s.wall_s > 0 ? format_seconds(s.wall_s) : "0 s", "wall time",
-                   fmt::format("{} steps", s.throughput.steps + s.throughput.warm_up)});
+  tiles.push_back({s.wall_s > 0 ? format_seconds(s.wall_s) : "0 s", translator.say("wall time"),
+                   translator.say("{} steps", s.throughput.steps + s.throughput.warm_up)});
   if (diagnosis) {
-    std::string verdict = to_string(diagnosis->verdict);
+    std::string verdict = translator.word(to_string(diagnosis->verdict));
     if (const auto hyphen = verdict.find('-'); hyphen != std::string::npos) {
       verdict.replace(hyphen, 1, "\u2011");  // non-breaking
     }
-    tiles.push_back({verdict, "verdict", "run " + to_string(diagnosis->outcome), true});
+    tiles.push_back({verdict, translator.word("verdict"),
+                     translator.say("run {}", translator.word(to_string(diagnosis->outcome))), true});
   }
   return tiles;
 }
 
-std::string findings_html(const diagnose::Diagnosis& diagnosis) {
+std::string findings_html(const diagnose::Diagnosis& diagnosis, const Translator& translator) {
   std::string out;
   for (const diagnose::Finding& finding : diagnosis.findings) {
-    out += finding_html(finding);
+    out += finding_html(finding, translator);
   }
-  return out.empty() ? "<p>No rule found anything to say.</p>\n" : "<div class=\"cards\">" + out + "</div>\n";
+  return out.empty() ? "<p>" + translator.say("No rule found anything to say.") + "</p>\n"
+                     : "<div class=\"cards\">" + out + "</div>\n";
 }
 
-std::string step_table(const Summary& s) {
+std::string step_table(const Summary& s, const Translator& translator) {
   std::vector<std::vector<std::string>> rows;
   if (!s.whole_step_s) {
     return {};
   }
   for (std::size_t part = 0; part < kPartCount; ++part) {
     if (s.step_s[part]) {
-      rows.push_back({part_label(static_cast<Part>(part)), step_words(s.step_s[part]),
+      rows.push_back({part_label(static_cast<Part>(part), translator), step_words(s.step_s[part]),
                       *s.whole_step_s > 0 ? format_share(*s.step_s[part] / *s.whole_step_s) : "-"});
     }
   }
-  rows.push_back({"whole step", step_words(s.whole_step_s), ""});
-  return table_html("Mean time of a step by part", {"Part", "Mean", "Share"}, rows);
+  rows.push_back({translator.say("whole step"), step_words(s.whole_step_s), ""});
+  return table_html(translator.say("Mean time of a step by part"),
+                    {translator.word("Part"), translator.word("Mean"), translator.word("Share")}, rows);
 }
 
-std::string settings_table(const RunData& run) {
+std::string settings_table(const RunData& run, const Translator& translator) {
   struct Row {
     std::optional<std::string> configured, effective;
     std::string at;
@@ -197,21 +220,23 @@ std::string settings_table(const RunData& run) {
       continue;
     }
     const bool ignored = row.configured && row.effective && !knobs::in_effect(knob, *row.configured, *row.effective);
-    rows.push_back({knob, row.configured.value_or("-"), row.effective.value_or("not read back"), row.at,
-                    ignored ? "\u26a0 not in effect" : ""});
+    rows.push_back({knob, row.configured.value_or("-"), row.effective.value_or(translator.say("not read back")), row.at,
+                    ignored ? "\u26a0 " + translator.say("not in effect") : ""});
   }
-  return table_html("Settings as configured and as the live program had them",
-                    {"Knob", "Configured", "In effect", "Where", ""}, rows);
+  return table_html(translator.say("Settings as configured and as the live program had them"),
+                    {translator.word("Knob"), translator.word("Configured"), translator.say("In effect"),
+                     translator.word("Where"), ""},
+                    rows);
 }
 
-std::string facts_table(const RunData& run, const Account& account) {
+std::string facts_table(const RunData& run, const Account& account, const Translator& translator) {
   std::vector<std::vector<std::string>> rows;
   const auto text = [&](const nlohmann::json& object, const char* key) {
     return object.is_object() && object.contains(key) ? plain_text(object[key]) : std::string();
   };
   const auto add = [&](const char* label, const std::string& value) {
     if (!value.empty()) {
-      rows.push_back({label, value});
+      rows.push_back({translator.word(label), value});
     }
   };
   const auto find = [&](std::string_view key) {
@@ -219,7 +244,7 @@ std::string facts_table(const RunData& run, const Account& account) {
     return found == run.meta.end() ? nlohmann::json() : *found;
   };
   add("Started", run.meta_text(record::meta::kStartedUtc));
-  add("Outcome", run.meta_text(record::meta::kOutcome));
+  add("Outcome", translator.word(run.meta_text(record::meta::kOutcome)));
   const auto host = find(record::meta::kHost);
   add("Host", text(host, "hostname"));
   add("CPU", text(host, "cpu_model"));
@@ -233,40 +258,49 @@ std::string facts_table(const RunData& run, const Account& account) {
       add("GPU", text(gpus[i], "name"));
     }
   }
-  add("Seen through", run.meta_text(record::meta::kTier));
-  return table_html("The machine and the run", {}, rows);
+  add("Seen through", translator.word(run.meta_text(record::meta::kTier)));
+  return table_html(translator.say("The machine and the run"), {}, rows);
 }
 
-std::string missing_html(const RunData& run, const std::optional<diagnose::Diagnosis>& diagnosis) {
-  std::string out = list_html(run.missing);
+std::string missing_html(const RunData& run, const std::optional<diagnose::Diagnosis>& diagnosis,
+                         const Translator& translator) {
+  std::vector<std::string> missing;
+  for (const std::string& sentence : run.missing) {
+    missing.push_back(with_its_count(sentence, translator));
+  }
+  std::string out = list_html(missing);
   if (diagnosis && !diagnosis->abstained.empty()) {
     std::vector<std::vector<std::string>> rows;
     for (const diagnose::Abstention& abstention : diagnosis->abstained) {
       rows.push_back({abstention.id, abstention.missing});
     }
-    out += fmt::format("<details><summary>{} rules could not look</summary>{}</details>\n", rows.size(),
-                       table_html("Rules that abstained", {"Rule", "Needs"}, rows));
+    out += fmt::format(
+        "<details><summary>{}</summary>{}</details>\n", translator.say("{} rules could not look", rows.size()),
+        table_html(translator.say("Rules that abstained"), {translator.word("Rule"), translator.word("Needs")}, rows));
   }
   return out;
 }
 
-std::string optimise_html(const nlohmann::json& meta) {
+std::string optimise_html(const nlohmann::json& meta, const Translator& translator) {
   const auto find = [&](const char* key) {
     const auto found = meta.find(key);
     return found == meta.end() ? nlohmann::json() : *found;
   };
   std::string out;
   std::string changes;
-  for (const ChangeWords& change : change_words(find("changes"))) {
+  for (const ChangeWords& change : change_words(find("changes"), translator)) {
     changes += "<li><code>" + escape(change.what) + "</code>" +
                (change.why.empty() ? "" : "<br><span class=\"quiet\">" + escape(change.why) + "</span>") + "</li>";
   }
-  out += section_html("Changes made", changes.empty() ? "" : "<ul class=\"fixes\">" + changes + "</ul>\n");
-  const JsonTable trials = json_table(find("trials"));
-  out += section_html("Trials", table_html("Trials of the optimising run", trials.header, trials.rows));
-  const JsonTable verification = json_table(find("verification"));
-  return out + section_html("Verification",
-                            table_html("Verification against the baseline", verification.header, verification.rows));
+  out +=
+      section_html(translator.say("Changes made"), changes.empty() ? "" : "<ul class=\"fixes\">" + changes + "</ul>\n");
+  const JsonTable trials = json_table(find("trials"), translator);
+  out += section_html(translator.word("Trials"),
+                      table_html(translator.say("Trials of the optimising run"), trials.header, trials.rows));
+  const JsonTable verification = json_table(find("verification"), translator);
+  return out +
+         section_html(translator.word("Verification"), table_html(translator.say("Verification against the baseline"),
+                                                                  verification.header, verification.rows));
 }
 
 }  // namespace unidle::report

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "unidle/diagnose/diagnosis.h"
+#include "unidle/language/translator.h"
 #include "unidle/report/comparison.h"
 #include "unidle/report/comparison_words.h"
 
@@ -27,19 +28,21 @@ struct Tile {
 };
 std::string tiles_html(const std::vector<Tile>& tiles);
 /// The most important figures of one run.
-std::vector<Tile> key_figures(const Summary& summary, const std::optional<diagnose::Diagnosis>& diagnosis);
+std::vector<Tile> key_figures(const Summary& summary, const std::optional<diagnose::Diagnosis>& diagnosis,
+                              const Translator& translator);
 
 /// One card per finding.
-std::string findings_html(const diagnose::Diagnosis& diagnosis);
+std::string findings_html(const diagnose::Diagnosis& diagnosis, const Translator& translator);
 
 /// Where the time of a mean step went.
-std::string step_table(const Summary& summary);
-std::string settings_table(const RunData& run);
-std::string facts_table(const RunData& run, const Account& account);
+std::string step_table(const Summary& summary, const Translator& translator);
+std::string settings_table(const RunData& run, const Translator& translator);
+std::string facts_table(const RunData& run, const Account& account, const Translator& translator);
 /// What the record lacks, and which signals rules lacked.
-std::string missing_html(const RunData& run, const std::optional<diagnose::Diagnosis>& diagnosis);
+std::string missing_html(const RunData& run, const std::optional<diagnose::Diagnosis>& diagnosis,
+                         const Translator& translator);
 
 /// Changes, trials and verification of an optimising run; "" when absent.
-std::string optimise_html(const nlohmann::json& meta);
+std::string optimise_html(const nlohmann::json& meta, const Translator& translator);
 
 }  // namespace unidle::report

@@ -7,6 +7,7 @@
 
 #include "unidle/account/account.h"
 #include "unidle/diagnose/diagnosis.h"
+#include "unidle/language/language.h"
 
 namespace unidle::report {
 
@@ -18,6 +19,7 @@ struct Entry {
 /// The page has no script and no external address, all text from records is escaped, and every coordinate is finite.
 /// The same entries give the same bytes. With two or more runs that trained, the first is compared with each other one.
 /// REQUIRES: at least one entry.
-std::string page(const std::vector<Entry>& entries);
+/// Diagnoses are in `language` already.
+std::string page(const std::vector<Entry>& entries, Language language = Language::kEnglish);
 
 }  // namespace unidle::report

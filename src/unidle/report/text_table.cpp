@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "unidle/base/terminal.h"
+#include "unidle/language/layout.h"
 
 namespace unidle::report {
 
@@ -10,10 +10,10 @@ namespace {
 
 constexpr std::size_t kGap = 2;
 
-bool starts_code_point(char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; }
+std::size_t columns(const std::string& text) { return static_cast<std::size_t>(display_width(text)); }
 
 std::string padded(const std::string& text, std::size_t width, bool right) {
-  const std::size_t length = code_points(text);
+  const std::size_t length = columns(text);
   const std::string pad(width > length ? width - length : 0, ' ');
   return right ? pad + text : text + pad;
 }
@@ -25,22 +25,12 @@ std::string trimmed_end(std::string line) {
 
 }  // namespace
 
-std::size_t code_points(const std::string& text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), starts_code_point));
-}
-
-std::string cut(std::string text, std::size_t length) {
-  if (code_points(text) <= length) {
+std::string cut(const std::string& text, std::size_t length) {
+  if (columns(text) <= length) {
     return text;
   }
-  std::size_t seen = 0;
-  std::size_t at = 0;
-  for (; at < text.size(); ++at) {
-    if (starts_code_point(text[at]) && ++seen == std::max<std::size_t>(length, 1)) {
-      break;
-    }
-  }
-  return text.substr(0, at) + "…";
+  const std::string_view kept = prefix_of_width(text, static_cast<int>(std::max<std::size_t>(length, 1)) - 1);
+  return std::string(kept) + "…";
 }
 
 std::string TextTable::text(int width) const {
@@ -48,7 +38,7 @@ std::string TextTable::text(int width) const {
   const auto grow = [&](const std::vector<std::string>& row) {
     widths.resize(std::max(widths.size(), row.size()));
     for (std::size_t i = 0; i < row.size(); ++i) {
-      widths[i] = std::max(widths[i], code_points(row[i]));
+      widths[i] = std::max(widths[i], columns(row[i]));
     }
   };
   grow(header_);

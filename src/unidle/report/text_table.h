@@ -6,8 +6,9 @@
 
 namespace unidle::report {
 
-/// Columns of text within `width` code points: the first left-aligned, the others right-aligned. If they do not fit,
-/// each row becomes a small block: its first cell, then "header: cell" lines. Rows may be shorter than the header.
+/// Columns of text within `width` columns of the terminal: the first left-aligned, the others right-aligned. If they do
+/// not fit, each row becomes a small block: its first cell, then "header: cell" lines. Rows may be shorter than the
+/// header.
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> header) : header_(std::move(header)) {}
@@ -22,8 +23,7 @@ class TextTable {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// At most `length` code points; the last one is "…" when text was cut.
-std::string cut(std::string text, std::size_t length);
-std::size_t code_points(const std::string& text);
+/// At most `length` columns; the last one is "…" when text was cut.
+std::string cut(const std::string& text, std::size_t length);
 
 }  // namespace unidle::report

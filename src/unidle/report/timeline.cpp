@@ -99,27 +99,27 @@ void draw_bands(Svg& svg, const Account& account, const Scale& x, double top) {
   }
 }
 
-std::string describe(const Account& account) {
+std::string describe(const Account& account, const Translator& translator) {
   const account::PhaseTimes& p = account.phases;
-  return fmt::format(
+  return translator.say(
       "Stacked shares of wall time over the run of {}: start-up {}, training {}, validation {}, checkpoints {}.",
       format_seconds(account.timeline.wall_s()), format_seconds(p.startup), format_seconds(p.train),
       format_seconds(p.validate), format_seconds(p.checkpoint));
 }
 
 std::string draw_timeline(const Account& account, double length_s, double width, double height, const std::string& id,
-                          const std::string& title) {
+                          const std::string& title, const Translator& translator) {
   const TimeUnit unit = time_unit(length_s);
   const Frame frame{46, width - 10, 34, height - 38};
   const auto count = static_cast<std::size_t>((frame.right - frame.left) / kPitch);
   const double right = frame.left + static_cast<double>(count) * kPitch;
   const Scale seconds_scale{0, length_s, frame.left, right};
   const Scale y{0, 1, frame.bottom, frame.top};
-  Svg svg(width, height, id, title, describe(account));
-  draw_y_axis(svg, {frame.left, right, frame.top, frame.bottom}, {0, 100, frame.bottom, frame.top}, "% of the time",
-              false);
+  Svg svg(width, height, id, title, describe(account, translator));
+  draw_y_axis(svg, {frame.left, right, frame.top, frame.bottom}, {0, 100, frame.bottom, frame.top},
+              translator.say("% of the time"), false);
   draw_x_axis(svg, {frame.left, right, frame.top, frame.bottom}, {0, length_s / unit.seconds, frame.left, right},
-              fmt::format("wall time ({})", unit.name));
+              translator.say("wall time ({})", unit.name));
   draw_bands(svg, account, seconds_scale, frame.top - 11);
   const std::vector<Bin> shares = bins(account, length_s, count);
   std::vector<double> base(count, 0.0);
@@ -167,18 +167,18 @@ std::vector<Bin> bins(const Account& account, double length_s, std::size_t count
   return binner.finish();
 }
 
-std::string timeline_legend() {
+std::string timeline_legend(const Translator& translator) {
   std::vector<LegendEntry> entries;
   for (const Look& look : kLooks) {
-    entries.push_back({look.css, look.label});
+    entries.push_back({look.css, translator.word(look.label)});
   }
   return legend(entries);
 }
 
 std::string timeline_figure(const Account& account, double length_s, const std::string& id, const std::string& title,
-                            const std::string& legend_html) {
-  return figure_html(title, legend_html, draw_timeline(account, length_s, kFullWidth, 250, id + "w", title),
-                     draw_timeline(account, length_s, kNarrowWidth, 210, id + "n", title), true);
+                            const std::string& legend_html, const Translator& translator) {
+  return figure_html(title, legend_html, draw_timeline(account, length_s, kFullWidth, 250, id + "w", title, translator),
+                     draw_timeline(account, length_s, kNarrowWidth, 210, id + "n", title, translator), true);
 }
 
 }  // namespace unidle::report

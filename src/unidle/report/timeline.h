@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "unidle/language/translator.h"
 #include "unidle/report/curves.h"
 
 namespace unidle::report {
@@ -19,12 +20,12 @@ using Bin = std::array<double, kActivityCount>;
 std::vector<Bin> bins(const account::Account& account, double length_s, std::size_t count);
 
 /// The legend for all timelines of a page.
-std::string timeline_legend();
+std::string timeline_legend(const Translator& translator);
 
 /// Both pictures of one run's timeline. `length_s`: the time axis, so that several runs share one scale. `title` may be
 /// the name.
 std::string timeline_figure(const account::Account& account, double length_s, const std::string& id,
-                            const std::string& title, const std::string& legend_html);
+                            const std::string& title, const std::string& legend_html, const Translator& translator);
 
 /// Seconds, minutes or hours, whichever suits a run of that length: the unit's name and its length in seconds.
 struct TimeUnit {

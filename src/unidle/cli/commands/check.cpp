@@ -8,6 +8,7 @@
 #include "unidle/base/json.h"
 #include "unidle/base/terminal.h"
 #include "unidle/check/speed.h"
+#include "unidle/cli/language_option.h"
 #include "unidle/cli/subcommand.h"
 
 namespace unidle::cli::commands {
@@ -17,16 +18,19 @@ namespace {
 struct Arguments {
   bool speed = false;
   std::string format = "text";
+  std::string language;
 };
 
 int execute(const Arguments& arguments) {
+  const bool json = arguments.format == "json";
+  const Language language = json ? Language::kEnglish : chosen_language(arguments.language);
   const nlohmann::json speed = arguments.speed ? check::measure_speed({}) : nlohmann::json(nullptr);
   const check::Machine machine = check::inspect();
-  const std::vector<check::Problem> problems = check::find_problems(machine);
-  if (arguments.format == "json") {
+  const std::vector<check::Problem> problems = check::find_problems(machine, language);
+  if (json) {
     print_to(stdout, "{}\n", json_text(check::to_json(machine, problems, speed)));
   } else {
-    print_to(stdout, "{}", check::to_text(machine, problems, speed, terminal_width(stdout)));
+    print_to(stdout, "{}", check::to_text(machine, problems, speed, terminal_width(stdout), language));
   }
   return check::exit_code(problems);
 }
@@ -35,6 +39,7 @@ std::function<int()> setup(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   app.add_flag("--speed", arguments->speed, "also measure: arithmetic, copies, disk, decoding (half a minute)");
   app.add_option("--format", arguments->format, "text or json")->check(CLI::IsMember({"text", "json"}));
+  add_language_option(app, arguments->language);
   return [arguments] { return execute(*arguments); };
 }
 

@@ -10,6 +10,7 @@
 #include "unidle/base/json.h"
 #include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
+#include "unidle/cli/language_option.h"
 #include "unidle/cli/signal_stop.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/experiment/configurations.h"
@@ -24,7 +25,8 @@ struct Options {
   std::string a;
   std::string b;
   std::string format = "text";
-  double tolerance_percent = 5;
+  std::string language;
+  double tolerance_percent = 100 * report::kTolerance;
   int runs = 3;
   double seconds = 30;
   std::vector<std::string> command;
@@ -36,19 +38,22 @@ bool is_config(const std::string& path) {
          kExtensions.contains(std::filesystem::path(path).extension());
 }
 
-account::RunData loaded(const experiment::ConfigurationRun& done) {
+account::RunData loaded(const experiment::ConfigurationRun& done, Language language) {
   account::RunData data = account::load_run(done.record);
   data.name = done.config.string();
   if (done.timed_out) {
     data.meta[std::string(record::meta::kOutcome)] = "stopped";
   }
   const auto rate = report::summarise(data).throughput.training;
-  print_to(stderr, "{} run {}: {}\n", done.side == experiment::Side::kA ? 'A' : 'B', done.pair + 1,
-           rate ? format_number(rate->value) + " samples/s" : "no training steps");
+  const std::string_view side = done.side == experiment::Side::kA ? "A" : "B";
+  print_to(stderr, "{}\n",
+           translate(language, "{} run {}: {}", side, done.pair + 1,
+                     rate ? translate(language, "{} samples/s", format_number(rate->value))
+                          : std::string(translate(language, "no training steps"))));
   return data;
 }
 
-report::Comparison configurations_compared(const Options& options, double tolerance) {
+report::Comparison configurations_compared(const Options& options, double tolerance, Language language) {
   std::vector<account::RunData> a;
   std::vector<account::RunData> b;
   experiment::ConfigurationTurns turns;
@@ -58,13 +63,15 @@ report::Comparison configurations_compared(const Options& options, double tolera
   turns.train_program = program_folder() / "unidle-train";
   turns.runs = options.runs;
   turns.seconds = options.seconds;
-  turns.on_run = [&](const auto& done) { (done.side == experiment::Side::kA ? a : b).push_back(loaded(done)); };
+  turns.on_run = [&](const auto& done) {
+    (done.side == experiment::Side::kA ? a : b).push_back(loaded(done, language));
+  };
   const SignalStop stop;
   experiment::run_in_turns(turns, stop.token());
-  return report::compare(a, b, tolerance);
+  return report::compare(a, b, tolerance, language);
 }
 
-report::Comparison compared(const Options& options) {
+report::Comparison compared(const Options& options, Language language) {
   const double tolerance = options.tolerance_percent / 100;
   if (is_config(options.a) != is_config(options.b)) {
     throw Error(ErrorCode::kUsage, is_config(options.a) ? options.a : options.b,
@@ -74,17 +81,19 @@ report::Comparison compared(const Options& options) {
     observe::recover(options.a);
     observe::recover(options.b);
     const account::RunData a = account::load_run(options.a);  // load this first, so that an error names it first
-    return report::compare(a, account::load_run(options.b), tolerance);
+    return report::compare(a, account::load_run(options.b), tolerance, language);
   }
-  return configurations_compared(options, tolerance);
+  return configurations_compared(options, tolerance, language);
 }
 
 int run(const Options& options) {
-  const report::Comparison comparison = compared(options);
-  if (options.format == "json") {
+  const bool json = options.format == "json";
+  const Language language = json ? Language::kEnglish : chosen_language(options.language);
+  const report::Comparison comparison = compared(options, language);
+  if (json) {
     print_to(stdout, "{}\n", json_text(report::to_json(comparison)));
   } else {
-    print_to(stdout, "{}", report::to_text(comparison, terminal_width(stdout), use_colour(stdout)));
+    print_to(stdout, "{}", report::to_text(comparison, terminal_width(stdout), use_colour(stdout), language));
   }
   return comparison.regression() ? 1 : 0;
 }
@@ -108,6 +117,7 @@ std::function<int()> setup(CLI::App& app) {
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
   app.add_option("command", options->command, "After --: the training command, with {config} for the file");
+  add_language_option(app, options->language);
   return [options] { return run(*options); };
 }
 

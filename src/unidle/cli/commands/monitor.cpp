@@ -12,6 +12,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/terminal.h"
+#include "unidle/cli/language_option.h"
 #include "unidle/cli/subcommand.h"
 
 namespace unidle::cli::commands {
@@ -25,6 +26,7 @@ struct Arguments {
   std::string record;
   std::string format;
   std::string listen;
+  std::string language;
 };
 
 monitor::Format choose_format(const Arguments& arguments) {
@@ -62,6 +64,7 @@ int execute(const Arguments& arguments) {
   options.format = choose_format(arguments);
   options.listen = arguments.listen;
   options.width = terminal_width(stdout);
+  options.language = chosen_language(arguments.language);
   options.print = print;
   options.note = [](std::string_view text) { print_to(stderr, "unidle: {}", text); };
   monitor::watch(options);
@@ -82,6 +85,7 @@ std::function<int()> setup(CLI::App& app) {
       ->check(CLI::IsMember({"live", "lines", "csv", "json"}));
   app.add_option("--listen", arguments->listen, "serve metrics for Prometheus, on 127.0.0.1 unless a host is named")
       ->type_name("HOST:PORT");
+  add_language_option(app, arguments->language);
   return [arguments] { return execute(*arguments); };
 }
 

@@ -6,6 +6,7 @@
 
 #include "unidle/base/files.h"
 #include "unidle/base/terminal.h"
+#include "unidle/cli/language_option.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/observe/recovery.h"
@@ -19,9 +20,11 @@ namespace {
 struct Options {
   std::vector<std::string> records;
   std::string output;
+  std::string language;
 };
 
 int run(const Options& options) {
+  const Language language = chosen_language(options.language);
   std::vector<std::string> records = options.records;
   if (records.empty()) {
     records.push_back(record::latest_run_folder().string());
@@ -29,11 +32,11 @@ int run(const Options& options) {
   std::vector<report::Entry> entries;
   for (const std::string& path : records) {
     observe::recover(path);
-    entries.push_back({account::load_run(path), diagnose::diagnose_record(path)});
+    entries.push_back({account::load_run(path), diagnose::diagnose_record(path, {}, language)});
   }
   const std::filesystem::path output =
       options.output.empty() ? entries.front().run.folder / "report.html" : std::filesystem::path(options.output);
-  write_file_atomic(output, report::page(entries));
+  write_file_atomic(output, report::page(entries, language));
   print_to(stdout, "{}\n", output.string());
   return 0;
 }
@@ -45,6 +48,7 @@ std::function<int()> setup(CLI::App& app) {
                  "with the others; the latest record by default");
   app.add_option("-o,--output", options->output,
                  "The page to write; report.html in the first record's folder by default");
+  add_language_option(app, options->language);
   return [options] { return run(*options); };
 }
 

@@ -18,6 +18,7 @@
 #include "unidle/base/sqlite.h"
 #include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
+#include "unidle/cli/language_option.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/record/listing.h"
 
@@ -40,6 +41,7 @@ struct Arguments {
   std::vector<std::string> names;
   bool yes = false;
   std::string output;
+  std::string language;
 };
 
 fs::path folder_of(const Arguments& arguments) {
@@ -95,9 +97,9 @@ json to_json(const RunGlance& run) {
   return object;
 }
 
-std::string command_of(const RunGlance& run) {
+std::string command_of(const RunGlance& run, Language language) {
   if (!run.error.empty()) {
-    return "cannot be read: " + printable_line(run.error);
+    return translate(language, "cannot be read: {}", printable_line(run.error));
   }
   std::string text;
   for (const json& word : run.command.is_array() ? run.command : json::array()) {
@@ -106,11 +108,18 @@ std::string command_of(const RunGlance& run) {
   return printable_line(text);
 }
 
+std::string count_of(std::size_t runs, Language language) {
+  return runs == 1 ? std::string(translate(language, "1 run")) : translate(language, "{} runs", runs);
+}
+
 void print_table(const std::vector<RunGlance>& runs, const Arguments& arguments) {
+  const Language language = chosen_language(arguments.language);
   if (runs.empty()) {
     const bool all = !filter_of(arguments).chooses();
-    print_to(stdout, "No {} in {}.{}\n", all ? "recorded runs" : "such runs", folder_of(arguments).string(),
-             all ? " Record one: unidle run -- CMD ..." : "");
+    const std::string folder = folder_of(arguments).string();
+    print_to(stdout, "{}\n",
+             all ? translate(language, "No recorded runs in {}. Record one: unidle run -- CMD ...", folder)
+                 : translate(language, "No such runs in {}.", folder));
     return;
   }
   std::size_t width = 4;
@@ -121,15 +130,15 @@ void print_table(const std::vector<RunGlance>& runs, const Arguments& arguments)
     user = std::max(user, run.user.size());
     bytes += run.bytes;
   }
-  print_to(stdout, "{:<{}}  {:<{}}  {:<10} {:>12} {:>9}  {}\n", "NAME", width, "USER", user, "OUTCOME", "TIME", "SIZE",
-           "COMMAND");
+  print_to(stdout, "{:<{}}  {:<{}}  {:<10} {:>12} {:>9}  {}\n", translate(language, "NAME"), width,
+           translate(language, "USER"), user, translate(language, "OUTCOME"), translate(language, "TIME"),
+           translate(language, "SIZE"), translate(language, "COMMAND"));
   for (const RunGlance& run : runs) {
     print_to(stdout, "{:<{}}  {:<{}}  {:<10} {:>12} {:>9}  {}\n", printable_line(run.name), width,
-             printable_line(run.user), user, printable_line(run.outcome),
-             run.seconds ? format_seconds(*run.seconds) : "-", format_bytes(run.bytes), command_of(run));
+             printable_line(run.user), user, printable_line(translate(language, run.outcome)),
+             run.seconds ? format_seconds(*run.seconds) : "-", format_bytes(run.bytes), command_of(run, language));
   }
-  print_to(stderr, "{}, {}\n", format_count(runs.size(), "run"),
-           format_bytes(bytes));  // on stderr: scripts read the table
+  print_to(stderr, "{}, {}\n", count_of(runs.size(), language), format_bytes(bytes));  // scripts read the table
 }
 
 int list(const Arguments& arguments) {
@@ -151,6 +160,7 @@ fs::path run_of(const Arguments& arguments, const std::string& name) {
 }
 
 int remove(const Arguments& arguments) {
+  const Language language = chosen_language(arguments.language);
   const bool filtered = filter_of(arguments).chooses();
   if (arguments.names.empty() != filtered) {
     throw Error(ErrorCode::kUsage, "runs rm", "takes names or filters (--bad, --before ...), not both");
@@ -170,8 +180,8 @@ int remove(const Arguments& arguments) {
     for (const fs::path& path : paths) {
       print_to(stdout, "{}\n", printable_line(path.string()));
     }
-    print_to(stderr, "unidle: nothing was removed; --yes removes {}\n",
-             paths.size() == 1 ? "this run" : fmt::format("these {} runs", paths.size()));
+    print_to(stderr, "unidle: {}\n",
+             translate(language, "nothing was removed; --yes removes {}", count_of(paths.size(), language)));
     return 0;
   }
   std::optional<Error> refused;  // the others are removed all the same
@@ -186,7 +196,7 @@ int remove(const Arguments& arguments) {
   }
   record::mend_latest(folder_of(arguments));
   if (removed > 0 || !refused) {
-    print_to(stderr, "unidle: {} removed\n", format_count(removed, "run"));
+    print_to(stderr, "unidle: {}\n", translate(language, "{} removed", count_of(removed, language)));
   }
   if (refused) {
     throw *refused;
@@ -215,10 +225,12 @@ std::function<int()> setup(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   auto action = std::make_shared<int (*)(const Arguments&)>(list);
   add_filters(app, *arguments);
+  add_language_option(app, arguments->language);
   app.add_option("--format", arguments->format, "text or json")->check(CLI::IsMember({"text", "json"}));
   CLI::App* rm = app.add_subcommand("rm", "Remove records, by name or by what tells which");
   rm->add_option("NAME", arguments->names, "Names of the list, or folders");
   add_filters(*rm, *arguments);
+  add_language_option(*rm, arguments->language);
   rm->add_flag("--yes", arguments->yes, "Remove what --bad, --before ... name; without it they are listed");
   rm->callback([action] { *action = remove; });
   CLI::App* exported = app.add_subcommand("export", "One file that every command reads in place of a record");
