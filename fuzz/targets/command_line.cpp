@@ -6,7 +6,6 @@
 #include "unidle/experiment/working_folder.h"
 #include "unidle/knobs/apply_arguments.h"
 #include "unidle/knobs/knob.h"
-#include "unidle/knobs/value.h"
 
 namespace unidle::fuzz::targets {
 
@@ -23,7 +22,7 @@ void run_command_line(std::string_view bytes) {
   }
   for (const knobs::CommandSetting& setting : knobs::recognize_command(words)) {
     require(setting.index < words.size());
-    const auto changed = knobs::apply_to_command(words, setting.knob, setting.canonical.value_or("true"));
+    const auto changed = knobs::apply_to_command(words, setting.knob, setting.means.value_or(true));
     require(!changed || !changed->empty() || words.size() == 1);
   }
   shell_joined(words);
@@ -32,8 +31,8 @@ void run_command_line(std::string_view bytes) {
       apply({word});
     }
     for (const knobs::Knob* knob : knobs::all_catalogue()) {
-      if (const auto value = knobs::canonical_value(*knob, word)) {
-        require(knobs::canonical_value(*knob, *value) == value);
+      if (const auto value = knobs::parse_value(*knob, word)) {
+        require(knobs::takes(*knob, *value) && knobs::parse_value(*knob, value->to_text()) == value);
         knobs::encode_apply({{knob->name, *value}});
       }
     }

@@ -60,7 +60,7 @@ void turn(const ConfigFile& original) {
   for (const char* knob : {"loader.workers", "precision.amp"}) {
     ConfigFile file = original;
     try {
-      knobs::set_knob(file, knob, knob[0] == 'l' ? "4" : "bf16");
+      knobs::set_knob(file, knob, knob[0] == 'l' ? knobs::Value(4) : "bf16");
     } catch (const Error& failure) {
       allow(failure, file);
       require(file.text() == original.text());

@@ -14,7 +14,7 @@ namespace unidle::fuzz::targets {
 namespace {
 
 void read_trial(const record::Reader& reader, const account::RunData& run) {
-  const knobs::Settings effective = tune::effective_settings(run);
+  const knobs::Settings effective = tune::known_settings(tune::effective_settings(run));
   tune::applied_settings(reader, {{"loader.workers", "2"}, {"precision.amp", "bf16"}});
   tune::spare_options(run, {"python", "train.py", "--batch-size", "8"}, effective);
   experiment::LossScale scale;

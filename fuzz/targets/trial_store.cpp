@@ -7,7 +7,7 @@ namespace unidle::fuzz::targets {
 namespace {
 
 void run_trial_store(std::string_view bytes) {
-  static const knobs::Settings kChanges = {{"loader.workers", "2"}};
+  static const knobs::Settings kChanges = {{"loader.workers", 2}};
   tune::TrialStore store(scratch_folder() / "searches", "a search");
   static const std::filesystem::path kTrial = [&] {  // its name is the store's own business
     store.keep(kChanges, 0, {});

@@ -8,7 +8,7 @@
 
 #include "unidle/base/json.h"
 #include "unidle/base/numbers.h"
-#include "unidle/knobs/value.h"
+#include "unidle/knobs/same_value.h"
 #include "unidle/record/note_types.h"
 
 namespace unidle::account {

@@ -18,7 +18,7 @@
 #include "unidle/diagnose/detail/output.h"
 #include "unidle/diagnose/detail/readings.h"
 #include "unidle/diagnose/detail/trace_facts.h"
-#include "unidle/knobs/value.h"
+#include "unidle/knobs/same_value.h"
 #include "unidle/record/note_types.h"
 #include "unidle/trace/recorded.h"
 

@@ -8,6 +8,7 @@
 
 #include "unidle/base/units.h"
 #include "unidle/experiment/metric_names.h"
+#include "unidle/knobs/knob.h"
 #include "unidle/language/translator.h"
 
 namespace unidle::experiment {
@@ -120,8 +121,10 @@ Measure compare_metric(const std::string& name, const Reading& before, const Rea
 
 }  // namespace
 
-Demand demand_of(const knobs::Settings& changes) {
-  return !changes.empty() && knobs::is_exact(changes) ? Demand::kSame : Demand::kAsGood;
+Demand demand_of(const std::set<std::string>& changed) {
+  const bool exact = std::ranges::all_of(
+      changed, [](const std::string& knob) { return knobs::class_of(knob) == knobs::KnobClass::kExact; });
+  return !changed.empty() && exact ? Demand::kSame : Demand::kAsGood;
 }
 
 std::string in_words(const Measure& measure, Language language) {

@@ -1,12 +1,12 @@
 // Does a changed run learn as well? The only definition, for trials of a search and for comparisons of records.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
 #include "unidle/experiment/equal_samples.h"
 #include "unidle/experiment/spread.h"
-#include "unidle/knobs/settings.h"
 #include "unidle/language/language.h"
 
 namespace unidle::experiment {
@@ -17,7 +17,7 @@ enum class Demand {
   kAsGood,  // different rounding, or unknown changes: the loss is not higher
   kFinite,  // different effective batch in a run too short to tell more: the loss is finite
 };
-Demand demand_of(const knobs::Settings& changes);
+Demand demand_of(const std::set<std::string>& changed);
 
 enum class Verdict { kEqual, kBetter, kWorse, kNotComparable };
 

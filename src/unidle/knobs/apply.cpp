@@ -48,13 +48,13 @@ std::vector<std::string> formats_in(const std::string& comment) {
 
 class Setter {
  public:
-  Setter(ConfigFile& file, const Knob& knob, std::string_view value)
+  Setter(ConfigFile& file, const Knob& knob, Value value)
       : file_(file),
         recognition_(recognize(file)),
         framework_(find_framework(recognition_.framework)),
         readers_(file),
         knob_(knob),
-        value_(value) {}
+        value_(std::move(value)) {}
 
   std::vector<Edit> run() {
     for (const Recognized& setting : recognition_.knobs) {
@@ -98,7 +98,7 @@ class Setter {
         !detail::contains(detail::split_list(framework_->weight_formats), last_key(setting.path))) {
       return false;
     }
-    if (value_ != "off" && setting.canonical && *setting.canonical != "off" && *setting.canonical != value_) {
+    if (value_ != "off" && setting.means && *setting.means != "off" && *setting.means != value_) {
       refuse(&setting, fmt::format("loads weights in {}, which cannot be trained in {}", setting.value, value_),
              "change both by hand");
     }
@@ -122,7 +122,7 @@ class Setter {
         }
       }
     }
-    if (knob_.name == "optimizer.fused" && value_ == "true" && setting != nullptr) {
+    if (knob_.name == "optimizer.fused" && value_ == true && setting != nullptr) {
       for (const char* other : {"foreach", "differentiable"}) {
         const Scalar* beside = file_.find(with_last_key(setting->path, other));
         if (beside != nullptr && detail::boolean_of(beside->value).value_or(false)) {
@@ -140,7 +140,7 @@ class Setter {
       if (setting->literal.empty()) {
         refuse(setting, "is computed by the program: " + setting->value, "change what it is computed from");
       }
-      if (per_stage && setting->canonical != settings_.front()->canonical) {
+      if (per_stage && setting->means != settings_.front()->means) {
         refuse(setting, fmt::format("differs from {} in line {}", settings_.front()->path, settings_.front()->line),
                "change one of them by hand");
       }
@@ -210,7 +210,7 @@ class Setter {
     }
     const auto same = std::find_if(choices.begin(), choices.end(), [&](const std::string& choice) {
       const detail::Decoded decoded = detail::decode(knob_, meaning, choice);
-      return decoded.reading == detail::Reading::kKnown && decoded.canonical == value_;
+      return decoded.value == value_;
     });
     return same == choices.end() ? std::nullopt : std::optional(*same);
   }
@@ -293,7 +293,7 @@ class Setter {
 
   void add_missing() {
     if (file_.find("workload") != nullptr && recognition_.framework == "unidle") {
-      add(knob_.name, value_);
+      add(knob_.name, value_.to_text());
       return;
     }
     static const std::vector<Addition> kNone;
@@ -353,7 +353,7 @@ class Setter {
   std::map<std::string, std::optional<detail::KeyReader>> other_readers_;
   std::set<std::string> ours_;  // paths of settings_
   const Knob& knob_;
-  std::string value_;
+  Value value_;
   std::vector<const Recognized*> settings_;
   std::set<std::string> done_;
   std::vector<NewValue> changes_;
@@ -363,20 +363,19 @@ class Setter {
 
 }  // namespace
 
-std::vector<Edit> set_knob(ConfigFile& file, std::string_view name, std::string_view value) {
+std::vector<Edit> set_knob(ConfigFile& file, std::string_view name, const Value& value) {
   const Knob* knob = find_knob(name);
-  const auto canonical = knob == nullptr ? std::nullopt : canonical_value(*knob, value);
-  if (!canonical) {
+  if (knob == nullptr || !takes(*knob, value)) {
     throw Error(ErrorCode::kUsage, fmt::format("{}={}", name, value),
                 knob == nullptr ? "unknown knob" : "is not a value of this knob");
   }
   ConfigFile work = file;  // all edits or none
-  std::vector<Edit> edits = Setter(work, *knob, *canonical).run();
+  std::vector<Edit> edits = Setter(work, *knob, value).run();
   file = std::move(work);
   return edits;
 }
 
-bool can_set(const ConfigFile& file, std::string_view knob, std::string_view value) {
+bool can_set(const ConfigFile& file, std::string_view knob, const Value& value) {
   ConfigFile work = file;
   try {
     set_knob(work, knob, value);

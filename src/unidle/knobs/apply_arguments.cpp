@@ -15,15 +15,15 @@ void add_asked(Settings& wanted, const std::string& name, const std::string& val
   if (knob == nullptr) {
     throw Error(ErrorCode::kUsage, subject, fmt::format("unknown knob {}", name), "unidle knobs lists them");
   }
-  const auto canonical = canonical_value(*knob, value);
-  if (!canonical) {
+  const auto parsed = parse_value(*knob, value);
+  if (!parsed) {
     std::string expected = std::string(to_string(knob->type));
     for (const std::string& choice : knob->choices) {
       expected += " " + choice;
     }
     throw Error(ErrorCode::kUsage, subject, fmt::format("{} does not take '{}'", name, value), "expected " + expected);
   }
-  wanted[name] = *canonical;
+  wanted.set(name, *parsed);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 namespace unidle::knobs {
 
-/// What arguments ask for that are KNOB=VALUE or a configuration file whose keys are knobs, in canonical form; later
+/// What arguments ask for that are KNOB=VALUE or a configuration file whose keys are knobs; later
 /// ones win. Throws kUsage for an unknown knob or a value that it does not take (subject: the argument, or "file:line:
 /// key"), kInput for a file that cannot be read.
 Settings apply_settings(const std::vector<std::string>& arguments);

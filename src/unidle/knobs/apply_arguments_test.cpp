@@ -7,7 +7,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/testing/thrown.h"
-#include "unidle/knobs/value.h"
+#include "unidle/knobs/same_value.h"
 
 namespace unidle::knobs {
 namespace {

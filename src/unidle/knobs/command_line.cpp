@@ -72,12 +72,8 @@ class CommandReader {
     if (decoded.reading == detail::Reading::kNo || match.spelling->weak) {
       return;
     }
-    CommandSetting setting{
-        match.knob->name, decoded.meaning, match.phase, std::move(spelling), std::move(value), {}, index};
-    if (decoded.reading == detail::Reading::kKnown) {
-      setting.canonical = decoded.canonical;
-    }
-    found_.push_back(std::move(setting));
+    found_.push_back(
+        {match.knob->name, decoded.meaning, match.phase, std::move(spelling), std::move(value), decoded.value, index});
   }
 
   void variable(std::size_t index, const std::string& name, const std::string& value) {
@@ -112,9 +108,7 @@ class CommandReader {
     }
     detail::Decoded decoded = detail::decode(*found->knob, meaning, "true");
     if (decoded.reading != detail::Reading::kNo) {
-      const bool known = decoded.reading == detail::Reading::kKnown;
-      found_.push_back({found->knob->name, meaning, found->phase, name, "",
-                        known ? std::optional(decoded.canonical) : std::nullopt, index});
+      found_.push_back({found->knob->name, meaning, found->phase, name, "", decoded.value, index});
     }
   }
 
@@ -136,10 +130,9 @@ std::vector<CommandSetting> recognize_command(const std::vector<std::string>& ar
 }
 
 std::optional<std::vector<std::string>> apply_to_command(const std::vector<std::string>& argv, std::string_view knob,
-                                                         std::string_view value) {
+                                                         const Value& value) {
   const Knob* known = find_knob(knob);
-  const auto canonical = known == nullptr ? std::nullopt : canonical_value(*known, value);
-  if (!canonical) {
+  if (known == nullptr || !takes(*known, value)) {
     return std::nullopt;
   }
   std::vector<std::string> result = argv;
@@ -150,7 +143,7 @@ std::optional<std::vector<std::string>> apply_to_command(const std::vector<std::
     if (setting.knob != knob || setting.phase != Phase::kTraining || other) {
       continue;
     }
-    const auto text = detail::encode(*known, setting.meaning, *canonical, setting.value);
+    const auto text = detail::encode(*known, setting.meaning, value, setting.value);
     if (!text) {
       return std::nullopt;
     }

@@ -125,7 +125,7 @@ double cost_of_settings(int count) {
   }
   return cpu_s([&] {
     ConfigFile file = ConfigFile::from_text(text, "x.yaml");
-    EXPECT_GE(set_knob(file, "loader.workers", "4").size(), static_cast<std::size_t>(count));
+    EXPECT_GE(set_knob(file, "loader.workers", 4).size(), static_cast<std::size_t>(count));
   });
 }
 
@@ -142,7 +142,7 @@ TEST(HostileConfig, ReferencesThatHoldThemselvesEnd) {
   for (const char* text : {"a:\n  num_workers: 0\n  b: ${a}\n", "a:\n  num_workers: 0\n  b: ${a}\n  c: ${a}\n",
                            "num_workers: ${num_workers}\n", "x: ${y}\ny: ${x}\nnum_workers: ${x}\n"}) {
     ConfigFile file = ConfigFile::from_text(text, "x.yaml");
-    EXPECT_THROW(set_knob(file, "loader.workers", "4"), Error) << text;
+    EXPECT_THROW(set_knob(file, "loader.workers", 4), Error) << text;
     EXPECT_EQ(file.text(), text);
   }
 }

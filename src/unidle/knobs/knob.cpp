@@ -1,9 +1,7 @@
 #include "unidle/knobs/knob.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <cmath>
+#include <utility>
 
 #include "unidle/base/characters.h"
 #include "unidle/base/numbers.h"
@@ -12,29 +10,19 @@ namespace unidle::knobs {
 
 namespace {
 
-std::optional<std::string> canonical_bool(std::string_view text) {
-  const auto value = parse_bool(text);
-  return value ? std::optional<std::string>(*value ? "true" : "false") : std::nullopt;
+std::optional<Value> parse_count(std::string_view text) {
+  const auto whole = parse_number<long long>(text);
+  return whole && *whole >= 0 ? std::optional<Value>(*whole) : std::nullopt;  // all integer knobs count things
 }
 
-std::optional<std::string> canonical_int(std::string_view text) {
-  const auto value = parse_number<long long>(text);
-  return value && *value >= 0 ? std::optional(std::to_string(*value)) : std::nullopt;  // all integer knobs count things
-}
-
-std::optional<std::string> canonical_double(std::string_view text) {
-  const auto value = parse_number<double>(text);
-  return value ? std::optional(fmt::format("{}", *value)) : std::nullopt;
-}
-
-std::optional<std::string> canonical_choice(const Knob& knob, const std::string& text) {
+std::optional<Value> parse_choice(const Knob& knob, const std::string& text) {
   // YAML 1.1 readers turn a plain `off` into false, so that programs print it as such.
   std::string word = text == "false" ? "off" : text;
   if (word == "true" && !knob.when_true.empty()) {
     word = knob.when_true;
   }
   const bool known = std::find(knob.choices.begin(), knob.choices.end(), word) != knob.choices.end();
-  return known ? std::optional(word) : std::nullopt;
+  return known ? std::optional<Value>(std::move(word)) : std::nullopt;
 }
 
 }  // namespace
@@ -45,10 +33,10 @@ const Knob* find_knob(std::string_view name) {
   return found == all.end() ? nullptr : *found;
 }
 
-bool applies_at_run_time(std::string_view knob, std::string_view value) {
+bool applies_at_run_time(std::string_view knob, const std::optional<Value>& value) {
   const Knob* known = find_knob(knob);
   return known != nullptr && known->change.at_run_time &&
-         std::count(known->change.not_at_run_time.begin(), known->change.not_at_run_time.end(), value) == 0;
+         (!value || std::ranges::count(known->change.not_at_run_time, *value) == 0);
 }
 
 bool matters_on(std::string_view device, std::string_view knob) {
@@ -97,14 +85,24 @@ std::string_view to_string(Meaning meaning) {
   return "";
 }
 
-std::optional<std::string> canonical_value(const Knob& knob, std::string_view text) {
+std::optional<Value> parse_value(const Knob& knob, std::string_view text) {
   switch (knob.type) {
-    case ValueType::kBool: return canonical_bool(text);
-    case ValueType::kInt: return canonical_int(text);
-    case ValueType::kDouble: return canonical_double(text);
-    case ValueType::kChoice: return canonical_choice(knob, lower(text));
+    case ValueType::kBool: return parse_bool(text);
+    case ValueType::kInt: return parse_count(text);
+    case ValueType::kDouble: return parse_number<double>(text);
+    case ValueType::kChoice: return parse_choice(knob, lower(text));
   }
   return std::nullopt;
+}
+
+bool takes(const Knob& knob, const Value& value) {
+  switch (knob.type) {
+    case ValueType::kBool: return value.is_switch();
+    case ValueType::kInt: return value.integer().value_or(-1) >= 0;
+    case ValueType::kDouble: return value.number().has_value();
+    case ValueType::kChoice: return value.is_word() && parse_choice(knob, value.to_text()) == value;
+  }
+  return false;
 }
 
 }  // namespace unidle::knobs

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "unidle/knobs/value.h"
+
 namespace unidle::knobs {
 
 enum class ValueType { kBool, kInt, kDouble, kChoice };
@@ -50,11 +52,11 @@ struct Names {
 struct Changing {
   /// The shim can set it in a running program (python/shim); the effect is read back from the program.
   bool at_run_time = false;
-  std::vector<std::string> not_at_run_time = {};  // values that it cannot give it
+  std::vector<Value> not_at_run_time = {};  // values that it cannot give it
   /// How a person writes it in Python; {0} is the value as Python has it. `code_for` where that depends on the value or
   /// the device ("cpu", "cuda").
   std::string code = {};
-  std::string (*code_for)(const std::string& value, const std::string& device) = nullptr;
+  std::string (*code_for)(const Value& value, const std::string& device) = nullptr;
   /// What of the program that code belongs to: loader, dataset, model, optimizer, zero_grad or validation; empty when
   /// it may stand anywhere.
   std::string code_place = {};
@@ -71,7 +73,7 @@ struct Knob {
   KnobClass knob_class;
   std::vector<std::string> choices = {};  // of a kChoice
   std::string when_true = {};             // the choice that `true` stands for; empty: none, it is a riddle
-  std::string fallback;                   // the value of a program that does not set it
+  std::optional<Value> fallback;          // the value of a program that does not set it
   std::string explanation;                // one sentence for a person
   Names names = {};
   Changing change = {};
@@ -85,7 +87,7 @@ const std::vector<const Knob*>& all_catalogue();
 const Knob* find_knob(std::string_view name);
 
 /// The shim can give the knob this value in a running program; without a value: some value.
-bool applies_at_run_time(std::string_view knob, std::string_view value = {});
+bool applies_at_run_time(std::string_view knob, const std::optional<Value>& value = {});
 /// False for a knob that changes nothing where `device` ("cpu", "cuda", ...) trains.
 bool matters_on(std::string_view device, std::string_view knob);
 /// kExact for an unknown knob.
@@ -95,8 +97,9 @@ std::string_view to_string(ValueType type);
 std::string_view to_string(KnobClass knob_class);
 std::string_view to_string(Meaning meaning);
 
-/// The canonical text of a value ("true", "8", "0.0002", "bf16"); nothing when `text` is not of the knob's type.
-/// Booleans are true/false only in canonical form; yes/no/on/off/True/1 are read.
-std::optional<std::string> canonical_value(const Knob& knob, std::string_view text);
+/// Nothing when `text` is not a value of the knob. Booleans may be yes, no, on, off, True or 1 as well.
+std::optional<Value> parse_value(const Knob& knob, std::string_view text);
+/// Whether the knob may be set to it.
+bool takes(const Knob& knob, const Value& value);
 
 }  // namespace unidle::knobs

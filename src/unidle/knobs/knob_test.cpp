@@ -7,14 +7,12 @@
 
 #include "unidle/base/testing/generated_docs.h"
 #include "unidle/knobs/reference.h"
-#include "unidle/knobs/value.h"
+#include "unidle/knobs/same_value.h"
 
 namespace unidle::knobs {
 namespace {
 
-std::optional<std::string> canonical(const char* knob, const char* text) {
-  return canonical_value(*find_knob(knob), text);
-}
+std::optional<Value> parsed(const char* knob, const char* text) { return parse_value(*find_knob(knob), text); }
 
 TEST(Knob, AllNamesOfTheManualAreThere) {
   const std::set<std::string> expected = {"loader.workers",
@@ -50,8 +48,9 @@ TEST(Knob, AllNamesOfTheManualAreThere) {
     EXPECT_TRUE(names.insert(knob->name).second) << knob->name;
     EXPECT_FALSE(knob->explanation.empty()) << knob->name;
     EXPECT_EQ(find_knob(knob->name), knob);
-    if (!knob->fallback.empty()) {
-      EXPECT_EQ(canonical_value(*knob, knob->fallback), knob->fallback) << knob->name;
+    if (knob->fallback) {
+      EXPECT_TRUE(takes(*knob, *knob->fallback)) << knob->name;
+      EXPECT_EQ(parse_value(*knob, knob->fallback->to_text()), knob->fallback) << knob->name;
     }
   }
   EXPECT_TRUE(std::includes(names.begin(), names.end(), expected.begin(), expected.end()));
@@ -60,20 +59,20 @@ TEST(Knob, AllNamesOfTheManualAreThere) {
 
 TEST(Knob, ReadsBooleansInEverySpelling) {
   for (const char* text : {"true", "True", "yes", "on", "1", "TRUE"}) {
-    EXPECT_EQ(canonical("optimizer.fused", text), "true") << text;
+    EXPECT_EQ(parsed("optimizer.fused", text), true) << text;
   }
   for (const char* text : {"false", "False", "no", "off", "0"}) {
-    EXPECT_EQ(canonical("optimizer.fused", text), "false") << text;
+    EXPECT_EQ(parsed("optimizer.fused", text), false) << text;
   }
-  EXPECT_EQ(canonical("optimizer.fused", "maybe"), std::nullopt);
-  EXPECT_EQ(canonical("optimizer.fused", ""), std::nullopt);
+  EXPECT_EQ(parsed("optimizer.fused", "maybe"), std::nullopt);
+  EXPECT_EQ(parsed("optimizer.fused", ""), std::nullopt);
 }
 
 TEST(Knob, TrueIsNoPrecision) {
-  EXPECT_EQ(canonical("precision.amp", "true"), std::nullopt);
-  EXPECT_EQ(canonical("precision.amp", "BF16"), "bf16");
-  EXPECT_EQ(canonical("precision.amp", "False"), "off");
-  EXPECT_EQ(canonical("cache.features", "true"), "memory");
+  EXPECT_EQ(parsed("precision.amp", "true"), std::nullopt);
+  EXPECT_EQ(parsed("precision.amp", "BF16"), "bf16");
+  EXPECT_EQ(parsed("precision.amp", "False"), "off");
+  EXPECT_EQ(parsed("cache.features", "true"), "memory");
 }
 
 TEST(Knob, OnePrecisionHasSeveralNames) {
@@ -83,23 +82,23 @@ TEST(Knob, OnePrecisionHasSeveralNames) {
 }
 
 TEST(Knob, ReadsNumbers) {
-  EXPECT_EQ(canonical("loader.workers", "08"), "8");
-  EXPECT_EQ(canonical("loader.workers", "-1"), std::nullopt);
-  EXPECT_EQ(canonical("loader.workers", "2.5"), std::nullopt);
-  EXPECT_EQ(canonical("loader.workers", "99999999999999999999"), std::nullopt);
-  EXPECT_EQ(canonical("optimizer.lr", "2e-4"), "0.0002");
-  EXPECT_EQ(canonical("optimizer.lr", "0.00020"), "0.0002");
-  EXPECT_EQ(canonical("optimizer.lr", "nan"), std::nullopt);
-  EXPECT_EQ(canonical("optimizer.lr", "1e-4x"), std::nullopt);
+  EXPECT_EQ(parsed("loader.workers", "08"), 8);
+  EXPECT_EQ(parsed("loader.workers", "-1"), std::nullopt);
+  EXPECT_EQ(parsed("loader.workers", "2.5"), std::nullopt);
+  EXPECT_EQ(parsed("loader.workers", "99999999999999999999"), std::nullopt);
+  EXPECT_EQ(parsed("optimizer.lr", "2e-4"), 0.0002);
+  EXPECT_EQ(parsed("optimizer.lr", "0.00020"), 0.0002);
+  EXPECT_EQ(parsed("optimizer.lr", "nan"), std::nullopt);
+  EXPECT_EQ(parsed("optimizer.lr", "1e-4x"), std::nullopt);
 }
 
 TEST(Knob, KnowsWhatARunningProgramCanBeGivenAndWhereItMatters) {
-  EXPECT_TRUE(applies_at_run_time("loader.workers", "2"));
+  EXPECT_TRUE(applies_at_run_time("loader.workers", 2));
   EXPECT_TRUE(applies_at_run_time("precision.amp", "bf16"));
   EXPECT_TRUE(applies_at_run_time("precision.amp", "fp16"));
   EXPECT_FALSE(applies_at_run_time("compile.mode", "graph"));
   EXPECT_FALSE(applies_at_run_time("compile.mode", "fused"));
-  EXPECT_FALSE(applies_at_run_time("batch.size", "8"));
+  EXPECT_FALSE(applies_at_run_time("batch.size", 8));
   EXPECT_FALSE(matters_on("cpu", "loader.pin_memory"));
   EXPECT_TRUE(matters_on("cuda", "loader.pin_memory"));
   EXPECT_FALSE(matters_on("cpu", "metrics.interval"));

@@ -8,7 +8,7 @@ namespace {
 std::string workers(const std::string& value, const std::string& name = "c.yaml") {
   const std::string text = name.ends_with(".yaml") ? "num_workers: " + value : "num_workers = " + value;
   const Recognition recognition = recognize(ConfigFile::from_text(text + "\n", name));
-  return recognition.knobs.empty() ? "none" : recognition.knobs[0].canonical.value_or("?");
+  return recognition.knobs.empty() ? "none" : recognition.knobs[0].means.value_or("?").to_text();
 }
 
 TEST(Literal, NumbersAsPyYamlReadsThem) {
@@ -35,7 +35,7 @@ TEST(Literal, NumbersOfOtherFormats) {
 TEST(Literal, UnderscoresInFractions) {
   const Recognition recognition = recognize(ConfigFile::from_text("lr: 0.000_5\n", "c.yaml"));
   ASSERT_EQ(recognition.knobs.size(), 1u);
-  EXPECT_EQ(recognition.knobs[0].canonical, "0.0005");
+  EXPECT_EQ(recognition.knobs[0].means, 0.0005);
 }
 
 }  // namespace

@@ -98,9 +98,7 @@ class Recognizer {
     setting.phase = phase;
     setting.value = scalar.value;
     setting.source = source_of(scalar);
-    if (decoded.reading == detail::Reading::kKnown) {
-      setting.canonical = decoded.canonical;
-    }
+    setting.means = decoded.value;
     setting.path = scalar.path;
     setting.line = scalar.line;
     setting.framework = result_.framework;
@@ -220,14 +218,14 @@ std::optional<Configured> configured_precision(const std::vector<const Recognize
   bool flagged = false;
   for (const Recognized* setting : settings) {
     const bool flag = setting->meaning == Meaning::kMeansFp16 || setting->meaning == Meaning::kMeansBf16;
-    if (!setting->canonical && setting->meaning != Meaning::kSwitch) {
+    if (!setting->means && setting->meaning != Meaning::kSwitch) {
       return std::nullopt;  // "auto"
     }
-    if (setting->canonical == "off" && (flag || setting->meaning == Meaning::kSwitch)) {
+    if (setting->means == "off" && (flag || setting->meaning == Meaning::kSwitch)) {
       off = setting;
     } else if (setting->meaning == Meaning::kSwitch) {
       on = true;
-    } else if (format != nullptr && format->canonical != setting->canonical) {
+    } else if (format != nullptr && format->means != setting->means) {
       return std::nullopt;
     } else {
       format = setting;
@@ -240,7 +238,7 @@ std::optional<Configured> configured_precision(const std::vector<const Recognize
   if (say == nullptr || contradicted) {
     return std::nullopt;
   }
-  return Configured{*say->canonical, say->path, say->line};
+  return Configured{*say->means, say->path, say->line};
 }
 
 }  // namespace
@@ -258,15 +256,15 @@ std::map<std::string, Configured> configured(const Recognition& recognition) {
     }
     if (knob->name == "precision.amp") {
       if (auto value = configured_precision(settings)) {
-        result[knob->name] = *value;
+        result.emplace(knob->name, *value);
       }
       continue;
     }
     const bool agreed = std::all_of(settings.begin(), settings.end(), [&](const Recognized* setting) {
-      return setting->canonical && setting->canonical == settings.front()->canonical;
+      return setting->means && setting->means == settings.front()->means;
     });
     if (agreed) {
-      result[knob->name] = {*settings.front()->canonical, settings.front()->path, settings.front()->line};
+      result.emplace(knob->name, Configured{*settings.front()->means, settings.front()->path, settings.front()->line});
     }
   }
   return result;

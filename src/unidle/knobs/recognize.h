@@ -21,9 +21,9 @@ struct Recognized {
   Phase phase = Phase::kTraining;
   std::string value;   // as the program reads it: without quotes
   std::string source;  // as the file has it
-  /// In the knob's own vocabulary (true, 8, bf16), references followed. Nothing when this setting alone does not tell,
-  /// as with "auto" or a switch that leaves the format to another key.
-  std::optional<std::string> canonical;
+  /// What that is for the knob, references followed. Nothing when this setting alone does not tell, as with "auto" or a
+  /// switch that leaves the format to another key.
+  std::optional<Value> means;
   std::string path;
   int line = 0;           // 1-based
   std::string framework;  // of the file, see framework_of()
@@ -52,8 +52,8 @@ Recognition recognize(const std::filesystem::path& path);
 
 /// The configured value of a knob in one file.
 struct Configured {
-  std::string value;  // canonical
-  std::string path;   // the key that says so; of a format and a switch, the switch when it is off, otherwise the format
+  Value value;
+  std::string path;  // the key that says so; of a format and a switch, the switch when it is off, otherwise the format
   int line = 0;
 };
 

@@ -22,7 +22,7 @@ Recognition read(const std::string& text, const std::string& name = "c.yaml") {
 std::vector<std::string> found(const std::string& text, const std::string& name = "c.yaml") {
   std::vector<std::string> lines;
   for (const Recognized& setting : read(text, name).knobs) {
-    std::string line = fmt::format("{}={}", setting.knob, setting.canonical.value_or("?"));
+    std::string line = fmt::format("{}={}", setting.knob, setting.means.value_or("?"));
     line += setting.meaning == Meaning::kGlobalBatch ? " global" : setting.meaning == Meaning::kOption ? " option" : "";
     lines.push_back(line + (setting.phase == Phase::kValidation ? " validation" : ""));
   }
@@ -139,9 +139,9 @@ TEST(Recognize, FollowsReferences) {
   }
   EXPECT_THAT(lines,
               ElementsAre("3:data.num_workers from n", "6:base_lr from base_lr", "9:lr.start_value from base_lr"));
-  EXPECT_EQ(hydra.knobs[0].canonical, "3");
+  EXPECT_EQ(hydra.knobs[0].means, 3);
   const Recognition computed = read("num_workers: ${oc.env:N,4}\n");
-  EXPECT_EQ(computed.knobs.at(0).canonical, std::nullopt);
+  EXPECT_EQ(computed.knobs.at(0).means, std::nullopt);
   EXPECT_EQ(computed.knobs.at(0).literal, "");
 }
 
@@ -160,7 +160,7 @@ TEST(Recognize, ListsWrittenPlacesOnly) {
 TEST(Recognize, LeavesOutWhatContradictsItself) {
   const auto all = configured(read("one: {batch_size: 2, num_workers: 4}\ntwo: {batch_size: 8, num_workers: 4}\n"));
   EXPECT_FALSE(all.contains("batch.size"));
-  EXPECT_EQ(all.at("loader.workers").value, "4");
+  EXPECT_EQ(all.at("loader.workers").value, 4);
   EXPECT_EQ(all.at("loader.workers").path, "one.num_workers");
   EXPECT_EQ(all.at("loader.workers").line, 1);
 }
@@ -180,7 +180,7 @@ TEST(Recognize, NamesTheFramework) {
 
 TEST(Recognize, EveryKnobUnderItsOwnName) {
   for (const Knob* knob : all_catalogue()) {
-    const std::string value = knob->fallback.empty() ? "1" : knob->fallback;
+    const std::string value = knob->fallback.value_or(1).to_text();
     const std::size_t dot = knob->name.find('.');
     const std::string text = knob->name.substr(0, dot) + ":\n  " + knob->name.substr(dot + 1) + ": " + value + "\n";
     EXPECT_THAT(found(text), ElementsAre(knob->name + "=" + value));

@@ -157,7 +157,7 @@ std::string reference_markdown() {
   std::string text = kHead;
   text += "\n| knob | class | values | default | what it does |\n|---|---|---|---|---|\n";
   for (const Knob* knob : all_catalogue()) {
-    const std::string fallback = knob->fallback.empty() ? "" : "`" + knob->fallback + "`";
+    const std::string fallback = knob->fallback ? fmt::format("`{}`", *knob->fallback) : "";
     text += fmt::format("| `{}` | {} | {} | {} | {} |\n", knob->name, to_string(knob->knob_class), values_of(*knob),
                         fallback, knob->explanation);
   }

@@ -1,18 +1,68 @@
 // Reads and writes the knobs that a configuration sets.
 #pragma once
 
+#include <initializer_list>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "unidle/knobs/config_file.h"
+#include "unidle/knobs/knob.h"
 
 namespace unidle::knobs {
 
-/// Knob name to canonical value. Knobs that are not set are absent.
-using Settings = std::map<std::string, std::string>;
+/// Knobs with their values, each of its knob's type. Knobs that are not set are absent.
+class Settings {
+ public:
+  using Map = std::map<std::string, Value, std::less<>>;
+  using value_type = Map::value_type;
+  using const_iterator = Map::const_iterator;
+  using iterator = const_iterator;
+
+  Settings() = default;
+  Settings(std::initializer_list<value_type> settings);
+
+  /// Throws kInput when there is no such knob, or `value` is not of its type.
+  void set(const std::string& knob, Value value);
+  void set(const Settings& changes);
+  void erase(std::string_view knob);
+  template <typename Predicate>
+  void erase_if(Predicate predicate) {
+    std::erase_if(values_, predicate);
+  }
+
+  bool empty() const { return values_.empty(); }
+  std::size_t size() const { return values_.size(); }
+  const_iterator begin() const { return values_.begin(); }
+  const_iterator end() const { return values_.end(); }
+  std::set<std::string> names() const;
+
+  bool contains(std::string_view knob) const { return values_.contains(knob); }
+  /// What is set; nullptr when nothing is.
+  const Value* find(std::string_view knob) const;
+  /// What is set. REQUIRES: contains(knob).
+  const Value& at(const std::string& knob) const { return values_.at(knob); }
+  bool has(std::string_view knob, const Value& value) const;
+  /// What is set, otherwise the knob's fallback; nothing where it has none.
+  std::optional<Value> in_force(std::string_view knob) const;
+  /// The same of a knob that counts something; 0 where it has no fallback.
+  long long integer(std::string_view knob) const;
+
+  bool operator==(const Settings& other) const = default;
+
+ private:
+  Map values_;
+};
+
+/// As texts, by knob.
+void to_json(nlohmann::json& json, const Settings& settings);
+/// Throws kInput as Settings::set does.
+Settings settings_from(const nlohmann::json& texts);
 
 /// All knobs that `config` sets under their own names. Skips a precision.amp of true, and values that leave the choice
 /// to the program. Throws kInput (subject "file:line: key", with the expected type) when a value is not of its knob's
@@ -25,13 +75,8 @@ Settings read_foreign_settings(const ConfigFile& config);
 
 /// Makes `config` say it: under the knob's own name where that is a key of it or it is a workload's, otherwise as its
 /// framework has it. Returns the paths of the edited keys. Throws kInput when the file cannot say it.
-std::vector<std::string> write_setting(ConfigFile& config, const std::string& knob, const std::string& value);
-bool can_write(const ConfigFile& config, const std::string& knob, const std::string& value);
-
-/// The value in force: what is set, otherwise the knob's fallback.
-std::string value_of(const Settings& settings, std::string_view knob);
-/// As a number; nothing when it is none.
-std::optional<long long> integer_of(const Settings& settings, std::string_view knob);
+std::vector<std::string> write_setting(ConfigFile& config, const std::string& knob, const Value& value);
+bool can_write(const ConfigFile& config, const std::string& knob, const Value& value);
 
 /// Samples per step from the settings: micro-batch times accumulation; an unset one counts as 1.
 long long effective_batch(const Settings& settings);
@@ -45,8 +90,11 @@ bool is_semantic(const Settings& changes);
 bool is_exact(const Settings& changes);
 
 /// "loader.workers=2"
-std::string pair_key(const std::string& knob, const std::string& value);
+std::string pair_key(const std::string& knob, const Value& value);
 /// "loader.workers=2 precision.amp=bf16"
 std::string describe(const Settings& changes);
+
+/// The JSON object of UNIDLE_APPLY: knob to value. "" when `settings` is empty.
+std::string encode_apply(const Settings& settings);
 
 }  // namespace unidle::knobs

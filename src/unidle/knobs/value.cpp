@@ -2,105 +2,32 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
-#include <cstdint>
-
-#include "unidle/base/characters.h"
-#include "unidle/base/json.h"
-#include "unidle/base/numbers.h"
-#include "unidle/knobs/knob.h"
+#include <nlohmann/json.hpp>
+#include <ostream>
 
 namespace unidle::knobs {
 
-namespace {
-
-bool is_off(const std::string& plain) { return plain == "false" || plain == "0" || plain == "fp32"; }
-
-bool same_plain(const std::string& a, const std::string& b) { return a == b || (is_off(a) && is_off(b)); }
-
-nlohmann::json typed(const Knob& knob, const std::string& canonical) {
-  switch (knob.type) {
-    case ValueType::kBool: return canonical == "true";
-    case ValueType::kInt: return parse_number<std::int64_t>(canonical).value_or(0);
-    case ValueType::kDouble: return parse_number<double>(canonical).value_or(0);
-    case ValueType::kChoice: break;
-  }
-  return canonical;
+std::optional<long long> Value::integer() const {
+  const auto* whole = std::get_if<long long>(&held_);
+  return whole == nullptr ? std::nullopt : std::optional(*whole);
 }
 
-}  // namespace
-
-std::string plain_value(std::string_view written) {
-  while (!written.empty() && std::isspace(static_cast<unsigned char>(written.front())) != 0) {
-    written.remove_prefix(1);
+std::optional<double> Value::number() const {
+  if (const auto whole = integer()) {
+    return static_cast<double>(*whole);
   }
-  while (!written.empty() && std::isspace(static_cast<unsigned char>(written.back())) != 0) {
-    written.remove_suffix(1);
-  }
-  if (written.size() >= 2 && (written.front() == '"' || written.front() == '\'') && written.back() == written.front()) {
-    written = written.substr(1, written.size() - 2);
-  }
-  std::string text = lower(written);
-  if (const auto parsed = parse_number<double>(text)) {
-    return fmt::format("{}", *parsed);
-  }
-  if (text.starts_with("torch.")) {
-    text.erase(0, 6);
-  }
-  static const std::map<std::string, std::string> kSame = {
-      {"yes", "true"},   {"on", "true"},      {"no", "false"}, {"off", "false"},     {"none", "false"},
-      {"null", "false"}, {"~", "false"},      {"", "false"},   {"bfloat16", "bf16"}, {"float16", "fp16"},
-      {"half", "fp16"},  {"float32", "fp32"}, {"gpu", "cuda"}, {"float", "fp32"},
-  };
-  const auto found = kSame.find(text);
-  return found == kSame.end() ? text : found->second;
+  const auto* number = std::get_if<double>(&held_);
+  return number == nullptr ? std::nullopt : std::optional(*number);
 }
 
-bool same_value(std::string_view a, std::string_view b) { return same_plain(plain_value(a), plain_value(b)); }
-
-bool in_effect(std::string_view knob, std::string_view configured, std::string_view effective) {
-  const std::string want = plain_value(configured);
-  const std::string have = plain_value(effective);
-  const Knob* known = find_knob(knob);
-  const bool left_open = known != nullptr && std::count(known->leaves_open.begin(), known->leaves_open.end(), want) > 0;
-  if (same_plain(want, have) || want == "auto" || left_open) {
-    return true;
-  }
-  if (want == "true") {
-    // A switch is in effect whatever the program chose when it was turned on: amp true -> bf16, compile true ->
-    // default.
-    return have == "1" || (!is_off(have) && !parse_number<double>(have));
-  }
-  if (have == "true") {
-    return want == "1";
-  }
-  return have.starts_with(want + ":");  // cuda -> cuda:0
+std::string Value::to_text() const {
+  return std::visit([](const auto& held) { return fmt::format("{}", held); }, held_);
 }
 
-nlohmann::json json_value(std::string_view text) {
-  if (text == "true" || text == "false") {
-    return text == "true";
-  }
-  if (const auto whole = parse_number<std::int64_t>(text)) {
-    return *whole;
-  }
-  if (const auto parsed = parse_number<double>(text)) {
-    return *parsed;
-  }
-  return std::string(text);
+nlohmann::json Value::to_json() const {
+  return std::visit([](const auto& held) { return nlohmann::json(held); }, held_);
 }
 
-std::string encode_apply(const std::map<std::string, std::string>& settings) {
-  if (settings.empty()) {
-    return {};
-  }
-  nlohmann::json wanted = nlohmann::json::object();
-  for (const auto& [name, value] : settings) {
-    const Knob* knob = find_knob(name);
-    wanted[name] = knob == nullptr ? nlohmann::json(value) : typed(*knob, value);
-  }
-  return json_text(wanted, -1);
-}
+std::ostream& operator<<(std::ostream& stream, const Value& value) { return stream << value.to_text(); }
 
 }  // namespace unidle::knobs

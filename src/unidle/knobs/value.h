@@ -1,29 +1,55 @@
-// When two texts are the same value of a knob, and how values reach a running program.
+// What a knob is set to.
 #pragma once
 
-#include <map>
-#include <nlohmann/json.hpp>
+#include <fmt/core.h>
+
+#include <concepts>
+#include <iosfwd>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <variant>
 
 namespace unidle::knobs {
 
-/// One spelling for all that mean the same, whatever the knob: "True", "yes" and "on" are "true"; "None", "off" and ""
-/// are "false"; "8.0" is "8"; "torch.bfloat16" is "bf16". Quotes and blanks around it are left out.
-std::string plain_value(std::string_view text);
+/// A switch, a whole number, a number or a word. Text becomes one where it comes in, by parse_value() in knob.h; inside
+/// nothing parses again.
+class Value {
+ public:
+  Value(bool on) : held_(on) {}
+  template <std::integral Whole>
+  Value(Whole whole) : held_(static_cast<long long>(whole)) {}
+  Value(double number) : held_(number) {}
+  Value(std::string word) : held_(std::move(word)) {}
+  Value(std::string_view word) : held_(std::string(word)) {}
+  Value(const char* word) : held_(std::string(word)) {}
 
-/// Two spellings of one value: "on" and "True", "0.10" and ".1", "off" and "0".
-bool same_value(std::string_view a, std::string_view b);
+  bool is_switch() const { return std::holds_alternative<bool>(held_); }
+  bool is_word() const { return std::holds_alternative<std::string>(held_); }
+  /// Nothing when it is no whole number.
+  std::optional<long long> integer() const;
+  /// Nothing when it is no number, whole or not.
+  std::optional<double> number() const;
 
-/// The live program has what was configured: the same value, or what a switch turned on (amp: true, bf16), or any value
-/// where the configured one leaves the choice to the program (auto; 0 threads).
-bool in_effect(std::string_view knob, std::string_view configured, std::string_view effective);
+  /// As configurations, commands and people write it: "true", "8", "0.0002", "bf16".
+  std::string to_text() const;
+  nlohmann::json to_json() const;
 
-/// The value as JSON: a boolean, a number or a string.
-nlohmann::json json_value(std::string_view text);
+  bool operator==(const Value& other) const = default;
 
-/// The JSON object of UNIDLE_APPLY: knob to value, of the knob's type. "" when `settings` (knob to canonical value) is
-/// empty.
-std::string encode_apply(const std::map<std::string, std::string>& settings);
+ private:
+  std::variant<bool, long long, double, std::string> held_;
+};
+
+std::ostream& operator<<(std::ostream& stream, const Value& value);
 
 }  // namespace unidle::knobs
+
+template <>
+struct fmt::formatter<unidle::knobs::Value> : fmt::formatter<std::string_view> {
+  template <typename Context>
+  auto format(const unidle::knobs::Value& value, Context& context) const {
+    return fmt::formatter<std::string_view>::format(value.to_text(), context);
+  }
+};

@@ -11,7 +11,7 @@
 
 #include "unidle/base/units.h"
 #include "unidle/diagnose/policy.h"
-#include "unidle/knobs/value.h"
+#include "unidle/knobs/same_value.h"
 #include "unidle/report/learning.h"
 
 namespace unidle::report {
@@ -155,15 +155,15 @@ std::size_t middle_pair(const std::vector<RunPair>& pairs) {
 /// Demands on the losses follow from the differing settings, as in a search.
 experiment::Parity learning_parity(std::span<const RunData> a, std::span<const RunData> b,
                                    const std::vector<SettingDifference>& differences, Language language) {
-  knobs::Settings changes;
+  std::set<std::string> changed;
   for (const SettingDifference& difference : differences) {
-    changes[difference.knob] = difference.effective_b.value_or(difference.configured_b.value_or(""));
+    changed.insert(difference.knob);
   }
   std::vector<experiment::LearningCurves> of_a;
   std::vector<experiment::LearningCurves> of_b;
   std::transform(a.begin(), a.end(), std::back_inserter(of_a), learning_curves);
   std::transform(b.begin(), b.end(), std::back_inserter(of_b), learning_curves);
-  return experiment::parity_of(of_a, of_b, experiment::demand_of(changes), language);
+  return experiment::parity_of(of_a, of_b, experiment::demand_of(changed), language);
 }
 
 void add_notes_of_runs(Comparison& c, std::span<const RunData> a, std::span<const RunData> b,

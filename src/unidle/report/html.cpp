@@ -7,7 +7,7 @@
 #include <map>
 
 #include "unidle/base/units.h"
-#include "unidle/knobs/value.h"
+#include "unidle/knobs/same_value.h"
 #include "unidle/report/svg.h"
 
 namespace unidle::report {

@@ -25,7 +25,7 @@ struct Case {
   bool held = true;
 };
 
-const knobs::Settings kExact = {{"loader.workers", "4"}};
+const knobs::Settings kExact = {{"loader.workers", 4}};
 const knobs::Settings kNumeric = {{"precision.amp", "bf16"}};
 
 const std::vector<Case> kCases = {
@@ -52,8 +52,8 @@ RunData run_in(const Case& each, bool changed) {
     return run;
   }
   for (record::Setting& setting : run.settings) {
-    const auto change = each.changes.find(setting.knob);
-    setting.value = change == each.changes.end() ? setting.value : change->second;
+    const knobs::Value* change = each.changes.find(setting.knob);
+    setting.value = change == nullptr ? setting.value : change->to_text();
   }
   for (std::size_t i = 0; i < run.steps.size(); ++i) {
     run.steps[i].loss = *run.steps[i].loss * each.loss_factor;

@@ -85,7 +85,7 @@ std::vector<BatchChoice> batches_of(const OptimizeOptions& options, const knobs:
     return batch_choices(settings, options.allow_semantic);
   }
   if (settings.contains("batch.size")) {
-    settings.try_emplace("batch.accumulation", knobs::value_of(settings, "batch.accumulation"));
+    settings.set("batch.accumulation", settings.integer("batch.accumulation"));
   }
   return batch_choices(settings, options.allow_semantic, run_samples(config));
 }

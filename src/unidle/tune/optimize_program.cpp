@@ -35,7 +35,7 @@ std::vector<Proposal> proposals_for(const ProgramPlan& plan, const std::vector<s
     hardware.gpus = 0;  // the program does not use one
   }
   std::vector<Proposal> proposals = propose(plan.settings, nullptr, hardware, {true});
-  const bool no_workers = knobs::value_of(plan.settings, "loader.workers") == "0";
+  const bool no_workers = plan.settings.integer("loader.workers") == 0;
   std::erase_if(proposals, [&](const Proposal& proposal) {
     return !why_refused(plan, command, proposal.changes).empty() ||
            std::any_of(proposal.changes.begin(), proposal.changes.end(), [&](const auto& change) {
@@ -45,7 +45,7 @@ std::vector<Proposal> proposals_for(const ProgramPlan& plan, const std::vector<s
                     !knobs::matters_on(plan.device, change.first) || (of_workers && no_workers);
            });
   });
-  if (hardware.gpus > 0 && knobs::value_of(plan.settings, "compile.mode") == "off") {
+  if (hardware.gpus > 0 && plan.settings.in_force("compile.mode") == "off") {
     proposals.push_back({{{"compile.mode", "default"}},
                          "compiled kernels do several operations in one pass; compiling itself costs start-up",
                          0.1,
@@ -62,15 +62,15 @@ std::vector<BatchChoice> batches_said(const ProgramPlan& plan, const std::vector
                                       bool allow_semantic) {
   knobs::Settings said = plan.settings;
   const std::vector<std::string> command =
-      with_spare(words, plan.spare, {{"batch.size", "1"}, {"batch.accumulation", "1"}, {"optimizer.lr", "1"}});
+      with_spare(words, plan.spare, {{"batch.size", 1}, {"batch.accumulation", 1}, {"optimizer.lr", 1}});
   for (const char* knob : {"batch.size", "batch.accumulation"}) {
     if (said.contains(knob) && !reaches(command, knob, said.at(knob))) {
       said.erase(knob);
     }
   }
   for (const knobs::CommandSetting& setting : knobs::recognize_command(command)) {
-    if (setting.knob == "optimizer.lr" && setting.canonical && reaches(command, setting.knob, *setting.canonical)) {
-      said[setting.knob] = *setting.canonical;
+    if (setting.knob == "optimizer.lr" && setting.means && reaches(command, setting.knob, *setting.means)) {
+      said.set(setting.knob, *setting.means);
     }
   }
   std::vector<BatchChoice> found = batch_choices(said, allow_semantic);
@@ -170,7 +170,7 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
   result.changes = result.outcome->changes;
   knobs::Settings wanted;
   for (const Change& change : result.changes) {
-    wanted[change.knob] = change.to;
+    wanted.set(change.knob, change.to);
   }
   if (!wanted.empty()) {
     program.run = run_command(wanted, with_spare(options.command, program.plan.spare, wanted));

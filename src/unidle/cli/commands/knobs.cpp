@@ -28,7 +28,7 @@ struct Arguments {
 json to_json(const knobs::Recognized& setting) {
   return {{"knob", setting.knob},
           {"value", setting.value},
-          {"means", setting.canonical ? json(*setting.canonical) : json()},
+          {"means", setting.means ? json(setting.means->to_text()) : json()},
           {"says", knobs::to_string(setting.meaning)},
           {"phase", knobs::to_string(setting.phase)},
           {"path", setting.path},
@@ -48,7 +48,7 @@ json to_json(const knobs::Recognition& recognition) {
   }
   json configured = json::object();
   for (const auto& [knob, value] : knobs::configured(recognition)) {
-    configured[knob] = {{"value", value.value}, {"path", value.path}, {"line", value.line}};
+    configured[knob] = {{"value", value.value.to_text()}, {"path", value.path}, {"line", value.line}};
   }
   return {{"file", recognition.file},
           {"framework", recognition.framework},
@@ -79,7 +79,7 @@ void print_text(const knobs::Recognition& recognition, bool others) {
            format_count(recognition.knobs.size(), "setting"));
   for (const knobs::Recognized& setting : recognition.knobs) {
     print_to(stdout, "  {:<26} {:<12} {}:{}: {}{}\n", setting.knob,
-             printable_line(setting.canonical.value_or(setting.value)), recognition.file, setting.line,
+             printable_line(setting.means.value_or(setting.value).to_text()), recognition.file, setting.line,
              printable_line(setting.path), remark(setting));
   }
   for (const knobs::OtherKey& key : others ? recognition.others : std::vector<knobs::OtherKey>()) {
@@ -113,7 +113,7 @@ int list(const Arguments& arguments) {
                            {"class", knobs::to_string(knob->knob_class)},
                            {"type", knobs::to_string(knob->type)},
                            {"choices", knob->choices},
-                           {"default", knob->fallback},
+                           {"default", knob->fallback ? knob->fallback->to_text() : ""},
                            {"at_run_time", knob->change.at_run_time},
                            {"explanation", knob->explanation}});
     } else {

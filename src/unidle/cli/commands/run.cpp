@@ -16,7 +16,6 @@
 #include "unidle/cli/subcommand.h"
 #include "unidle/diagnose/configured/configured.h"
 #include "unidle/knobs/apply_arguments.h"
-#include "unidle/knobs/value.h"
 #include "unidle/observe/observe.h"
 #include "unidle/record/record.h"
 #include "unidle/trace/injection.h"
@@ -61,7 +60,7 @@ void tell_what_became(const tune::Reach& reached, const fs::path& folder) {
   }
   std::vector<std::string> taken;
   for (const auto& [knob, applied] : tune::applied_settings(record::Reader(folder), asked)) {
-    const std::string change = knob + "=" + asked.at(knob);
+    const std::string change = knobs::pair_key(knob, asked.at(knob));
     if (applied.taken) {
       taken.push_back(change);
     } else {

@@ -74,7 +74,7 @@ std::optional<knobs::Configured> amp_switched_on(const knobs::Recognition& recog
       if (one.meaning != knobs::Meaning::kSwitch || !is_true(one.value)) {
         return std::nullopt;
       }
-      on = on ? on : knobs::Configured{"true", one.path, one.line};
+      on = on ? on : knobs::Configured{true, one.path, one.line};
     }
   }
   return on;
@@ -105,7 +105,7 @@ Layer from_files(const std::vector<fs::path>& files, const fs::path& folder, con
       const knobs::Recognition recognition = knobs::recognize(config);
       auto told = knobs::configured(recognition);
       if (const auto on = amp_switched_on(recognition)) {
-        told.try_emplace(std::string(kAmp), *on);
+        told.emplace(kAmp, *on);
       }
       if (const auto amp = told.find(std::string(kAmp));
           amp != told.end() && is_format_without_switch(recognition, amp->second.path)) {
@@ -118,7 +118,8 @@ Layer from_files(const std::vector<fs::path>& files, const fs::path& folder, con
       }
       for (const auto& [knob, value] : told) {
         const std::string where = fmt::format("{}:{}", file.lexically_relative(folder).string(), value.line);
-        Told one{{knob, value.value, "configured", where}, may_be_read(scripts, value.path) ? "" : value.path};
+        Told one{{knob, value.value.to_text(), "configured", where},
+                 may_be_read(scripts, value.path) ? "" : value.path};
         const knobs::Scalar* scalar = config.find(value.path);
         const bool is_default = scalar != nullptr && !scalar->argument.empty();
         const bool inverted = means(recognition, value.path) == knobs::Meaning::kInverted;
@@ -135,7 +136,7 @@ Layer from_files(const std::vector<fs::path>& files, const fs::path& folder, con
           continue;
         }
         const auto [known, added] = layer.try_emplace(knob, std::move(one));
-        if (!added && known->second && known->second->setting.value != value.value) {
+        if (!added && known->second && known->second->setting.value != value.value.to_text()) {
           known->second.reset();
         }
       }
@@ -150,10 +151,10 @@ Layer from_command(const std::vector<std::string>& command) {
   Layer layer;
   for (const knobs::CommandSetting& setting : knobs::recognize_command(command)) {
     if (setting.phase == knobs::Phase::kTraining) {
-      const bool plain = setting.canonical && setting.meaning == knobs::Meaning::kValue;
+      const bool plain = setting.means && setting.meaning == knobs::Meaning::kValue;
       const bool amp_on = setting.knob == kAmp && setting.meaning == knobs::Meaning::kSwitch &&
                           (setting.value.empty() || is_true(setting.value));
-      const std::string value = plain ? *setting.canonical : "true";
+      const std::string value = plain ? setting.means->to_text() : "true";
       Told one{{setting.knob, value, "configured", setting.spelling}};
       one.argument = argument_name(setting.spelling);
       one.said_by = "word";
@@ -215,8 +216,8 @@ std::vector<record::Setting> environment_settings(const std::vector<std::string>
     const std::string name = entry.substr(0, entry.find('='));
     const std::string flag = lower(name) + entry.substr(name.size());
     for (const knobs::CommandSetting& one : knobs::recognize_command({"env", entry, "program", flag})) {
-      if (one.canonical && one.meaning == knobs::Meaning::kValue && comparable(one.knob)) {
-        found.push_back({one.knob, *one.canonical, "environment", name});
+      if (one.means && one.meaning == knobs::Meaning::kValue && comparable(one.knob)) {
+        found.push_back({one.knob, one.means->to_text(), "environment", name});
         break;
       }
     }

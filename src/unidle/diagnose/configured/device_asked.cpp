@@ -8,7 +8,7 @@
 
 #include "unidle/base/numbers.h"
 #include "unidle/diagnose/configured/argument_words.h"
-#include "unidle/knobs/value.h"
+#include "unidle/knobs/same_value.h"
 #include "unidle/telemetry/gpu.h"
 
 namespace unidle::diagnose {

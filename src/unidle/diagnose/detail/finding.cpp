@@ -13,7 +13,7 @@
 #include "unidle/base/json.h"
 #include "unidle/base/units.h"
 #include "unidle/knobs/knob.h"
-#include "unidle/knobs/value.h"
+#include "unidle/knobs/same_value.h"
 #include "unidle/traits/workload.h"
 
 namespace unidle::diagnose::detail {

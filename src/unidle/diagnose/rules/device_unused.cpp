@@ -7,7 +7,7 @@
 
 #include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/rule.h"
-#include "unidle/knobs/value.h"
+#include "unidle/knobs/same_value.h"
 
 namespace unidle::diagnose::rules {
 

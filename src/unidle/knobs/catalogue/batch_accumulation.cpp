@@ -7,7 +7,7 @@ const Knob& batch_accumulation() {
       .name = "batch.accumulation",
       .type = ValueType::kInt,
       .knob_class = KnobClass::kNumeric,
-      .fallback = "1",
+      .fallback = 1,
       .explanation =
           "How many batches are summed into one optimiser step; fewer and larger ones keep a device busier "
           "as long as they fit its memory.",

@@ -7,7 +7,7 @@ const Knob& batch_size() {
       .name = "batch.size",
       .type = ValueType::kInt,
       .knob_class = KnobClass::kNumeric,
-      .fallback = "1",
+      .fallback = 1,
       .explanation =
           "Samples in one forward and backward pass; with batch.accumulation it makes the effective batch, "
           "which stays what it was unless a semantic change is allowed.",

@@ -6,7 +6,7 @@ namespace unidle::knobs::catalogue {
 
 namespace {
 
-std::string compile_code(const std::string& value, const std::string& /*device*/) {
+std::string compile_code(const Value& value, const std::string& /*device*/) {
   return value == "off"       ? "no torch.compile"
          : value == "default" ? "model = torch.compile(model)"
                               : fmt::format("model = torch.compile(model, mode=\"{}\")", value);

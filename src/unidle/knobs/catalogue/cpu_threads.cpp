@@ -7,7 +7,7 @@ const Knob& cpu_threads() {
       .name = "cpu.threads",
       .type = ValueType::kInt,
       .knob_class = KnobClass::kNumeric,
-      .fallback = "0",
+      .fallback = 0,
       .explanation =
           "Threads for arithmetic on the CPU; 0 leaves the choice to the program. More than the CPUs that "
           "the job may use make it slower.",

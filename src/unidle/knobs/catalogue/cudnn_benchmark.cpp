@@ -7,7 +7,7 @@ const Knob& cudnn_benchmark() {
       .name = "cudnn.benchmark",
       .type = ValueType::kBool,
       .knob_class = KnobClass::kNumeric,
-      .fallback = "false",
+      .fallback = false,
       .explanation =
           "Lets cuDNN time its convolution algorithms and keep the fastest; pays when input shapes stay "
           "the same.",

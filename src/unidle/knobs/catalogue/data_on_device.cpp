@@ -7,7 +7,7 @@ const Knob& data_on_device() {
       .name = "data.on_device",
       .type = ValueType::kBool,
       .knob_class = KnobClass::kExact,
-      .fallback = "false",
+      .fallback = false,
       .explanation = "Holds the whole data set in device memory, when it fits, so that no batch is copied again.",
   };
   return kKnob;

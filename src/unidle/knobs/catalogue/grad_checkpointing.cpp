@@ -7,7 +7,7 @@ const Knob& grad_checkpointing() {
       .name = "grad.checkpointing",
       .type = ValueType::kBool,
       .knob_class = KnobClass::kExact,
-      .fallback = "false",
+      .fallback = false,
       .explanation =
           "Computes activations again in the backward pass instead of keeping them: less memory for about "
           "a third more computation.",

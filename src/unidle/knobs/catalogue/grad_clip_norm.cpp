@@ -7,7 +7,7 @@ const Knob& grad_clip_norm() {
       .name = "grad.clip_norm",
       .type = ValueType::kDouble,
       .knob_class = KnobClass::kSemantic,
-      .fallback = "0",
+      .fallback = 0.0,
       .explanation = "Scales gradients down when their norm over all parameters is above this; 0 leaves them alone.",
       .names =
           {

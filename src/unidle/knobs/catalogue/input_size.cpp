@@ -7,7 +7,7 @@ const Knob& input_size() {
       .name = "input.size",
       .type = ValueType::kInt,
       .knob_class = KnobClass::kSemantic,
-      .fallback = "",
+      .fallback = std::nullopt,
       .explanation = "Edge length of pictures, or length of sequences, that the model is trained on.",
   };
   return kKnob;

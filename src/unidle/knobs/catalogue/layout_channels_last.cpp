@@ -4,9 +4,9 @@ namespace unidle::knobs::catalogue {
 
 namespace {
 
-std::string layout_code(const std::string& value, const std::string& /*device*/) {
-  return value == "true" ? "model.to(memory_format=torch.channels_last), and the same for its 4-d inputs"
-                         : "no memory_format=torch.channels_last";
+std::string layout_code(const Value& value, const std::string& /*device*/) {
+  return value == true ? "model.to(memory_format=torch.channels_last), and the same for its 4-d inputs"
+                       : "no memory_format=torch.channels_last";
 }
 
 }  // namespace
@@ -16,7 +16,7 @@ const Knob& layout_channels_last() {
       .name = "layout.channels_last",
       .type = ValueType::kBool,
       .knob_class = KnobClass::kNumeric,
-      .fallback = "false",
+      .fallback = false,
       .explanation =
           "Stores pictures and convolution weights with the channels innermost, the order that "
           "low-precision GPU kernels and CPU kernels work in.",

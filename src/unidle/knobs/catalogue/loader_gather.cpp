@@ -7,7 +7,7 @@ const Knob& loader_gather() {
       .name = "loader.gather",
       .type = ValueType::kBool,
       .knob_class = KnobClass::kExact,
-      .fallback = "false",
+      .fallback = false,
       .explanation =
           "Takes the rows of a batch from data in memory by one indexing operation instead of one call a row.",
       .change =

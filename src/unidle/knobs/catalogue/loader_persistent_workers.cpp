@@ -7,7 +7,7 @@ const Knob& loader_persistent_workers() {
       .name = "loader.persistent_workers",
       .type = ValueType::kBool,
       .knob_class = KnobClass::kExact,
-      .fallback = "false",
+      .fallback = false,
       .explanation =
           "Keeps the loader's workers alive between epochs; starting them anew costs a visible pause when "
           "epochs are short.",

@@ -7,7 +7,7 @@ const Knob& loader_pin_memory() {
       .name = "loader.pin_memory",
       .type = ValueType::kBool,
       .knob_class = KnobClass::kExact,
-      .fallback = "false",
+      .fallback = false,
       .explanation =
           "Puts batches into page-locked memory, from which a GPU can fetch them without the host copying "
           "first; of no use without a GPU.",

@@ -7,7 +7,7 @@ const Knob& loader_prefetch_factor() {
       .name = "loader.prefetch_factor",
       .type = ValueType::kInt,
       .knob_class = KnobClass::kExact,
-      .fallback = "2",
+      .fallback = 2,
       .explanation =
           "How many batches each loader worker prepares ahead; a deeper queue hides samples that take "
           "unusually long, and costs memory.",

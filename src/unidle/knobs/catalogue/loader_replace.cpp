@@ -7,7 +7,7 @@ const Knob& loader_replace() {
       .name = "loader.replace",
       .type = ValueType::kBool,
       .knob_class = KnobClass::kNumeric,
-      .fallback = "false",
+      .fallback = false,
       .explanation =
           "Takes the samples from a source of unidle.data instead of the program's data set, where that is known to "
           "give the same ones; order and random crops are drawn anew.",

@@ -7,7 +7,7 @@ const Knob& loader_workers() {
       .name = "loader.workers",
       .type = ValueType::kInt,
       .knob_class = KnobClass::kExact,
-      .fallback = "0",
+      .fallback = 0,
       .explanation =
           "How many threads or processes prepare samples beside the training step; 0 means that the step "
           "waits for every sample.",

@@ -7,7 +7,7 @@ const Knob& memory_flush_interval() {
       .name = "memory.flush_interval",
       .type = ValueType::kInt,
       .knob_class = KnobClass::kExact,
-      .fallback = "0",
+      .fallback = 0,
       .explanation =
           "How many optimiser steps lie between two flushes of the allocator's cache; 0 for none. What is flushed is "
           "asked for again in the next step.",

@@ -7,7 +7,7 @@ const Knob& metrics_interval() {
       .name = "metrics.interval",
       .type = ValueType::kInt,
       .knob_class = KnobClass::kExact,
-      .fallback = "1",
+      .fallback = 1,
       .explanation =
           "How many optimiser steps lie between two readings of the loss; every reading makes the host "
           "wait for the device.",

@@ -7,7 +7,7 @@ const Knob& model_depth() {
       .name = "model.depth",
       .type = ValueType::kInt,
       .knob_class = KnobClass::kSemantic,
-      .fallback = "",
+      .fallback = std::nullopt,
       .explanation = "Blocks or layers of the model.",
   };
   return kKnob;

@@ -7,7 +7,7 @@ const Knob& model_width() {
       .name = "model.width",
       .type = ValueType::kInt,
       .knob_class = KnobClass::kSemantic,
-      .fallback = "",
+      .fallback = std::nullopt,
       .explanation = "Channels or hidden units of the model.",
   };
   return kKnob;

@@ -7,7 +7,7 @@ const Knob& optimizer_fused() {
       .name = "optimizer.fused",
       .type = ValueType::kBool,
       .knob_class = KnobClass::kNumeric,
-      .fallback = "false",
+      .fallback = false,
       .explanation =
           "Updates all parameters in one pass over memory instead of a handful of small operations for "
           "each tensor.",

@@ -7,7 +7,7 @@ const Knob& optimizer_lr() {
       .name = "optimizer.lr",
       .type = ValueType::kDouble,
       .knob_class = KnobClass::kSemantic,
-      .fallback = "0.001",
+      .fallback = 0.001,
       .explanation = "The learning rate.",
       .names =
           {

@@ -7,7 +7,7 @@ const Knob& optimizer_warmup_steps() {
       .name = "optimizer.warmup_steps",
       .type = ValueType::kInt,
       .knob_class = KnobClass::kSemantic,
-      .fallback = "0",
+      .fallback = 0,
       .explanation = "Optimiser steps over which the learning rate rises from near zero.",
       .names =
           {

@@ -7,7 +7,7 @@ const Knob& optimizer_zero_to_none() {
       .name = "optimizer.zero_to_none",
       .type = ValueType::kBool,
       .knob_class = KnobClass::kExact,
-      .fallback = "true",
+      .fallback = true,
       .explanation =
           "Drops gradients between steps instead of filling them with zeros, which saves a pass over "
           "memory.",

@@ -6,7 +6,7 @@ namespace unidle::knobs::catalogue {
 
 namespace {
 
-std::string precision_code(const std::string& value, const std::string& device) {
+std::string precision_code(const Value& value, const std::string& device) {
   if (value == "off") {
     return "no torch.autocast around the forward pass";
   }

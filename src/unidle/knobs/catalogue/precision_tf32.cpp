@@ -7,7 +7,7 @@ const Knob& precision_tf32() {
       .name = "precision.tf32",
       .type = ValueType::kBool,
       .knob_class = KnobClass::kNumeric,
-      .fallback = "false",
+      .fallback = false,
       .explanation =
           "Lets fp32 matrix products round their inputs to 10 mantissa bits, on NVIDIA GPUs from Ampere "
           "on.",

@@ -7,7 +7,7 @@ const Knob& transfer_non_blocking() {
       .name = "transfer.non_blocking",
       .type = ValueType::kBool,
       .knob_class = KnobClass::kExact,
-      .fallback = "false",
+      .fallback = false,
       .explanation =
           "Lets host-to-device copies run beside the computation; takes effect only from page-locked "
           "memory.",

@@ -7,7 +7,7 @@ const Knob& validation_every() {
       .name = "validation.every",
       .type = ValueType::kInt,
       .knob_class = KnobClass::kExact,
-      .fallback = "1",
+      .fallback = 1,
       .explanation = "Of so many validations that a program would make, one is made; 0: none. Does not touch training.",
       .change =
           {

@@ -7,7 +7,7 @@ const Knob& validation_interval() {
       .name = "validation.interval",
       .type = ValueType::kDouble,
       .knob_class = KnobClass::kExact,
-      .fallback = "1",
+      .fallback = 1.0,
       .explanation = "Epochs between two validations; does not touch training, but you look less often.",
       .names =
           {

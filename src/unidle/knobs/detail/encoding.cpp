@@ -39,7 +39,7 @@ bool is_mode_choice(std::string_view word) {
 constexpr std::string_view kWrapper = "OptimWrapper";
 constexpr std::string_view kAmpWrapper = "AmpOptimWrapper";
 
-Decoded known(std::string canonical, Meaning meaning) { return {Reading::kKnown, std::move(canonical), meaning}; }
+Decoded known(Value value, Meaning meaning) { return {Reading::kKnown, std::move(value), meaning}; }
 
 Decoded decode_switch(const Knob& knob, std::string_view value) {
   const std::optional<bool> on = boolean_of(value);
@@ -70,17 +70,17 @@ Decoded decode_flag(std::string_view value, std::string_view format) {
 Decoded decode_matmul(std::string_view value) {
   const std::string word = lower(value);
   if (word == "high" || word == "medium" || word == "tf32") {
-    return known("true", Meaning::kMatmulPrecision);
+    return known(true, Meaning::kMatmulPrecision);
   }
-  return word == "highest" || word == "ieee" ? known("false", Meaning::kMatmulPrecision) : Decoded{};
+  return word == "highest" || word == "ieee" ? known(false, Meaning::kMatmulPrecision) : Decoded{};
 }
 
 Decoded decode_memory_format(std::string_view value) {
   const std::string word = lower(value);
   if (word == "nhwc" || word.ends_with("channels_last")) {
-    return known("true", Meaning::kMemoryFormat);
+    return known(true, Meaning::kMemoryFormat);
   }
-  return word == "nchw" || word.ends_with("contiguous_format") ? known("false", Meaning::kMemoryFormat) : Decoded{};
+  return word == "nchw" || word.ends_with("contiguous_format") ? known(false, Meaning::kMemoryFormat) : Decoded{};
 }
 
 }  // namespace
@@ -151,47 +151,46 @@ Decoded decode(const Knob& knob, Meaning meaning, std::string_view value) {
     case Meaning::kMatmulPrecision: return decode_matmul(value);
     case Meaning::kMemoryFormat: return decode_memory_format(value);
     case Meaning::kOption: return {Reading::kUnknown, {}, meaning};
-    case Meaning::kOptimizerName: return word.find("fused") != std::string::npos ? known("true", meaning) : Decoded{};
+    case Meaning::kOptimizerName: return word.find("fused") != std::string::npos ? known(true, meaning) : Decoded{};
     case Meaning::kFormat: {
       const auto format = format_of(value);
       return format ? known(*format, meaning) : Decoded{};
     }
     case Meaning::kInverted: {
       const auto on = boolean_of(value);
-      return on ? known(*on ? "false" : "true", meaning) : Decoded{};
+      return on ? known(!*on, meaning) : Decoded{};
     }
     case Meaning::kGlobalBatch:
     case Meaning::kValue: break;
   }
   const bool number_as_switch = knob.type == ValueType::kBool && !boolean_of(value);
   const bool switch_as_number = knob.type != ValueType::kBool && boolean_of(value) && knob.type != ValueType::kChoice;
-  const auto canonical = number_as_switch || switch_as_number ? std::nullopt : canonical_value(knob, value);
-  return canonical ? known(*canonical, meaning) : Decoded{};
+  const auto parsed = number_as_switch || switch_as_number ? std::nullopt : parse_value(knob, value);
+  return parsed ? known(*parsed, meaning) : Decoded{};
 }
 
-std::optional<std::string> encode(const Knob& knob, Meaning meaning, std::string_view canonical, std::string_view old) {
+std::optional<std::string> encode(const Knob& knob, Meaning meaning, const Value& value, std::string_view old) {
   switch (meaning) {
     case Meaning::kSwitch:
-      if (knob.name == "compile.mode" && is_mode_choice(lower(old)) && canonical != "off") {
-        return std::string(canonical);
+      if (knob.name == "compile.mode" && is_mode_choice(lower(old)) && value != "off") {
+        return value.to_text();
       }
       if (old == kWrapper || old == kAmpWrapper) {
-        return std::string(canonical == "off" ? kWrapper : kAmpWrapper);
+        return std::string(value == "off" ? kWrapper : kAmpWrapper);
       }
-      return boolean_like(canonical != "off", old);
-    case Meaning::kMeansFp16: return boolean_like(canonical == "fp16", old);
-    case Meaning::kMeansBf16: return boolean_like(canonical == "bf16", old);
-    case Meaning::kInverted: return boolean_like(canonical != "true", old);
-    case Meaning::kMatmulPrecision: return canonical == "true" ? "high" : "highest";
+      return boolean_like(value != "off", old);
+    case Meaning::kMeansFp16: return boolean_like(value == "fp16", old);
+    case Meaning::kMeansBf16: return boolean_like(value == "bf16", old);
+    case Meaning::kInverted: return boolean_like(value != true, old);
+    case Meaning::kMatmulPrecision: return value == true ? "high" : "highest";
     case Meaning::kMemoryFormat: {
       const bool short_form = lower(old) == "nhwc" || lower(old) == "nchw";
-      return canonical == "true" ? (short_form ? "nhwc" : "channels_last")
-                                 : (short_form ? "nchw" : "contiguous_format");
+      return value == true ? (short_form ? "nhwc" : "channels_last") : (short_form ? "nchw" : "contiguous_format");
     }
     case Meaning::kFormat:
       for (const Family& family : kFamilies) {
         if (lower(old) == family.off || lower(old) == family.fp16 || lower(old) == family.bf16) {
-          return std::string(canonical == "bf16" ? family.bf16 : canonical == "fp16" ? family.fp16 : family.off);
+          return std::string(value == "bf16" ? family.bf16 : value == "fp16" ? family.fp16 : family.off);
         }
       }
       return std::nullopt;
@@ -201,9 +200,9 @@ std::optional<std::string> encode(const Knob& knob, Meaning meaning, std::string
     case Meaning::kValue: break;
   }
   if (knob.type == ValueType::kBool) {
-    return boolean_like(canonical == "true", old);
+    return boolean_like(value == true, old);
   }
-  return std::string(canonical);
+  return value.to_text();
 }
 
 }  // namespace unidle::knobs::detail

@@ -18,15 +18,15 @@ enum class Reading {
 
 struct Decoded {
   Reading reading = Reading::kNo;
-  std::string canonical;              // when kKnown
+  std::optional<Value> value = {};    // when kKnown
   Meaning meaning = Meaning::kValue;  // a switch that holds a format is a format
 };
 
 /// What `value` (without quotes) says about `knob` under a key with this meaning.
 Decoded decode(const Knob& knob, Meaning meaning, std::string_view value);
 
-/// How a key of that meaning, which now holds `old`, says `canonical`. Nothing when it cannot.
-std::optional<std::string> encode(const Knob& knob, Meaning meaning, std::string_view canonical, std::string_view old);
+/// How a key of that meaning, which now holds `old`, says `value`. Nothing when it cannot.
+std::optional<std::string> encode(const Knob& knob, Meaning meaning, const Value& value, std::string_view old);
 
 /// The meaning of a key, given its literal: a string "no" for a mixed-precision switch, or among the words for formats,
 /// is accelerate's word beside fp16 and bf16, not a switch. If the file's syntax is ambiguous (no in YAML), it is a

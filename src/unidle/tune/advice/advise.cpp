@@ -28,7 +28,7 @@ std::vector<Change> advise(const knobs::ConfigFile& config, const traits::Worklo
     }
     for (const auto& [knob, value] : proposal.changes) {
       seen.insert(knob);
-      changes.push_back({knob, knobs::value_of(settings, knob), value, proposal.reason, std::nullopt});
+      changes.push_back({knob, settings.in_force(knob), value, proposal.reason, std::nullopt});
     }
   }
   return changes;

@@ -14,8 +14,8 @@ namespace unidle::tune {
 
 struct Change {
   std::string knob;
-  std::string from;  // what the configuration says; the knob's fallback when it says nothing
-  std::string to;
+  std::optional<knobs::Value> from;  // what the configuration says; the knob's fallback when it says nothing
+  knobs::Value to;
   std::string reason;
   std::optional<double> gain;           // measured: throughput with it over throughput without it
   std::string depends = {};             // what must hold for it to help, or to be right

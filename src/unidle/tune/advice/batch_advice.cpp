@@ -17,11 +17,11 @@ namespace fs = std::filesystem;
 namespace {
 
 /// The line "FILE:N" of the only constant that says how many micro-batches make a step.
-std::string place_of_count(const fs::path& folder, const std::string& file, const std::string& count) {
+std::string place_of_count(const fs::path& folder, const std::string& file, long long count) {
   std::optional<int> line;
   try {
     for (const knobs::Recognized& each : knobs::recognize(folder / file).knobs) {
-      if (each.knob != "batch.accumulation" || each.canonical != count) {
+      if (each.knob != "batch.accumulation" || each.means != count) {
         continue;
       }
       if (line) {
@@ -39,8 +39,8 @@ std::string place_of_count(const fs::path& folder, const std::string& file, cons
 
 std::string batch_advice(const knobs::Settings& settings, const std::map<std::string, std::string>& places,
                          const fs::path& folder) {
-  const long long size = knobs::integer_of(settings, "batch.size").value_or(0);
-  const long long count = knobs::integer_of(settings, "batch.accumulation").value_or(1);
+  const long long size = settings.integer("batch.size");
+  const long long count = settings.integer("batch.accumulation");
   if (!settings.contains("batch.size") || size < 1 || count < 2) {
     return {};
   }
@@ -52,8 +52,7 @@ std::string batch_advice(const knobs::Settings& settings, const std::map<std::st
   if (loader == places.end()) {
     return advice;
   }
-  const std::string where =
-      place_of_count(folder, loader->second.substr(0, loader->second.rfind(':')), std::to_string(count));
+  const std::string where = place_of_count(folder, loader->second.substr(0, loader->second.rfind(':')), count);
   std::string patch;
   if (!where.empty()) {
     const std::vector<CodeChange> changes = {

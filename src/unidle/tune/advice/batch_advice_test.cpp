@@ -14,7 +14,7 @@ class BatchAdviceTest : public testing::Test {
  protected:
   std::string advice(const std::string& text, const std::string& loader = "train.py:2") {
     write_file_atomic(folder_.path() / "train.py", text);
-    return batch_advice({{"batch.size", "4"}, {"batch.accumulation", "8"}}, {{"loader", loader}}, folder_.path());
+    return batch_advice({{"batch.size", 4}, {"batch.accumulation", 8}}, {{"loader", loader}}, folder_.path());
   }
   TemporaryFolder folder_;
 };
@@ -36,9 +36,9 @@ TEST_F(BatchAdviceTest, NamesThePlaceWhereTheyAreNot) {
 }
 
 TEST_F(BatchAdviceTest, SaysNothingWhereAStepHasOneBatch) {
-  EXPECT_EQ(batch_advice({{"batch.size", "4"}, {"batch.accumulation", "1"}}, {}, folder_.path()), "");
-  EXPECT_EQ(batch_advice({{"batch.size", "4"}}, {}, folder_.path()), "");
-  EXPECT_EQ(batch_advice({{"batch.accumulation", "4"}}, {}, folder_.path()), "");
+  EXPECT_EQ(batch_advice({{"batch.size", 4}, {"batch.accumulation", 1}}, {}, folder_.path()), "");
+  EXPECT_EQ(batch_advice({{"batch.size", 4}}, {}, folder_.path()), "");
+  EXPECT_EQ(batch_advice({{"batch.accumulation", 4}}, {}, folder_.path()), "");
 }
 
 }  // namespace

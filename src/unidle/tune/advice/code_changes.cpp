@@ -17,8 +17,8 @@ namespace {
 /// need a new version.
 constexpr std::string_view kCached = R"(@unidle.cached(".unidle/cache", version=1))";
 
-std::string python_value(const std::string& value) {
-  return value == "true" ? "True" : value == "false" ? "False" : value;
+std::string python_value(const knobs::Value& value) {
+  return value == true ? "True" : value == false ? "False" : value.to_text();
 }
 
 /// The setting as a Loader of the package unidle takes it; empty when it has no such argument.
@@ -63,7 +63,7 @@ std::string run_command(const knobs::Settings& changes, const std::vector<std::s
   }
   std::string text = "unidle run";
   for (const auto& [knob, value] : reached.at_run_time) {
-    text += " --apply " + shell_quoted(knob + "=" + value);
+    text += " --apply " + shell_quoted(knobs::pair_key(knob, value));
   }
   return text + " -- " + shell_joined(mask_secrets(reached.command));
 }

@@ -10,10 +10,10 @@ using ::testing::HasSubstr;
 TEST(CodeChanges, NameTheLineAndTheCode) {
   const std::map<std::string, std::string> places = {
       {"loader", "train.py:81"}, {"model", "train.py:90"}, {"optimizer", "model.py:12"}};
-  const std::vector<Change> changes = {{"loader.workers", "0", "2", "", std::nullopt},
-                                       {"loader.pin_memory", "false", "true", "", std::nullopt},
+  const std::vector<Change> changes = {{"loader.workers", 0, 2, "", std::nullopt},
+                                       {"loader.pin_memory", false, true, "", std::nullopt},
                                        {"precision.amp", "off", "bf16", "", std::nullopt},
-                                       {"optimizer.fused", "false", "true", "", std::nullopt}};
+                                       {"optimizer.fused", false, true, "", std::nullopt}};
   const auto found = code_changes(changes, places, "cuda");
   ASSERT_EQ(found.size(), 4u);
   EXPECT_EQ(found[0].where, "train.py:81");
@@ -22,9 +22,9 @@ TEST(CodeChanges, NameTheLineAndTheCode) {
   EXPECT_EQ(found[2].where, "train.py:90");
   EXPECT_THAT(found[2].code, HasSubstr("torch.autocast(\"cuda\", dtype=torch.bfloat16)"));
   EXPECT_EQ(found[3].where, "model.py:12");
-  EXPECT_EQ(run_command({{"loader.workers", "2"}}, {"python", "my train.py", "--lr=1"}),
+  EXPECT_EQ(run_command({{"loader.workers", 2}}, {"python", "my train.py", "--lr=1"}),
             "unidle run --apply loader.workers=2 -- python 'my train.py' --lr=1");
-  EXPECT_EQ(run_command({{"batch.size", "16"}}, {"python", "train.py", "--batch-size", "4"}),
+  EXPECT_EQ(run_command({{"batch.size", 16}}, {"python", "train.py", "--batch-size", "4"}),
             "python train.py --batch-size 16");
 }
 

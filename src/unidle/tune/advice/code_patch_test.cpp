@@ -32,7 +32,7 @@ TEST(CodePatch, ALoaderOfThePackageHasItsOwnArguments) {
   const TemporaryFolder folder;
   write_file_atomic(folder.path() / "train.py", "loader = data.Loader(source, 4, workers=1)\n");
   const auto changes =
-      code_changes({{"loader.workers", "1", "3", {}, {}}, {"loader.persistent_workers", "false", "true", {}, {}}},
+      code_changes({{"loader.workers", 1, 3, {}, {}}, {"loader.persistent_workers", false, true, {}, {}}},
                    {{"loader", "train.py:1"}, {"made_with", "unidle"}}, "cpu");
   ASSERT_EQ(changes.size(), 1u) << "its threads always persist";
   EXPECT_EQ(changes[0].code, "unidle.data.Loader(..., workers=3)");

@@ -6,7 +6,6 @@
 #include <array>
 
 #include "unidle/base/error.h"
-#include "unidle/base/numbers.h"
 #include "unidle/base/units.h"
 #include "unidle/diagnose/policy.h"
 #include "unidle/knobs/apply.h"
@@ -59,17 +58,17 @@ class Adviser {
     return std::any_of(recognition_.knobs.begin(), recognition_.knobs.end(),
                        [&](const knobs::Recognized& setting) { return setting.knob == knob; });
   }
-  bool is(const char* knob, std::string_view value) const {
+  bool is(const char* knob, const knobs::Value& value) const {
     const auto found = configured_.find(knob);
     return found != configured_.end() && found->second.value == value;
   }
   std::optional<long long> number(const char* knob) const {
     const auto found = configured_.find(knob);
-    return found == configured_.end() ? std::nullopt : parse_number<long long>(found->second.value);
+    return found == configured_.end() ? std::nullopt : found->second.value.integer();
   }
 
   /// Tries the edit; what the file cannot say is told, not forced.
-  bool propose(const std::string& knob, const std::string& to, std::string reason, std::string depends) {
+  bool propose(const std::string& knob, const knobs::Value& to, std::string reason, std::string depends) {
     const knobs::Knob* known = knobs::find_knob(knob);
     const auto before = configured_.find(knob);
     if (profile_ == Profile::kLight && known->knob_class != knobs::KnobClass::kExact) {
@@ -114,7 +113,7 @@ class Adviser {
   void leave(std::string what) { advice_.left.push_back(std::move(what)); }
 
   /// What the machine asks for where the file has `present`.
-  bool propose_advised(const std::string& knob, const std::string& present, const std::string& besides = {}) {
+  bool propose_advised(const std::string& knob, const knobs::Value& present, const std::string& besides = {}) {
     const auto advised = advised_for(hardware_, knob, present);
     return advised && propose(knob, advised->value, advised->reason + besides, advised->depends);
   }
@@ -133,17 +132,17 @@ class Adviser {
       leave(fmt::format("loader.workers: {}: a step waits for the samples that it generates, not for the loader",
                         config_.name()));
     }
-    const bool conflict = workers == 0 && (has("loader.prefetch_factor") || is("loader.persistent_workers", "true"));
+    const bool conflict = workers == 0 && (has("loader.prefetch_factor") || is("loader.persistent_workers", true));
     const bool given = workers && !waits_elsewhere &&
-                       propose_advised("loader.workers", std::to_string(*workers),
+                       propose_advised("loader.workers", *workers,
                                        conflict ? "; prefetch and persistent workers are errors without workers" : "");
     const bool working = given || workers.value_or(0) > 0;
-    if (working && is("loader.persistent_workers", "false")) {
-      propose("loader.persistent_workers", "true", "workers are not started anew for every epoch",
+    if (working && is("loader.persistent_workers", false)) {
+      propose("loader.persistent_workers", true, "workers are not started anew for every epoch",
               "a data set that does not change between epochs");
     }
     if (working && number("loader.prefetch_factor").value_or(kUsualPrefetch) < kUsualPrefetch) {
-      propose("loader.prefetch_factor", std::to_string(kUsualPrefetch),
+      propose("loader.prefetch_factor", kUsualPrefetch,
               "a queue of one batch a worker runs dry whenever a sample takes longer", "memory for the batches");
     }
     propose_advised("loader.pin_memory");
@@ -154,11 +153,11 @@ class Adviser {
     propose_advised("cpu.threads");
     const long long interval = longest_interval();
     if (number("metrics.interval") == 1 && interval > 1 && !generates_) {
-      propose("metrics.interval", std::to_string(interval),
+      propose("metrics.interval", interval,
               "reading the loss in every step makes the host wait for the device; only the log gets sparser", "");
     }
-    if (is("optimizer.zero_to_none", "false")) {
-      propose("optimizer.zero_to_none", "true", "dropping gradients saves a pass that fills them with zeros",
+    if (is("optimizer.zero_to_none", false)) {
+      propose("optimizer.zero_to_none", true, "dropping gradients saves a pass that fills them with zeros",
               "code that does not read gradients of unused parameters");
     }
   }
@@ -177,16 +176,16 @@ class Adviser {
   }
 
   void kernels() {
-    if (gpu() && is("optimizer.fused", "false")) {
-      propose("optimizer.fused", "true", "one pass over the parameters instead of several kernels for each tensor",
+    if (gpu() && is("optimizer.fused", false)) {
+      propose("optimizer.fused", true, "one pass over the parameters instead of several kernels for each tensor",
               "an optimiser that has a fused form");
     }
     propose_advised("layout.channels_last");
     if (profile_ != Profile::kFast || !gpu()) {
       return;
     }
-    if (is("cudnn.benchmark", "false")) {
-      propose("cudnn.benchmark", "true", "cuDNN keeps the fastest algorithm", "inputs of one size");
+    if (is("cudnn.benchmark", false)) {
+      propose("cudnn.benchmark", true, "cuDNN keeps the fastest algorithm", "inputs of one size");
     }
     if (is("compile.mode", "off")) {
       propose("compile.mode", "default", "fuses element-wise work and removes launches",
@@ -209,16 +208,15 @@ class Adviser {
       return;
     }
     const long long larger = sizes.front();
-    const std::string steps = std::to_string(*size * *accumulation / larger);
-    if (!knobs::can_set(config_, "batch.size", std::to_string(larger)) ||
-        !knobs::can_set(config_, "batch.accumulation", steps)) {
+    const long long steps = *size * *accumulation / larger;
+    if (!knobs::can_set(config_, "batch.size", larger) || !knobs::can_set(config_, "batch.accumulation", steps)) {
       return;
     }
     const std::string reason =
         fmt::format("fewer, larger micro-batches at the same effective batch of {} a device", *size * *accumulation);
     const std::string depends =
         fmt::format("activations of a micro-batch of {} in {}", larger, format_bytes(hardware_.gpu_memory_bytes));
-    propose("batch.size", std::to_string(larger), reason, depends);
+    propose("batch.size", larger, reason, depends);
     propose("batch.accumulation", steps, reason, depends);
   }
 

@@ -86,8 +86,8 @@ TEST(ForeignAdvice, TellsWhatItCouldNotSay) {
   EXPECT_THAT(advice.left, Contains(HasSubstr("precision.amp=bf16")));
   EXPECT_EQ(config.text(), "num_workers: 7\nuse_fp16: false\n");
   ASSERT_EQ(advice.changes.size(), 1u);
-  EXPECT_EQ(advice.changes[0].from, "0");
-  EXPECT_EQ(advice.changes[0].to, "7");
+  EXPECT_EQ(advice.changes[0].from, 0);
+  EXPECT_EQ(advice.changes[0].to, 7);
   EXPECT_THAT(advice.changes[0].paths, Contains("num_workers"));
   EXPECT_FALSE(advice.changes[0].depends.empty());
 }

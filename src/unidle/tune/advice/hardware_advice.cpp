@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "unidle/base/numbers.h"
-
 namespace unidle::tune {
 
 namespace {
@@ -20,34 +18,34 @@ bool has_units_for(int capability, const Hardware& hardware) {
   return has_gpu(hardware) && hardware.capability >= capability;
 }
 
-std::optional<Advised> workers(const Hardware& hardware, std::string_view present) {
-  const auto now = parse_number<long long>(present);
+std::optional<Advised> workers(const Hardware& hardware, const knobs::Value& present) {
+  const auto now = present.integer();
   const std::string room = "memory for one copy of the data set's state a worker";
   if (now == 0) {
     return Advised{
-        std::to_string(best_workers(hardware)),
+        best_workers(hardware),
         "the training process prepares every batch itself while the device waits; " + cpus_in_words(hardware), room};
   }
   if (now && *now > hardware.whole_cpus()) {
-    return Advised{std::to_string(best_workers(hardware)),
+    return Advised{best_workers(hardware),
                    fmt::format("{} workers compete for the CPUs; {}", *now, cpus_in_words(hardware)), room};
   }
   return std::nullopt;
 }
 
-std::optional<Advised> threads(const Hardware& hardware, std::string_view present) {
-  const auto now = parse_number<long long>(present);
+std::optional<Advised> threads(const Hardware& hardware, const knobs::Value& present) {
+  const auto now = present.integer();
   const int cpus = hardware.whole_cpus();
   if (now && *now > cpus) {
-    return Advised{std::to_string(cpus), fmt::format("{} threads compete for {} CPUs", *now, cpus)};
+    return Advised{cpus, fmt::format("{} threads compete for {} CPUs", *now, cpus)};
   }
   if (now && *now > 0 && *now < cpus && !has_gpu(hardware)) {
-    return Advised{std::to_string(cpus), fmt::format("the arithmetic may use all {} CPUs", cpus)};
+    return Advised{cpus, fmt::format("the arithmetic may use all {} CPUs", cpus)};
   }
   return std::nullopt;
 }
 
-std::optional<Advised> amp(const Hardware& hardware, std::string_view present) {
+std::optional<Advised> amp(const Hardware& hardware, const knobs::Value& present) {
   const std::string compare = "compare the loss";
   if (has_units_for(kAmpere, hardware) && present == "off") {
     return Advised{"bf16", hardware.gpu_name + " has matrix units for bf16, which needs no loss scaling",
@@ -61,32 +59,32 @@ std::optional<Advised> amp(const Hardware& hardware, std::string_view present) {
 }
 
 /// Switches that a machine asks to be on, or does not care for.
-std::optional<Advised> on(bool wanted, std::string_view present, const char* reason, const char* depends) {
-  return wanted && present == "false" ? std::optional(Advised{"true", reason, depends}) : std::nullopt;
+std::optional<Advised> on(bool wanted, const knobs::Value& present, const char* reason, const char* depends) {
+  return wanted && present == false ? std::optional(Advised{true, reason, depends}) : std::nullopt;
 }
 
-std::optional<Advised> tf32(const Hardware& hardware, std::string_view present) {
+std::optional<Advised> tf32(const Hardware& hardware, const knobs::Value& present) {
   return on(has_units_for(kAmpere, hardware), present, "what stays in fp32 can use the TF32 matrix units",
             "no need for more than 10 bits in matrix products");
 }
 
-std::optional<Advised> pinned(const Hardware& hardware, std::string_view present) {
+std::optional<Advised> pinned(const Hardware& hardware, const knobs::Value& present) {
   return on(has_gpu(hardware), present, "copies to the GPU are faster, and can be asynchronous, from pinned memory",
             "host memory that may be locked");
 }
 
-std::optional<Advised> non_blocking(const Hardware& hardware, std::string_view present) {
+std::optional<Advised> non_blocking(const Hardware& hardware, const knobs::Value& present) {
   return on(has_gpu(hardware), present, "the host goes on while a batch is copied", "pinned memory");
 }
 
-std::optional<Advised> channels_last(const Hardware& hardware, std::string_view present) {
+std::optional<Advised> channels_last(const Hardware& hardware, const knobs::Value& present) {
   return on(!has_gpu(hardware) || has_units_for(kVolta, hardware), present,
             "convolution kernels work with channels innermost", "a model of convolutions");
 }
 
 struct Row {
   std::string_view knob;
-  std::optional<Advised> (*advise)(const Hardware&, std::string_view present);
+  std::optional<Advised> (*advise)(const Hardware&, const knobs::Value& present);
 };
 
 constexpr Row kRows[] = {{"loader.workers", workers},
@@ -110,7 +108,7 @@ const std::vector<std::string_view>& knobs_of_hardware() {
   return kKnobs;
 }
 
-std::optional<Advised> advised_for(const Hardware& hardware, std::string_view knob, std::string_view present) {
+std::optional<Advised> advised_for(const Hardware& hardware, std::string_view knob, const knobs::Value& present) {
   const auto row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& each) { return each.knob == knob; });
   auto advised = row == std::end(kRows) ? std::nullopt : row->advise(hardware, present);
   return advised && advised->value == present ? std::nullopt : advised;

@@ -6,19 +6,20 @@
 #include <string_view>
 #include <vector>
 
+#include "unidle/knobs/value.h"
 #include "unidle/tune/advice/hardware.h"
 
 namespace unidle::tune {
 
 struct Advised {
-  std::string value;  // canonical
+  knobs::Value value;
   std::string reason;
   std::string depends = {};  // what must hold for it to help, or to be right; may be empty
 };
 
 /// The value that this machine asks for where `knob` has the value `present`; nothing where that is as good, the
 /// machine has no say in it, or the knob is not one of knobs_of_hardware().
-std::optional<Advised> advised_for(const Hardware& hardware, std::string_view knob, std::string_view present);
+std::optional<Advised> advised_for(const Hardware& hardware, std::string_view knob, const knobs::Value& present);
 
 /// Knobs whose values follow from the machine alone.
 const std::vector<std::string_view>& knobs_of_hardware();

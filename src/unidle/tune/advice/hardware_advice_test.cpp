@@ -24,8 +24,8 @@ Hardware with_gpus(const char* device, double cpus, int gpus = 1) {
 }
 
 std::string value_for(const Hardware& hardware, const char* knob, const char* present) {
-  const auto advised = advised_for(hardware, knob, present);
-  return advised ? advised->value : "";
+  const auto advised = advised_for(hardware, knob, *knobs::parse_value(*knobs::find_knob(knob), present));
+  return advised ? advised->value.to_text() : "";
 }
 
 TEST(HardwareAdvice, WorkersOfOneProcessShareTheCpusWithItsGpu) {
@@ -36,7 +36,7 @@ TEST(HardwareAdvice, WorkersOfOneProcessShareTheCpusWithItsGpu) {
   EXPECT_EQ(best_workers(with_gpus("cpu", 0.5)), 1);
   EXPECT_EQ(value_for(with_gpus("H100", 8), "loader.workers", "64"), "7");
   EXPECT_EQ(value_for(with_gpus("H100", 8), "loader.workers", "3"), "");
-  EXPECT_THAT(advised_for(with_gpus("H100", 32, 4), "loader.workers", "0")->reason, HasSubstr("32 CPUs for 4 GPUs"));
+  EXPECT_THAT(advised_for(with_gpus("H100", 32, 4), "loader.workers", 0)->reason, HasSubstr("32 CPUs for 4 GPUs"));
 }
 
 TEST(HardwareAdvice, TheFormatIsTheOneThatTheDeviceHasUnitsFor) {
@@ -59,7 +59,7 @@ TEST(HardwareAdvice, ThreadsAreAsManyAsCpus) {
 }
 
 TEST(HardwareAdvice, KnowsNothingOfOtherKnobs) {
-  EXPECT_FALSE(advised_for(with_gpus("H100", 8), "optimizer.lr", "0.1"));
+  EXPECT_FALSE(advised_for(with_gpus("H100", 8), "optimizer.lr", 0.1));
   EXPECT_FALSE(advised_for(with_gpus("H100", 8), "no.such.knob", ""));
   EXPECT_FALSE(has_room_for_larger_batches(with_gpus("T4", 8)));
   EXPECT_TRUE(has_room_for_larger_batches(with_gpus("A100", 8)));
@@ -69,9 +69,10 @@ TEST(HardwareAdvice, KnowsNothingOfOtherKnobs) {
 /// The safe proposal for a workload whose knob has the value `present`; empty without one.
 std::string proposed(const Hardware& hardware, std::string_view knob, const std::string& present) {
   const std::string name(knob);
-  for (const Proposal& proposal : propose({{name, present}}, nullptr, hardware, {})) {
+  for (const Proposal& proposal :
+       propose({{name, *knobs::parse_value(*knobs::find_knob(knob), present)}}, nullptr, hardware, {})) {
     if (proposal.safe && proposal.changes.contains(name)) {
-      return proposal.changes.at(name);
+      return proposal.changes.at(name).to_text();
     }
   }
   return "";
@@ -85,7 +86,7 @@ std::string told(const Hardware& hardware, std::string_view knob, const std::str
   knobs::ConfigFile config = knobs::ConfigFile::from_text(group + ":\n  " + key + ": " + present + "\n", "c.yaml");
   for (const Change& change : advise_foreign(config, hardware, Profile::kBalanced).changes) {
     if (change.knob == knob) {
-      return change.to;
+      return change.to.to_text();
     }
   }
   return "";
@@ -100,7 +101,8 @@ TEST(HardwareAdvice, AWorkloadAndAnotherProgramAreToldTheSame) {
         for (const std::string_view knob : knobs_of_hardware()) {
           for (const char* present : {"0", "2", "64", "off", "bf16", "fp16", "false", "true"}) {
             const knobs::Knob* known = knobs::find_knob(knob);
-            if (knobs::canonical_value(*known, present) != present) {
+            const auto value = knobs::parse_value(*known, present);
+            if (!value || value->to_text() != present) {
               continue;
             }
             const std::string wanted = value_for(hardware, known->name.c_str(), present);

@@ -35,12 +35,14 @@ class Proposer {
 
  private:
   bool gpu() const { return hardware_.gpus > 0; }
-  long long number(const char* knob) const { return knobs::integer_of(settings_, knob).value_or(0); }
-  bool is_on(const char* knob) const { return knobs::value_of(settings_, knob) == "true"; }
+  long long number(const char* knob) const { return settings_.integer(knob); }
+  std::optional<Advised> advised(const std::string& knob) const {
+    const auto present = settings_.in_force(knob);
+    return present ? advised_for(hardware_, knob, *present) : std::nullopt;
+  }
 
   void add(knobs::Settings changes, double promise, bool safe, std::string reason) {
-    std::erase_if(changes,
-                  [&](const auto& change) { return knobs::value_of(settings_, change.first) == change.second; });
+    changes.erase_if([&](const auto& change) { return settings_.in_force(change.first) == change.second; });
     const bool unread = options_.only_present && std::any_of(changes.begin(), changes.end(), [&](const auto& change) {
                           return !settings_.contains(change.first);
                         });
@@ -51,8 +53,8 @@ class Proposer {
 
   /// What the machine asks for.
   void add_advised(const std::string& knob, double promise) {
-    if (const auto advised = advised_for(hardware_, knob, knobs::value_of(settings_, knob))) {
-      add({{knob, advised->value}}, promise, true, advised->reason);
+    if (const auto wanted = advised(knob)) {
+      add({{knob, wanted->value}}, promise, true, wanted->reason);
     }
   }
 
@@ -63,17 +65,16 @@ class Proposer {
     add_advised("loader.workers", workers == 0 ? 0.6 : 0.4);
     for (const int other : {best * 2, best / 2, cpus}) {
       if (other >= 1 && other != best && other != workers && other <= std::min(2 * cpus, kMostWorkers)) {
-        add({{"loader.workers", std::to_string(other)}}, 0.15, false,
-            "another number of loader workers; " + cpus_in_words(hardware_));
+        add({{"loader.workers", other}}, 0.15, false, "another number of loader workers; " + cpus_in_words(hardware_));
       }
     }
     if (number("loader.prefetch_factor") < 4) {
-      add({{"loader.prefetch_factor", "4"}}, 0.05, true, "a deeper queue hides samples that take unusually long");
+      add({{"loader.prefetch_factor", 4}}, 0.05, true, "a deeper queue hides samples that take unusually long");
     }
     if (settings_.contains("loader.persistent_workers")) {
-      add({{"loader.persistent_workers", "true"}}, 0.04, true, "workers need not be started anew every epoch");
+      add({{"loader.persistent_workers", true}}, 0.04, true, "workers need not be started anew every epoch");
     }
-    const bool keeps = knobs::value_of(settings_, "cache.features") != "off";
+    const bool keeps = settings_.in_force("cache.features") != "off";
     if (!keeps && (workload_.costly_samples || settings_.contains("cache.features"))) {
       const std::string reason = "costly per-sample work is the same in every epoch";
       if (workload_.feature_cache) {
@@ -89,13 +90,13 @@ class Proposer {
     }
     knobs::Settings copies;
     for (const std::string knob : {"loader.pin_memory", "transfer.non_blocking"}) {
-      if (const auto advised = advised_for(hardware_, knob, knobs::value_of(settings_, knob))) {
-        copies[knob] = advised->value;
+      if (const auto wanted = advised(knob)) {
+        copies.set(knob, wanted->value);
       }
     }
     add(copies, 0.2, true, "copies to the GPU run beside the computation from page-locked memory only");
     if (workload_.small_data || settings_.contains("data.on_device")) {
-      add({{"data.on_device", "true"}}, 0.3, false, "a data set that fits the device need not be copied every epoch");
+      add({{"data.on_device", true}}, 0.3, false, "a data set that fits the device need not be copied every epoch");
     }
   }
 
@@ -106,36 +107,36 @@ class Proposer {
       add({{"precision.amp", "bf16"}}, 0.3, false, "this CPU has units for bf16");
     }
     const auto mixed = advised_for(hardware_, "precision.amp", "off");
-    if (mixed && knobs::value_of(settings_, "precision.amp") != "off") {
+    if (mixed && settings_.in_force("precision.amp") != "off") {
       add({{"precision.amp", mixed->value}}, 0.1, false, mixed->reason);  // instead of another format
     }
     if (workload_.convolutions || settings_.contains("layout.channels_last")) {
       add_advised("layout.channels_last", 0.25);
     }
     if (gpu() && workload_.convolutions) {
-      add({{"cudnn.benchmark", "true"}}, 0.1, true, "the pictures have one size, so timing the algorithms once pays");
+      add({{"cudnn.benchmark", true}}, 0.1, true, "the pictures have one size, so timing the algorithms once pays");
     }
     add_advised("cpu.threads", 0.35);
     if (const int cpus = hardware_.whole_cpus(); !gpu() && cpus > 2) {
-      add({{"cpu.threads", std::to_string(cpus - 1)}}, 0.08, false, "leaves one CPU to the loader");
+      add({{"cpu.threads", cpus - 1}}, 0.08, false, "leaves one CPU to the loader");
     }
   }
 
   void step() {
-    add({{"optimizer.fused", "true"}}, gpu() ? 0.12 : 0.1, true,
+    add({{"optimizer.fused", true}}, gpu() ? 0.12 : 0.1, true,
         "one pass over the parameters instead of several operations for each tensor");
-    add({{"optimizer.zero_to_none", "true"}}, 0.03, true, "dropping gradients saves a pass that fills them with zeros");
+    add({{"optimizer.zero_to_none", true}}, 0.03, true, "dropping gradients saves a pass that fills them with zeros");
     if (number("metrics.interval") < 10) {
-      add({{"metrics.interval", std::to_string(diagnose::Policy{}.metrics_interval)}}, gpu() ? 0.15 : 0.06, true,
+      add({{"metrics.interval", diagnose::Policy{}.metrics_interval}}, gpu() ? 0.15 : 0.06, true,
           "every reading of the loss makes the host wait for the device; only the log gets sparser");
     }
     if (!options_.only_present) {  // another program may divide by it
-      add({{"memory.flush_interval", "0"}}, gpu() ? 0.15 : 0.1, true,
+      add({{"memory.flush_interval", 0}}, gpu() ? 0.15 : 0.1, true,
           "memory that is kept need not be asked for again in the next step");
     }
     if (gpu()) {
       add({{"compile.mode", "graph"}}, 0.2, false, "one graph launch replaces the launches of all kernels");
-    } else if (knobs::value_of(settings_, "compile.mode") != "off") {
+    } else if (settings_.in_force("compile.mode") != "off") {
       add({{"compile.mode", "off"}}, 0.05, false, "compiling may not pay on a CPU");
     }
   }
@@ -147,9 +148,8 @@ class Proposer {
     const std::vector<long long> sizes = larger_micro_batches(size, accumulation);
     if (!sizes.empty()) {
       const long long largest = sizes.back();
-      add({{"batch.size", std::to_string(largest)},
-           {"batch.accumulation", std::to_string(size * accumulation / largest)}},
-          0.3, has_room_for_larger_batches(hardware_),
+      add({{"batch.size", largest}, {"batch.accumulation", size * accumulation / largest}}, 0.3,
+          has_room_for_larger_batches(hardware_),
           fmt::format("larger micro-batches at the same effective batch of {}", size * accumulation));
     }
   }

@@ -15,10 +15,9 @@ namespace {
 /// True when the command sets a logging interval shorter than the one in `changes`.
 bool logs_oftener(const std::vector<std::string>& command, const knobs::Settings& changes) {
   const auto settings = knobs::recognize_command(command);
-  return std::any_of(settings.begin(), settings.end(), [&](const knobs::CommandSetting& setting) {
-    const knobs::Settings said = {{setting.knob, setting.canonical.value_or("")}};
-    return knobs::integer_of(said, "metrics.interval") &&
-           knobs::integer_of(said, "metrics.interval") < knobs::integer_of(changes, "metrics.interval");
+  return std::ranges::any_of(settings, [&](const knobs::CommandSetting& setting) {
+    const auto said = setting.means ? setting.means->integer() : std::nullopt;
+    return setting.knob == "metrics.interval" && said && *said < changes.integer("metrics.interval");
   });
 }
 
@@ -77,13 +76,13 @@ Reach reach(const std::vector<std::string>& command, const knobs::Settings& chan
     if (spelled) {
       found.command = std::move(*spelled);
     } else {
-      found.at_run_time[knob] = value;
+      found.at_run_time.set(knob, value);
     }
   }
   return found;
 }
 
-bool reaches(const std::vector<std::string>& command, const std::string& knob, const std::string& value) {
+bool reaches(const std::vector<std::string>& command, const std::string& knob, const knobs::Value& value) {
   return knobs::applies_at_run_time(knob, value) || reach(command, {{knob, value}}).at_run_time.empty();
 }
 

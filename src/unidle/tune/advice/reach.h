@@ -34,6 +34,6 @@ struct Reach {
 Reach reach(const std::vector<std::string>& command, const knobs::Settings& changes);
 
 /// True when `changes` reaches the program one way or the other.
-bool reaches(const std::vector<std::string>& command, const std::string& knob, const std::string& value);
+bool reaches(const std::vector<std::string>& command, const std::string& knob, const knobs::Value& value);
 
 }  // namespace unidle::tune

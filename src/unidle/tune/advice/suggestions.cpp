@@ -15,7 +15,7 @@ namespace {
 /// Share of training plus validation. Lower than the threshold of a finding, because the search measures the gain.
 constexpr double kWorthRarer = 0.2;
 
-std::optional<std::string> value_of_fix(const diagnose::Fix& fix, bool allow_semantic) {
+std::optional<knobs::Value> value_of_fix(const diagnose::Fix& fix, bool allow_semantic) {
   const knobs::Knob* knob = knobs::find_knob(fix.knob);
   if (knob == nullptr || fix.to.is_null()) {
     return std::nullopt;
@@ -24,7 +24,7 @@ std::optional<std::string> value_of_fix(const diagnose::Fix& fix, bool allow_sem
   if (semantic && !allow_semantic) {
     return std::nullopt;
   }
-  return knobs::canonical_value(*knob, plain_text(fix.to));
+  return knobs::parse_value(*knob, plain_text(fix.to));
 }
 
 }  // namespace
@@ -37,12 +37,12 @@ std::vector<Suggestion> suggestions_of(const diagnose::Diagnosis& diagnosis, boo
     }
     Suggestion batch{{}, finding.id, {}, finding.share.value_or(0)};
     for (const diagnose::Fix& fix : finding.fixes) {
-      const std::optional<std::string> value = value_of_fix(fix, allow_semantic);
+      const std::optional<knobs::Value> value = value_of_fix(fix, allow_semantic);
       if (!value) {
         continue;
       }
       if (fix.knob.starts_with("batch.")) {
-        batch.changes[fix.knob] = *value;
+        batch.changes.set(fix.knob, *value);
         batch.how = batch.how.empty() ? fix.how : batch.how;
       } else {
         suggestions.push_back({{{fix.knob, *value}}, finding.id, fix.how, finding.share.value_or(0)});
@@ -57,15 +57,15 @@ std::vector<Suggestion> suggestions_of(const diagnose::Diagnosis& diagnosis, boo
 
 std::optional<Suggestion> rarer_validation(const diagnose::Diagnosis& diagnosis, const knobs::Settings& effective) {
   const double loop_s = diagnosis.time.train + diagnosis.time.validate;
-  const auto every = knobs::integer_of(effective, "validation.every");
-  if (!effective.contains("validation.every") || !every || *every < 1 || diagnosis.time.train <= 0 ||
+  const long long every = effective.integer("validation.every");
+  if (!effective.contains("validation.every") || every < 1 || diagnosis.time.train <= 0 ||
       diagnosis.time.validate < kWorthRarer * loop_s) {
     return std::nullopt;
   }
   const double rarer_by = diagnose::longer_validation_interval(diagnosis.time.train, diagnosis.time.validate,
                                                                diagnose::Policy{}.validation_target);
-  const auto wanted = static_cast<long long>(std::ceil(static_cast<double>(*every) * rarer_by));
-  return Suggestion{{{"validation.every", std::to_string(wanted)}},
+  const auto wanted = static_cast<long long>(std::ceil(static_cast<double>(every) * rarer_by));
+  return Suggestion{{{"validation.every", wanted}},
                     "validation",
                     fmt::format("takes {:.0f} % of the loop", 100 * diagnosis.time.validate / loop_s),
                     diagnosis.time.validate / loop_s};

@@ -27,9 +27,9 @@ TEST(Suggestions, TakeWhatTheCatalogueKnows) {
       finding("semantic", {{"batch.size", 2, 64, knobs::KnobClass::kSemantic, "larger still"}})};
   const std::vector<Suggestion> found = suggestions_of(diagnosis, false);
   ASSERT_EQ(found.size(), 3u);
-  EXPECT_EQ(found[0].changes, (knobs::Settings{{"loader.workers", "2"}}));
+  EXPECT_EQ(found[0].changes, (knobs::Settings{{"loader.workers", 2}}));
   EXPECT_EQ(found[1].changes, (knobs::Settings{{"cache.features", "memory"}}));
-  EXPECT_EQ(found[2].changes, (knobs::Settings{{"batch.accumulation", "4"}, {"batch.size", "4"}}));
+  EXPECT_EQ(found[2].changes, (knobs::Settings{{"batch.accumulation", 4}, {"batch.size", 4}}));
   EXPECT_EQ(found[0].share, 0.4);
   EXPECT_EQ(suggestions_of(diagnosis, true).size(), 4u);
 }
@@ -44,13 +44,13 @@ TEST(Suggestions, InfoIsNoReasonToChangeAnything) {
 TEST(Suggestions, ValidationThatTakesAFifthIsMadeRarer) {
   diagnose::Diagnosis diagnosis;
   diagnosis.time = {.startup = 1, .train = 25, .validate = 8, .checkpoint = 0, .other = 0};
-  EXPECT_EQ(rarer_validation(diagnosis, {{"validation.every", "1"}})->changes,
-            (knobs::Settings{{"validation.every", "3"}}));
-  EXPECT_EQ(rarer_validation(diagnosis, {{"validation.every", "2"}})->changes,
-            (knobs::Settings{{"validation.every", "6"}}));
+  EXPECT_EQ(rarer_validation(diagnosis, {{"validation.every", 1}})->changes,
+            (knobs::Settings{{"validation.every", 3}}));
+  EXPECT_EQ(rarer_validation(diagnosis, {{"validation.every", 2}})->changes,
+            (knobs::Settings{{"validation.every", 6}}));
   EXPECT_FALSE(rarer_validation(diagnosis, {}));  // the program does not let us
   diagnosis.time.validate = 6;
-  EXPECT_FALSE(rarer_validation(diagnosis, {{"validation.every", "1"}}));
+  EXPECT_FALSE(rarer_validation(diagnosis, {{"validation.every", 1}}));
 }
 
 }  // namespace

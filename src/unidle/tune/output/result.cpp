@@ -78,8 +78,8 @@ std::string advice_text(const ProgramResult& program) {
 }  // namespace
 
 json to_json(const Change& change) {
-  return {{"knob", change.knob},       {"from", change.from},
-          {"to", change.to},           {"class", class_of(change.knob)},
+  return {{"knob", change.knob},       {"from", change.from ? change.from->to_text() : ""},
+          {"to", change.to.to_text()}, {"class", class_of(change.knob)},
           {"reason", change.reason},   {"gain", optional_number(change.gain)},
           {"depends", change.depends}, {"paths", change.paths.empty() ? json{change.knob} : json(change.paths)}};
 }

@@ -15,18 +15,20 @@ namespace {
 /// Of the present size, either way: further than any search of a few trials gets.
 constexpr long long kFarthest = 4096;
 
+/// To four digits: nobody writes more.
+double rounded(double rate) { return parse_number<double>(fmt::format("{:.4g}", rate)).value_or(rate); }
+
 /// The learning rate for an effective batch that is `factor` times as large. Adam-like optimisers keep their noise
 /// scale when it grows with the root of the batch (Malladi 2022).
-std::optional<std::string> scaled_rate(const knobs::Settings& settings, double factor) {
-  const auto known = settings.find("optimizer.lr");
-  const auto rate = known == settings.end() ? std::nullopt : parse_number<double>(known->second);
-  return rate ? std::optional(fmt::format("{:.4g}", *rate * std::sqrt(factor))) : std::nullopt;
+std::optional<double> scaled_rate(const knobs::Settings& settings, double factor) {
+  const knobs::Value* rate = settings.find("optimizer.lr");
+  return rate == nullptr ? std::nullopt : std::optional(rounded(*rate->number() * std::sqrt(factor)));
 }
 
 BatchChoice choice(const knobs::Settings& settings, long long size, long long accumulation, long long effective) {
-  BatchChoice made{size, {{"batch.size", std::to_string(size)}}, {}};
+  BatchChoice made{size, {{"batch.size", size}}, {}};
   if (settings.contains("batch.accumulation")) {
-    made.changes["batch.accumulation"] = std::to_string(accumulation);
+    made.changes.set("batch.accumulation", accumulation);
   }
   const long long now = size * accumulation;
   if (now == effective) {
@@ -36,7 +38,7 @@ BatchChoice choice(const knobs::Settings& settings, long long size, long long ac
   const double factor = static_cast<double>(now) / static_cast<double>(effective);
   made.reason = fmt::format("an effective batch of {} instead of {}", now, effective);
   if (const auto rate = scaled_rate(settings, factor)) {
-    made.changes["optimizer.lr"] = *rate;
+    made.changes.set("optimizer.lr", *rate);
     made.reason += ", with the learning rate scaled by its root";
   }
   return made;
@@ -72,8 +74,8 @@ std::vector<long long> free_sizes(long long size) {
 }  // namespace
 
 std::vector<BatchChoice> batch_choices(const knobs::Settings& settings, bool allow_semantic, long long run_samples) {
-  const long long size = knobs::integer_of(settings, "batch.size").value_or(0);
-  const long long accumulation = std::max(1LL, knobs::integer_of(settings, "batch.accumulation").value_or(1));
+  const long long size = settings.integer("batch.size");
+  const long long accumulation = std::max(1LL, settings.integer("batch.accumulation"));
   if (!settings.contains("batch.size") || size <= 0 || size > kLargestBatch || accumulation > kLargestBatch) {
     return {};
   }
@@ -93,7 +95,7 @@ std::vector<BatchChoice> batch_choices(const knobs::Settings& settings, bool all
   }
   for (BatchChoice& each : choices) {
     if (each.size == size) {
-      each.changes.clear();
+      each.changes = {};
     }
   }
   return choices.size() < 2 ? std::vector<BatchChoice>() : choices;

@@ -19,30 +19,30 @@ std::vector<long long> sizes_of(const std::vector<BatchChoice>& choices) {
 }
 
 TEST(BatchChoices, HoldTheEffectiveBatchByExactDivisors) {
-  const auto choices = batch_choices({{"batch.size", "3"}, {"batch.accumulation", "4"}}, false);
+  const auto choices = batch_choices({{"batch.size", 3}, {"batch.accumulation", 4}}, false);
   EXPECT_THAT(sizes_of(choices), ElementsAre(1, 2, 3, 4, 6, 12));
   EXPECT_TRUE(choices[2].changes.empty());
-  EXPECT_EQ(choices[5].changes, (knobs::Settings{{"batch.size", "12"}, {"batch.accumulation", "1"}}));
-  EXPECT_TRUE(batch_choices({{"batch.size", "3"}}, false).empty()) << "nothing to accumulate with";
-  EXPECT_TRUE(batch_choices({{"batch.size", "1"}, {"batch.accumulation", "1"}}, false).empty());
+  EXPECT_EQ(choices[5].changes, (knobs::Settings{{"batch.size", 12}, {"batch.accumulation", 1}}));
+  EXPECT_TRUE(batch_choices({{"batch.size", 3}}, false).empty()) << "nothing to accumulate with";
+  EXPECT_TRUE(batch_choices({{"batch.size", 1}, {"batch.accumulation", 1}}, false).empty());
   EXPECT_TRUE(batch_choices({}, true).empty());
 }
 
 TEST(BatchChoices, AnotherEffectiveBatchScalesTheLearningRate) {
-  const auto choices = batch_choices({{"batch.size", "4"}, {"optimizer.lr", "0.001"}}, true);
+  const auto choices = batch_choices({{"batch.size", 4}, {"optimizer.lr", 0.001}}, true);
   const auto sixteen = std::find_if(choices.begin(), choices.end(), [](const auto& each) { return each.size == 16; });
   ASSERT_NE(sixteen, choices.end());
-  EXPECT_EQ(sixteen->changes, (knobs::Settings{{"batch.size", "16"}, {"optimizer.lr", "0.002"}}));
+  EXPECT_EQ(sixteen->changes, (knobs::Settings{{"batch.size", 16}, {"optimizer.lr", 0.002}}));
   EXPECT_THAT(sixteen->reason, HasSubstr("16 instead of 4"));
   EXPECT_EQ(sizes_of(choices).front(), 1);
 }
 
 TEST(BatchChoices, AreNoLongerThanTheRun) {
-  EXPECT_EQ(sizes_of(batch_choices({{"batch.size", "4"}}, true, 50)).back(), 48);
-  EXPECT_EQ(sizes_of(batch_choices({{"batch.size", "64"}}, true, 50)).back(), 64) << "what it is now stays";
-  const auto held = batch_choices({{"batch.size", "4"}, {"batch.accumulation", "16"}}, true, 50);
+  EXPECT_EQ(sizes_of(batch_choices({{"batch.size", 4}}, true, 50)).back(), 48);
+  EXPECT_EQ(sizes_of(batch_choices({{"batch.size", 64}}, true, 50)).back(), 64) << "what it is now stays";
+  const auto held = batch_choices({{"batch.size", 4}, {"batch.accumulation", 16}}, true, 50);
   EXPECT_EQ(sizes_of(held).back(), 64) << "the effective batch of now stays, too";
-  EXPECT_EQ(held.back().changes.at("batch.accumulation"), "1");
+  EXPECT_EQ(held.back().changes.at("batch.accumulation"), 1);
 }
 
 /// The sizes requested, in order, when the speed is `rate` (0: the size fails).

@@ -13,12 +13,12 @@ using ::testing::ElementsAre;
 using testing::FakeRunner;
 using ::testing::HasSubstr;
 
-const knobs::Settings kProgram = {{"batch.size", "4"}, {"loader.workers", "0"}};
+const knobs::Settings kProgram = {{"batch.size", 4}, {"loader.workers", 0}};
 
 TEST(BatchInTuner, AnotherEffectiveBatchIsFoundWhenItIsAllowed) {
   unidle::testing::FakeClock clock;
   FakeRunner runner(clock, [](const knobs::Settings& changes) {
-    const long long size = *knobs::integer_of(knobs::overlaid(kProgram, changes), "batch.size");
+    const long long size = knobs::overlaid(kProgram, changes).integer("batch.size");
     TrialResult result = at_rate(size <= 32 ? 100 + 10.0 * double(size) : 50);
     result.loss = 1 + double(size) / 64;  // fewer updates so far
     return result;
@@ -28,7 +28,7 @@ TEST(BatchInTuner, AnotherEffectiveBatchIsFoundWhenItIsAllowed) {
   Tuner tuner(runner, clock, kProgram, {}, options);
   const TunerOutcome outcome = tuner.run({});
   ASSERT_EQ(outcome.changes.size(), 1u);
-  EXPECT_EQ(outcome.changes[0].to, "32");
+  EXPECT_EQ(outcome.changes[0].to, 32);
   EXPECT_NEAR(outcome.changes[0].gain.value_or(0), 420.0 / 140, 1e-6);
   EXPECT_THAT(outcome.changes[0].reason, HasSubstr("an effective batch of 32 instead of 4"));
   EXPECT_THAT(outcome.conclusion, HasSubstr("another effective batch"));
@@ -37,7 +37,7 @@ TEST(BatchInTuner, AnotherEffectiveBatchIsFoundWhenItIsAllowed) {
 TEST(BatchInTuner, ASizeThatDoesNotRunIsNotTheEnd) {
   unidle::testing::FakeClock clock;
   FakeRunner runner(clock, [](const knobs::Settings& changes) {
-    const long long size = *knobs::integer_of(knobs::overlaid(kProgram, changes), "batch.size");
+    const long long size = knobs::overlaid(kProgram, changes).integer("batch.size");
     TrialResult result = at_rate(double(size));
     result.ok = size < 16;
     return result;
@@ -45,14 +45,14 @@ TEST(BatchInTuner, ASizeThatDoesNotRunIsNotTheEnd) {
   TunerOptions options;
   options.batches = batch_choices(kProgram, true);
   Tuner tuner(runner, clock, kProgram, {}, options);
-  EXPECT_EQ(tuner.run({}).best.at("batch.size"), "12");
+  EXPECT_EQ(tuner.run({}).best.at("batch.size"), 12);
 }
 
 TEST(BatchInTuner, ASizeThatTheProgramDoesNotTakeLeavesNothingBehind) {
-  const knobs::Settings program = {{"batch.size", "4"}, {"optimizer.lr", "0.001"}};
+  const knobs::Settings program = {{"batch.size", 4}, {"optimizer.lr", 0.001}};
   unidle::testing::FakeClock clock;
   FakeRunner runner(clock, [&](const knobs::Settings& changes) {
-    const long long size = *knobs::integer_of(knobs::overlaid(program, changes), "batch.size");
+    const long long size = knobs::overlaid(program, changes).integer("batch.size");
     TrialResult result = at_rate(double(size));
     result.effective["batch.size"] = std::to_string(std::min(size, 16LL));
     return result;
@@ -60,7 +60,7 @@ TEST(BatchInTuner, ASizeThatTheProgramDoesNotTakeLeavesNothingBehind) {
   TunerOptions options;
   options.batches = batch_choices(program, true);
   const TunerOutcome outcome = Tuner(runner, clock, program, {}, options).run({});
-  EXPECT_EQ(outcome.best, (knobs::Settings{{"batch.size", "16"}, {"optimizer.lr", "0.002"}}));
+  EXPECT_EQ(outcome.best, (knobs::Settings{{"batch.size", 16}, {"optimizer.lr", 0.002}}));
   EXPECT_THAT(outcome.not_taken, ElementsAre(HasSubstr("asked for 32, in force is 16"), ::testing::_));
 }
 
@@ -89,7 +89,7 @@ class LongestRunner : public FakeRunner {
 
  private:
   static long long size_of(const knobs::Settings& changes) {
-    return *knobs::integer_of(knobs::overlaid(kProgram, changes), "batch.size");
+    return knobs::overlaid(kProgram, changes).integer("batch.size");
   }
   long long room_;
 };
@@ -102,24 +102,24 @@ TEST(BatchInTuner, ASizeWithoutRoomForTheLongestSamplesIsNotTaken) {
     options.batches = batch_choices(kProgram, true);
     const TunerOutcome outcome = Tuner(runner, clock, kProgram, {}, options).run({});
     probed = runner.probed;
-    return knobs::value_of(knobs::overlaid(kProgram, outcome.best), "batch.size");
+    return knobs::overlaid(kProgram, outcome.best).integer("batch.size");
   };
   std::vector<long long> probed;
-  EXPECT_EQ(taken(64, true, probed), "64");
+  EXPECT_EQ(taken(64, true, probed), 64);
   EXPECT_THAT(probed, ElementsAre(64));
-  EXPECT_EQ(taken(20, true, probed), "16");
+  EXPECT_EQ(taken(20, true, probed), 16);
   EXPECT_THAT(probed, ElementsAre(64, 32, 16));
-  EXPECT_EQ(taken(2, true, probed), "4") << "of the present size nobody asks";
+  EXPECT_EQ(taken(2, true, probed), 4) << "of the present size nobody asks";
   EXPECT_THAT(probed, ElementsAre(64, 32, 16, 8));
-  EXPECT_EQ(taken(2, false, probed), "64") << "all samples are alike";
+  EXPECT_EQ(taken(2, false, probed), 64) << "all samples are alike";
   EXPECT_THAT(probed, ElementsAre());
 }
 
 TEST(SearchOfSomeKnobs, TriesNoOthers) {
   const std::vector<Proposal> proposals = {
-      {{{"loader.workers", "2"}}, "", 0.5, true},
-      {{{"loader.pin_memory", "true"}, {"transfer.non_blocking", "true"}}, "", 0.4, true},
-      {{{"optimizer.fused", "true"}}, "", 0.3, true}};
+      {{{"loader.workers", 2}}, "", 0.5, true},
+      {{{"loader.pin_memory", true}, {"transfer.non_blocking", true}}, "", 0.4, true},
+      {{{"optimizer.fused", true}}, "", 0.3, true}};
   const auto tried = [&](const std::set<std::string>& only) {
     unidle::testing::FakeClock clock;
     FakeRunner runner(clock, [](const knobs::Settings&) { return at_rate(100); });

@@ -21,10 +21,7 @@ bool shares_knob(const knobs::Settings& a, const knobs::Settings& b) {
 }
 
 bool has_all(const knobs::Settings& settings, const knobs::Settings& wanted) {
-  return std::all_of(wanted.begin(), wanted.end(), [&](const auto& change) {
-    const auto found = settings.find(change.first);
-    return found != settings.end() && found->second == change.second;
-  });
+  return std::ranges::all_of(wanted, [&](const auto& change) { return settings.has(change.first, change.second); });
 }
 
 /// The knobs of `best` that belong together with `knob`.
@@ -83,7 +80,7 @@ void Candidates::add_tried(const knobs::Settings& changes, const std::string& re
 }
 
 void Candidates::add(Candidate candidate) {
-  std::erase_if(candidate.changes, [&](const auto& change) { return !is_asked_for(options_.only, change.first); });
+  candidate.changes.erase_if([&](const auto& change) { return !is_asked_for(options_.only, change.first); });
   if (candidate.changes.empty()) {
     return;
   }
@@ -110,7 +107,7 @@ bool Candidates::is_new(const Candidate& candidate, const knobs::Settings& best)
     if (refusals_.contain(knob, value)) {
       return false;
     }
-    differs = differs || knobs::value_of(now, knob) != value;
+    differs = differs || now.in_force(knob) != value;
   }
   return differs && !candidate.tried;
 }
@@ -179,9 +176,7 @@ double Candidates::promise_of(const Unit& unit, const knobs::Settings& best) con
   double promise = 0;
   for (const Candidate& candidate : all_) {
     for (const std::string& knob : unit) {
-      const auto found = candidate.changes.find(knob);
-      const auto set = best.find(knob);
-      if (found != candidate.changes.end() && set != best.end() && found->second == set->second) {
+      if (const knobs::Value* set = best.find(knob); set != nullptr && candidate.changes.has(knob, *set)) {
         promise = std::max(promise, candidate.promise);
       }
     }
@@ -189,12 +184,10 @@ double Candidates::promise_of(const Unit& unit, const knobs::Settings& best) con
   return promise;
 }
 
-std::optional<std::string> Candidates::reason_of(const std::string& knob, const std::string& value) const {
+std::optional<std::string> Candidates::reason_of(const std::string& knob, const knobs::Value& value) const {
   const Candidate* best = nullptr;
   for (const Candidate& candidate : all_) {
-    const auto found = candidate.changes.find(knob);
-    if (found != candidate.changes.end() && found->second == value &&
-        (best == nullptr || candidate.promise > best->promise)) {
+    if (candidate.changes.has(knob, value) && (best == nullptr || candidate.promise > best->promise)) {
       best = &candidate;
     }
   }

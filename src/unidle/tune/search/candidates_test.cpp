@@ -8,16 +8,16 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-const knobs::Settings kNoWorkers = {{"loader.workers", "0"}, {"precision.amp", "off"}, {"batch.size", "2"}};
-const knobs::Settings kTwo = {{"loader.workers", "2"}};
-const knobs::Settings kFour = {{"loader.workers", "4"}};
+const knobs::Settings kNoWorkers = {{"loader.workers", 0}, {"precision.amp", "off"}, {"batch.size", 2}};
+const knobs::Settings kTwo = {{"loader.workers", 2}};
+const knobs::Settings kFour = {{"loader.workers", 4}};
 const knobs::Settings kBf16 = {{"precision.amp", "bf16"}};
 
 TEST(Candidates, AreTakenByPromiseAndOnce) {
   const Refusals refusals;
   Candidates candidates(kNoWorkers, refusals, {});
   candidates.add(
-      std::vector<Proposal>{{kFour, "", 0.2, false}, {kTwo, "", 0.5, true}, {{{"batch.size", "2"}}, "", 1, true}});
+      std::vector<Proposal>{{kFour, "", 0.2, false}, {kTwo, "", 0.5, true}, {{{"batch.size", 2}}, "", 1, true}});
   EXPECT_EQ(candidates.take_next({}), kTwo) << "a batch of 2 is what there is";
   EXPECT_EQ(candidates.take_next({}), kFour);
   EXPECT_FALSE(candidates.take_next({}));
@@ -61,8 +61,8 @@ TEST(Candidates, WhatTheDiagnosisMeasuredGoesFirst) {
   Candidates candidates(kNoWorkers, refusals, {});
   candidates.add(std::vector<Proposal>{{kTwo, "from the hardware", 0.9, false}, {kBf16, "", 0.95, false}});
   candidates.add(std::vector<Suggestion>{{kTwo, "loader-no-workers", "start them", 0.1}, {{}, "odd", "", 1}});
-  EXPECT_EQ(candidates.reason_of("loader.workers", "2"), "loader-no-workers: start them");
-  EXPECT_EQ(candidates.reason_of("loader.workers", "3"), std::nullopt);
+  EXPECT_EQ(candidates.reason_of("loader.workers", 2), "loader-no-workers: start them");
+  EXPECT_EQ(candidates.reason_of("loader.workers", 3), std::nullopt);
   EXPECT_EQ(candidates.bundle({}, false), kTwo);
   EXPECT_EQ(candidates.take_next({}), kTwo);
 }
@@ -79,7 +79,7 @@ TEST(Candidates, OneValueWithoutAGainMakesTheOthersLessPromising) {
 TEST(Candidates, OnlyWhatIsAskedForWithWhatGoesWithIt) {
   const Refusals refusals;
   Candidates candidates(kNoWorkers, refusals, {{"loader.pin_memory"}, false});
-  const knobs::Settings copies = {{"loader.pin_memory", "true"}, {"transfer.non_blocking", "true"}};
+  const knobs::Settings copies = {{"loader.pin_memory", true}, {"transfer.non_blocking", true}};
   candidates.add(std::vector<Proposal>{{knobs::overlaid(copies, kTwo), "", 0.5, true}, {kBf16, "", 0.9, true}});
   EXPECT_EQ(candidates.bundle({}, false), copies);
   EXPECT_TRUE(is_asked_for({}, "loader.workers"));
@@ -90,18 +90,18 @@ TEST(Candidates, OnlyWhatIsAskedForWithWhatGoesWithIt) {
 TEST(Candidates, TheBatchMayHaveASearchOfItsOwn) {
   const Refusals refusals;
   Candidates candidates(kNoWorkers, refusals, {{}, true});
-  candidates.add(std::vector<Proposal>{{{{"batch.size", "8"}}, "", 1, true}});
-  candidates.add(std::vector<Suggestion>{{{{"batch.accumulation", "2"}}, "", "", 1}});
+  candidates.add(std::vector<Proposal>{{{{"batch.size", 8}}, "", 1, true}});
+  candidates.add(std::vector<Suggestion>{{{{"batch.accumulation", 2}}, "", "", 1}});
   EXPECT_TRUE(candidates.empty());
-  candidates.add_tried({{"batch.size", "8"}}, "measured", 1);
-  EXPECT_EQ(candidates.reason_of("batch.size", "8"), "measured");
+  candidates.add_tried({{"batch.size", 8}}, "measured", 1);
+  EXPECT_EQ(candidates.reason_of("batch.size", 8), "measured");
   EXPECT_FALSE(candidates.take_next({}));
 }
 
 TEST(Candidates, WhatWasNotMeasuredAloneIsTakenBackInUnits) {
   const Refusals refusals;
   Candidates candidates({}, refusals, {});
-  const knobs::Settings copies = {{"loader.pin_memory", "true"}, {"transfer.non_blocking", "true"}};
+  const knobs::Settings copies = {{"loader.pin_memory", true}, {"transfer.non_blocking", true}};
   candidates.add(std::vector<Proposal>{{kTwo, "", 0.5, true}, {copies, "", 0.2, true}, {kBf16, "", 0.4, true}});
   const knobs::Settings best = knobs::overlaid(knobs::overlaid(copies, kTwo), kBf16);
   EXPECT_THAT(candidates.unconfirmed(best, {{"loader.workers", 1.5}}),

@@ -40,7 +40,7 @@ struct Arena {
   Contest contest{log, budget, repeats, refusals};
 };
 
-const knobs::Settings kChange = {{"loader.workers", "2"}};
+const knobs::Settings kChange = {{"loader.workers", 2}};
 
 FakeRunner::Surface faster_by(double factor) {
   return [factor](const knobs::Settings& changes) { return at_rate(changes.empty() ? 100 : 100 * factor); };
@@ -107,7 +107,7 @@ TEST(Contest, WhatFailsOrDidNotTakeIsRejected) {
   });
   EXPECT_EQ(arena.contest.challenge(kChange, "step", "", 1).judgement, Judgement::kRejected);
   EXPECT_THAT(arena.log.trials().back().why, HasSubstr("out of memory"));
-  EXPECT_EQ(arena.contest.challenge({{"cpu.threads", "2"}}, "step", "", 1).judgement, Judgement::kRejected);
+  EXPECT_EQ(arena.contest.challenge({{"cpu.threads", 2}}, "step", "", 1).judgement, Judgement::kRejected);
   EXPECT_EQ(arena.log.trials().back().verdict, "not taken");
 }
 

@@ -81,7 +81,7 @@ TEST(Conclusion, AStopSaysWhatWasBest) {
   TunerOutcome outcome;
   outcome.interrupted = true;
   EXPECT_EQ(conclusion_of(outcome, of_a_program()), "stopped before anything better was found; nothing was advised");
-  outcome.best = {{"loader.workers", "2"}};
+  outcome.best = {{"loader.workers", 2}};
   EXPECT_THAT(conclusion_of(outcome, of_a_program()),
               StartsWith("stopped; the best so far (loader.workers=2) is not verified"));
 }

@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using testing::FakeRunner;
 using ::testing::HasSubstr;
 
-const knobs::Settings kSettings = {{"loader.workers", "0"}, {"cpu.threads", "2"}};
+const knobs::Settings kSettings = {{"loader.workers", 0}, {"cpu.threads", 2}};
 
 TEST(ProgramTuner, ARefusedKnobIsReportedAndDoesNotCount) {
   unidle::testing::FakeClock clock;
@@ -24,7 +24,7 @@ TEST(ProgramTuner, ARefusedKnobIsReportedAndDoesNotCount) {
     }
     return result;
   });
-  Tuner tuner(runner, clock, kSettings, {{{{"loader.workers", "2"}}, "why", 0.5, false}}, {});
+  Tuner tuner(runner, clock, kSettings, {{{{"loader.workers", 2}}, "why", 0.5, false}}, {});
   const TunerOutcome outcome = tuner.run({});
   EXPECT_TRUE(outcome.changes.empty());
   EXPECT_THAT(outcome.not_taken, ElementsAre("loader.workers=2: given by position in the program"));
@@ -42,7 +42,7 @@ TunerOutcome tune_fastest(double first, double later) {
   options.verify_fastest = true;
   options.least_gain = 0.03;
   options.subject = "program";
-  Tuner tuner(runner, clock, kSettings, {{{{"loader.workers", "2"}}, "why", 0.5, false}}, options);
+  Tuner tuner(runner, clock, kSettings, {{{{"loader.workers", 2}}, "why", 0.5, false}}, options);
   return tuner.run({});
 }
 
@@ -59,7 +59,7 @@ TEST(ProgramTuner, NothingToGainComesWithAnInterval) {
 TEST(ProgramTuner, VerifyingTheFastestMayShowAGainThatItsTrialMissed) {
   const TunerOutcome outcome = tune_fastest(1.0, 1.5);
   ASSERT_EQ(outcome.changes.size(), 1u);
-  EXPECT_EQ(outcome.changes[0].to, "2");
+  EXPECT_EQ(outcome.changes[0].to, 2);
 }
 
 }  // namespace

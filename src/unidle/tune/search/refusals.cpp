@@ -12,28 +12,27 @@ void Refusals::add(const std::string& asked, std::string sentence) {
   }
 }
 
-bool Refusals::contain(const std::string& knob, const std::string& value) const {
+bool Refusals::contain(const std::string& knob, const knobs::Value& value) const {
   return refused_.contains(knobs::pair_key(knob, value));
 }
 
 void Refusals::take_out(LoggedTrial& trial) {
   for (const auto& [knob, why] : trial.result.refused) {
-    const auto found = trial.changes.find(knob);
-    if (found == trial.changes.end()) {
+    const knobs::Value* value = trial.changes.find(knob);
+    if (value == nullptr) {
       continue;
     }
-    const std::string asked = knobs::pair_key(knob, found->second);
-    trial.changes.erase(found);
+    const std::string asked = knobs::pair_key(knob, *value);
+    trial.changes.erase(knob);
     trial.why += fmt::format("; {} did not take: {}", knob, why);
     add(asked, fmt::format("{}: {}", asked, why));
   }
   for (const auto& [knob, asked] : knobs::Settings(trial.changes)) {
     const auto found = trial.result.effective.find(knob);
-    const knobs::Knob* known = knobs::find_knob(knob);
-    if (found == trial.result.effective.end() || known == nullptr) {
+    if (found == trial.result.effective.end()) {
       continue;
     }
-    const std::string in_force = knobs::canonical_value(*known, found->second).value_or(found->second);
+    const knobs::Value in_force = knobs::parse_value(*knobs::find_knob(knob), found->second).value_or(found->second);
     if (in_force == asked) {
       continue;
     }

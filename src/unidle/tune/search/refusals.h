@@ -15,7 +15,7 @@ class Refusals {
   /// Takes out of the trial's changes what the live program refused, or has another value of, and says so in its
   /// reason. What it does not speak of stays: not confirmed, but not contradicted either.
   void take_out(LoggedTrial& trial);
-  bool contain(const std::string& knob, const std::string& value) const;
+  bool contain(const std::string& knob, const knobs::Value& value) const;
   /// One sentence for each.
   const std::vector<std::string>& sentences() const { return sentences_; }
 

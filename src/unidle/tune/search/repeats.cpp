@@ -36,7 +36,8 @@ experiment::Parity Repeats::parity_of(const TrialResult& changed, const knobs::S
 
 experiment::Parity Repeats::parity_of(const std::vector<TrialResult>& baselines,
                                       const std::vector<TrialResult>& changed, const knobs::Settings& changes) const {
-  const auto demand = changes_effective_batch(changes) ? experiment::Demand::kFinite : experiment::demand_of(changes);
+  const auto demand =
+      changes_effective_batch(changes) ? experiment::Demand::kFinite : experiment::demand_of(changes.names());
   const experiment::Spread spread = experiment::spread_of(learned_in(runs_));
   return experiment::parity_of(learned_in(baselines), learned_in(changed), demand,
                                spread.of_difference(baselines.size(), changed.size()));

@@ -15,7 +15,7 @@ TrialResult at_loss(double loss) {
   return result;
 }
 
-const knobs::Settings kWorkers = {{"loader.workers", "2"}};
+const knobs::Settings kWorkers = {{"loader.workers", 2}};
 
 TEST(Repeats, TwoThatAgreeOrThreeAreEnough) {
   Repeats same({});
@@ -53,10 +53,10 @@ TEST(Repeats, WhatTheProgramDiffersByItselfIsNoBreach) {
 }
 
 TEST(Repeats, OfAnotherEffectiveBatchOnlyANumberIsAsked) {
-  Repeats repeats({{"batch.size", "4"}, {"batch.accumulation", "4"}});
+  Repeats repeats({{"batch.size", 4}, {"batch.accumulation", 4}});
   repeats.add(at_loss(1));
-  const knobs::Settings same = {{"batch.size", "8"}, {"batch.accumulation", "2"}};
-  const knobs::Settings other = {{"batch.size", "8"}};
+  const knobs::Settings same = {{"batch.size", 8}, {"batch.accumulation", 2}};
+  const knobs::Settings other = {{"batch.size", 8}};
   EXPECT_FALSE(repeats.changes_effective_batch(same));
   EXPECT_TRUE(repeats.changes_effective_batch(other));
   EXPECT_FALSE(repeats.parity_of(at_loss(2), same).held);

@@ -47,9 +47,8 @@ std::string words_of(std::span<const Unit> units) {
 }
 
 knobs::Settings exact_part(const knobs::Settings& settings) {
-  knobs::Settings exact;
-  std::copy_if(settings.begin(), settings.end(), std::inserter(exact, exact.end()),
-               [](const auto& change) { return knobs::is_exact({change}); });
+  knobs::Settings exact = settings;
+  exact.erase_if([](const auto& change) { return !knobs::is_exact({change}); });
   return exact;
 }
 
@@ -279,7 +278,7 @@ bool Search::remove(std::span<const Unit> group) {
 /// Without workers, their other settings have no effect, whatever a noisy trial said.
 void Search::drop_dead_letters() {
   knobs::Settings& best = contest_.best().settings;
-  if (knobs::value_of(knobs::overlaid(settings_, best), "loader.workers") == "0") {
+  if (knobs::overlaid(settings_, best).integer("loader.workers") == 0) {
     best.erase("loader.prefetch_factor");
     best.erase("loader.persistent_workers");
   }
@@ -322,7 +321,7 @@ TunerOutcome Search::conclude() {
   }
   const bool shown = verification_ && verification_->shown;
   if (!found_better && !shown) {
-    best.clear();
+    best = {};
   }
   TunerOutcome outcome;
   outcome.trials = log_.trials();
@@ -353,7 +352,7 @@ TunerOutcome Search::conclude() {
 std::vector<Change> Search::changes_of(const knobs::Settings& best) const {
   std::vector<Change> changes;
   for (const auto& [knob, value] : best) {
-    const std::string from = knobs::value_of(settings_, knob);
+    const auto from = settings_.in_force(knob);
     if (from == value) {
       continue;
     }

@@ -26,7 +26,7 @@ TEST(TunerParity, RejectsAChangeThatBreaksTheLoss) {
   });
   const TunerOutcome outcome = fixture.tune(runner);
   EXPECT_FALSE(outcome.best.contains("cache.features"));
-  EXPECT_EQ(outcome.best.at("loader.workers"), "2");
+  EXPECT_EQ(outcome.best.at("loader.workers"), 2);
   ASSERT_TRUE(outcome.verification);
   EXPECT_TRUE(outcome.verification->shown);
   EXPECT_THAT(outcome.trials, Contains(::testing::Field(&LoggedTrial::verdict, "parity broken")));
@@ -58,7 +58,7 @@ double unseeded(const knobs::Settings&, int trial) {
 
 TEST(TunerParity, AnExactChangeMayDifferAsTheProgramDiffersFromItself) {
   const TunerOutcome outcome = tuned_with_losses(unseeded);
-  EXPECT_EQ(outcome.best.count("loader.workers"), 1u);
+  EXPECT_TRUE(outcome.best.contains("loader.workers"));
   ASSERT_TRUE(outcome.verification);
   EXPECT_TRUE(outcome.verification->parity.held) << outcome.verification->parity.why;
   EXPECT_TRUE(outcome.verification->shown);
@@ -97,7 +97,7 @@ TEST(TunerParity, RejectsAChangeThatBreaksTheMetric) {
     result.metrics["psnr"] = changes.contains("precision.amp") ? 24.8 : 25.0;
     return result;
   });
-  EXPECT_EQ(fixture.tune(runner).best.count("precision.amp"), 0u);
+  EXPECT_FALSE(fixture.tune(runner).best.contains("precision.amp"));
 }
 
 TEST(TunerParity, AWorseLossThatChanceHidesInOneTrialShowsInAll) {

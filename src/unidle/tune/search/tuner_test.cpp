@@ -44,7 +44,7 @@ TEST_P(OnSurface, ComesWithinThreePercentOfTheBest) {
     const TunerOutcome outcome = fixture.tune(runner);
     knobs::Settings chosen;
     for (const Change& change : outcome.changes) {
-      chosen[change.knob] = change.to;
+      chosen.set(change.knob, change.to);
     }
     EXPECT_LE(search_trials(outcome), 12);
     within += product(chosen, factors).rate >= 0.97 * best_of(factors);
@@ -63,7 +63,7 @@ TEST(Tuner, TakesBackWhatGivesNothing) {
     const TunerOutcome outcome = fixture.tune(runner);
     ASSERT_FALSE(outcome.changes.empty());
     // Only what the search had no trial left for may stay, and the one that works must.
-    EXPECT_THAT(outcome.best, Contains(::testing::Pair("loader.workers", "2")));
+    EXPECT_THAT(outcome.best, Contains(::testing::Pair("loader.workers", 2)));
     EXPECT_LE(outcome.changes.size(), 2u) << knobs::describe(outcome.best);
   }
 }
@@ -76,9 +76,9 @@ TEST(Tuner, NoQueueDepthWithoutWorkers) {
                              {"loader.workers", {{"1", 0.8}, {"2", 0.8}, {"4", 0.8}}}});
   });
   const TunerOutcome outcome = fixture.tune(runner);
-  EXPECT_EQ(outcome.best.count("loader.workers"), 0u);
-  EXPECT_EQ(outcome.best.count("loader.prefetch_factor"), 0u);
-  EXPECT_EQ(outcome.best.at("layout.channels_last"), "true");
+  EXPECT_FALSE(outcome.best.contains("loader.workers"));
+  EXPECT_FALSE(outcome.best.contains("loader.prefetch_factor"));
+  EXPECT_EQ(outcome.best.at("layout.channels_last"), true);
 }
 
 TEST(Tuner, NothingToGainLeavesTheConfigurationAlone) {
@@ -93,7 +93,9 @@ TEST(Tuner, DropsAKnobThatDidNotTake) {
   WholeSearch fixture;
   FakeRunner runner(fixture.clock, [](const knobs::Settings& changes) {
     TrialResult result = product(changes, {{"loader.workers", {{"2", 1.5}}}});
-    result.effective = changes;
+    for (const auto& [knob, value] : changes) {
+      result.effective[knob] = value.to_text();
+    }
     if (changes.contains("layout.channels_last")) {
       result.effective["layout.channels_last"] = "false";
     }
@@ -110,13 +112,13 @@ TEST(Tuner, TriesWhatTheDiagnosisProposesFirst) {
   FakeRunner runner(fixture.clock, [](const knobs::Settings& changes) {
     TrialResult result = product(changes, {{"loader.workers", {{"3", 2.0}}}});
     if (changes.empty()) {
-      result.suggestions.push_back({{{"loader.workers", "3"}}, "loader-no-workers", "start three workers", 0.5});
+      result.suggestions.push_back({{{"loader.workers", 3}}, "loader-no-workers", "start three workers", 0.5});
     }
     return result;
   });
   const TunerOutcome outcome = fixture.tune(runner);
-  EXPECT_EQ(runner.asked.at(1).at("loader.workers"), "3");
-  EXPECT_EQ(outcome.best.at("loader.workers"), "3");
+  EXPECT_EQ(runner.asked.at(1).at("loader.workers"), 3);
+  EXPECT_EQ(outcome.best.at("loader.workers"), 3);
 }
 
 TEST(Tuner, AFailedTrialIsNotTheEnd) {
@@ -130,7 +132,7 @@ TEST(Tuner, AFailedTrialIsNotTheEnd) {
     return result;
   });
   const TunerOutcome outcome = fixture.tune(runner);
-  EXPECT_EQ(outcome.best.at("loader.workers"), "2");
+  EXPECT_EQ(outcome.best.at("loader.workers"), 2);
   EXPECT_FALSE(outcome.best.contains("cache.features"));
 }
 
@@ -250,11 +252,11 @@ TEST(Tuner, KeepsTheEffectiveBatch) {
     return product(changes, {{"batch.size", {{"16", 2.0}, {"4", 1.4}, {"8", 1.6}}}});
   });
   const TunerOutcome outcome = fixture.tune(runner);
-  EXPECT_EQ(outcome.best.at("batch.size"), "16");
-  EXPECT_EQ(outcome.best.at("batch.accumulation"), "1");
+  EXPECT_EQ(outcome.best.at("batch.size"), 16);
+  EXPECT_EQ(outcome.best.at("batch.accumulation"), 1);
   for (const knobs::Settings& asked : runner.asked) {
     const knobs::Settings all = knobs::overlaid(naive_settings(), asked);
-    EXPECT_EQ(*knobs::integer_of(all, "batch.size") * *knobs::integer_of(all, "batch.accumulation"), 16);
+    EXPECT_EQ(all.integer("batch.size") * all.integer("batch.accumulation"), 16);
   }
 }
 

@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using testing::FakeRunner;
 using ::testing::HasSubstr;
 
-const knobs::Settings kWinner = {{"loader.workers", "2"}};
+const knobs::Settings kWinner = {{"loader.workers", 2}};
 
 /// A verification by itself, whose runs take five seconds each.
 struct Pairs {

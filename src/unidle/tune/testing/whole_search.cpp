@@ -23,7 +23,7 @@ TrialResult product(const knobs::Settings& changes, const Factors& factors) {
   for (const auto& [knob, value] : changes) {
     const auto knob_factors = factors.find(knob);
     if (knob_factors != factors.end()) {
-      const auto factor = knob_factors->second.find(value);
+      const auto factor = knob_factors->second.find(value.to_text());
       rate *= factor == knob_factors->second.end() ? 1 : factor->second;
     }
   }
@@ -43,11 +43,11 @@ double best_of(const Factors& factors) {
 }
 
 const knobs::Settings& naive_settings() {
-  static const knobs::Settings kSettings = {{"loader.workers", "0"},         {"batch.size", "2"},
-                                            {"batch.accumulation", "8"},     {"precision.amp", "off"},
-                                            {"optimizer.fused", "false"},    {"layout.channels_last", "false"},
-                                            {"metrics.interval", "1"},       {"cache.features", "off"},
-                                            {"loader.prefetch_factor", "2"}, {"loader.persistent_workers", "true"}};
+  static const knobs::Settings kSettings = {{"loader.workers", 0},         {"batch.size", 2},
+                                            {"batch.accumulation", 8},     {"precision.amp", "off"},
+                                            {"optimizer.fused", false},    {"layout.channels_last", false},
+                                            {"metrics.interval", 1},       {"cache.features", "off"},
+                                            {"loader.prefetch_factor", 2}, {"loader.persistent_workers", true}};
   return kSettings;
 }
 

@@ -27,7 +27,7 @@ class AppliedTest : public ::testing::Test {
   }
 
   Applied applied(const Notes& notes) {
-    return applied_settings(record_of(notes), {{"loader.workers", "2"}}).at("loader.workers");
+    return applied_settings(record_of(notes), {{"loader.workers", 2}}).at("loader.workers");
   }
 
  private:

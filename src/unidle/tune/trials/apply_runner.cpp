@@ -15,7 +15,6 @@
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/experiment/last_words.h"
 #include "unidle/knobs/knob.h"
-#include "unidle/knobs/value.h"
 #include "unidle/observe/observe.h"
 #include "unidle/record/note_types.h"
 #include "unidle/tune/advice/reach.h"
@@ -80,27 +79,15 @@ std::map<std::string, std::string> places_in(const record::Reader& reader, const
   return places;
 }
 
-knobs::Settings tunable_settings(const account::RunData& run) {
-  knobs::Settings settings;
-  for (const auto& [name, text] : effective_settings(run)) {
-    const knobs::Knob* knob = knobs::find_knob(name);
-    const auto value = knob == nullptr ? std::nullopt : knobs::canonical_value(*knob, text);
-    if (value) {
-      settings[name] = *value;
-    }
-  }
-  return settings;
-}
-
 /// Optimiser steps in one pass over the data; 0 when that is not known.
 double epoch_steps(const account::RunData& run, const knobs::Settings& settings) {
-  const auto batch = knobs::integer_of(settings, "batch.size");
-  const auto accumulated = knobs::integer_of(settings, "batch.accumulation");
+  const long long batch = settings.integer("batch.size");
+  const long long accumulated = std::max(1LL, settings.integer("batch.accumulation"));
   const auto samples = account::told_samples_per_pass(run);
-  if (!samples || batch.value_or(0) <= 0) {
+  if (!samples || batch <= 0) {
     return 0;
   }
-  return *samples / (static_cast<double>(*batch) * static_cast<double>(std::max(1LL, accumulated.value_or(1))));
+  return *samples / (static_cast<double>(batch) * static_cast<double>(accumulated));
 }
 
 }  // namespace
@@ -120,8 +107,7 @@ long long steps_of_trial(double step_s, double target_s, double epoch_steps) {
 
 long long steps_with(const ProgramPlan& plan, const knobs::Settings& changes) {
   const auto samples_of_step = [](const knobs::Settings& settings) {
-    const long long size = std::max(1LL, knobs::integer_of(settings, "batch.size").value_or(1));
-    return size * std::max(1LL, knobs::integer_of(settings, "batch.accumulation").value_or(1));
+    return std::max(1LL, settings.integer("batch.size")) * std::max(1LL, settings.integer("batch.accumulation"));
   };
   const long long before = samples_of_step(plan.settings);
   const long long after = samples_of_step(knobs::overlaid(plan.settings, changes));
@@ -191,7 +177,7 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
   plan_.startup_s = std::max(0.0, ended.seconds - seconds(end_ns - steps.front().t_ns));
   const double target_s =
       std::clamp(options_.budget_s / kTrialsInBudget - plan_.startup_s, kShortestTarget_s, options_.target_s);
-  plan_.settings = tunable_settings(run);
+  plan_.settings = known_settings(effective_settings(run));
   plan_.steps = steps_of_trial(plan_.step_s, target_s, epoch_steps(run, plan_.settings));
   plan_.expected_s = plan_.startup_s + static_cast<double>(plan_.steps) * plan_.step_s;
   plan_.limit_s = kStartupAllowance_s + kHopeless * plan_.expected_s;
@@ -220,7 +206,7 @@ void ApplyRunner::read(const fs::path& record, const knobs::Settings& changes, T
   try {
     const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(record);
     result.suggestions = suggestions_of(diagnosis, options_.allow_semantic);
-    if (auto rarer = rarer_validation(diagnosis, result.effective)) {
+    if (auto rarer = rarer_validation(diagnosis, known_settings(result.effective))) {
       result.suggestions.push_back(std::move(*rarer));
     }
     refuse_full_memory(diagnosis, changes, result);

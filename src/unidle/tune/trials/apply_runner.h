@@ -17,13 +17,13 @@ namespace unidle::tune {
 
 /// What a short run of the program showed, and the resulting length of trials.
 struct ProgramPlan {
-  long long steps = 0;       // of a trial; a program may end earlier
-  double step_s = 0;         // mean, including waits and validation
-  double startup_s = 0;      // until the first step
-  double expected_s = 0;     // of a trial of the program as it is
-  double limit_s = 0;        // after which a trial is ended
-  knobs::Settings settings;  // in effect, those that can be changed at run time, in canonical form
-  std::string device;        // "cpu", "cuda", "rocm" or "unknown"
+  long long steps = 0;                                                   // of a trial; a program may end earlier
+  double step_s = 0;                                                     // mean, including waits and validation
+  double startup_s = 0;                                                  // until the first step
+  double expected_s = 0;                                                 // of a trial of the program as it is
+  double limit_s = 0;                                                    // after which a trial is ended
+  knobs::Settings settings;                                              // in effect when the program runs as it is
+  std::string device;                                                    // "cpu", "cuda", "rocm" or "unknown"
   experiment::Protection protection = experiment::Protection::kInPlace;  // of the user's files in trials
   std::map<std::string, std::string>
       places;  // "loader", "dataset", "function", "model": file:line; "made_with"; "replacement": a patch

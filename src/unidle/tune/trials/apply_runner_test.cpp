@@ -16,12 +16,12 @@ TEST(ProgramTrials, HaveThirtyStepsAtLeast) {
 TEST(ProgramTrials, LargerBatchesTakeFewerSteps) {
   ProgramPlan plan;
   plan.steps = 100;
-  plan.settings = {{"batch.size", "4"}, {"batch.accumulation", "2"}};
-  EXPECT_EQ(steps_with(plan, {{"loader.workers", "2"}}), 100);
-  EXPECT_EQ(steps_with(plan, {{"batch.size", "8"}, {"batch.accumulation", "1"}}), 100);
-  EXPECT_EQ(steps_with(plan, {{"batch.size", "8"}}), 50);
-  EXPECT_EQ(steps_with(plan, {{"batch.size", "400"}}), 16);
-  EXPECT_EQ(steps_with(plan, {{"batch.size", "1"}}), 400);
+  plan.settings = {{"batch.size", 4}, {"batch.accumulation", 2}};
+  EXPECT_EQ(steps_with(plan, {{"loader.workers", 2}}), 100);
+  EXPECT_EQ(steps_with(plan, {{"batch.size", 8}, {"batch.accumulation", 1}}), 100);
+  EXPECT_EQ(steps_with(plan, {{"batch.size", 8}}), 50);
+  EXPECT_EQ(steps_with(plan, {{"batch.size", 400}}), 16);
+  EXPECT_EQ(steps_with(plan, {{"batch.size", 1}}), 400);
 }
 
 }  // namespace

@@ -145,7 +145,7 @@ std::vector<std::string> EngineRunner::arguments(const knobs::Settings& changes,
                                                  long long warmup) const {
   std::vector<std::string> argv = {options_.program.string(), options_.config.string()};
   for (const auto& [knob, value] : changes) {
-    argv.push_back(knob + "=" + value);
+    argv.push_back(knobs::pair_key(knob, value));
   }
   argv.push_back(fmt::format("train.samples={}", samples));
   argv.push_back(fmt::format("train.warmup_samples={}", warmup));

@@ -19,7 +19,7 @@ diagnose::Diagnosis full_memory() {
 TEST(MemoryMargin, AnotherBatchThatLeavesNoneFailed) {
   TrialResult result;
   result.ok = true;
-  refuse_full_memory(full_memory(), {{"batch.size", "64"}}, result);
+  refuse_full_memory(full_memory(), {{"batch.size", 64}}, result);
   EXPECT_FALSE(result.ok);
   EXPECT_THAT(result.problem, HasSubstr("95 % of 8 GiB"));
 }
@@ -27,9 +27,9 @@ TEST(MemoryMargin, AnotherBatchThatLeavesNoneFailed) {
 TEST(MemoryMargin, WhatTheProgramTakesByItselfIsItsOwnBusiness) {
   TrialResult result;
   result.ok = true;
-  refuse_full_memory(full_memory(), {{"loader.workers", "2"}}, result);
+  refuse_full_memory(full_memory(), {{"loader.workers", 2}}, result);
   EXPECT_TRUE(result.ok);
-  refuse_full_memory({}, {{"batch.size", "64"}}, result);
+  refuse_full_memory({}, {{"batch.size", 64}}, result);
   EXPECT_TRUE(result.ok);
 }
 

@@ -32,12 +32,11 @@ TEST(SpareOptions, AreWhatTheProgramTakesByKnob) {
                                  {"--lr", "0.001"},
                                  {"--accumulation-steps", "4"},
                                  {"--seed", "1"}});
-  const SpareOptions spare =
-      spare_in(note, {"python", "train.py"}, {{"batch.size", "64"}, {"batch.accumulation", "4"}});
+  const SpareOptions spare = spare_in(note, {"python", "train.py"}, {{"batch.size", 64}, {"batch.accumulation", 4}});
   EXPECT_EQ(spare, (SpareOptions{{"batch.size", {"--batch-size", "64"}},
                                  {"batch.accumulation", {"--accumulation-steps", "4"}},
                                  {"optimizer.lr", {"--lr", "0.001"}}}));
-  EXPECT_EQ(spare_in(note, {"python", "train.py"}, {{"batch.size", "16"}}).count("batch.size"), 0u)
+  EXPECT_EQ(spare_in(note, {"python", "train.py"}, {{"batch.size", 16}}).count("batch.size"), 0u)
       << "64 of it are not one batch";
   EXPECT_EQ(spare_in(note_of({}, {{"--batch-size", "8"}, {"--micro-batch-size", "8"}}), {"python", "train.py"})
                 .count("batch.size"),
@@ -97,14 +96,14 @@ TEST(OptionChoices, NoOtherValueIsTried) {
   plan.choices = choices;
   plan.spare = {{"batch.size", {"--batch-size", "16"}}};
   const Words command = {"python", "t.py", "--amp-dtype", "float16"};
-  EXPECT_EQ(why_refused(plan, command, {{"batch.size", "32"}}), "");
-  EXPECT_NE(why_refused(plan, command, {{"batch.size", "64"}}), "");
-  EXPECT_NE(why_refused(plan, {"python", "t.py", "--batch-size", "16"}, {{"batch.size", "64"}}), "");
+  EXPECT_EQ(why_refused(plan, command, {{"batch.size", 32}}), "");
+  EXPECT_NE(why_refused(plan, command, {{"batch.size", 64}}), "");
+  EXPECT_NE(why_refused(plan, {"python", "t.py", "--batch-size", "16"}, {{"batch.size", 64}}), "");
 }
 
 TEST(SpareOptions, AreSaidWhereAChangeNeedsThem) {
   const SpareOptions spare = {{"batch.size", {"--batch-size", "64"}}, {"optimizer.lr", {"--lr", "0.1"}}};
-  const knobs::Settings changes = {{"batch.size", "128"}, {"loader.workers", "2"}};
+  const knobs::Settings changes = {{"batch.size", 128}, {"loader.workers", 2}};
   EXPECT_THAT(with_spare({"python", "train.py"}, spare, changes),
               ElementsAre("python", "train.py", "--batch-size", "64"));
   EXPECT_THAT(with_spare({"python", "train.py", "--batch_size=8"}, spare, changes),

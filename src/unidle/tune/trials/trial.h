@@ -17,6 +17,9 @@ namespace unidle::tune {
 /// A trial that takes this many times what the baseline takes hangs, or is hopeless.
 constexpr double kHopeless = 4;
 
+/// What the live program says it has, by knob, in its own words; also of what is no knob.
+using ReportedSettings = std::map<std::string, std::string>;
+
 struct TrialResult {
   bool ok = false;
   std::string problem;              // why not, in one line
@@ -29,7 +32,7 @@ struct TrialResult {
   double loss_fall = 0;                // how far the first trial's loss had fallen by then
   std::map<long long, double> losses;  // as the program reported them, by samples seen
   std::map<std::string, double> metrics;
-  knobs::Settings effective;                   // as the live program reports it
+  ReportedSettings effective;
   std::map<std::string, std::string> refused;  // knobs that are not in force, with the reason
   double seconds = 0;                          // wall time of the whole trial, start-up included
   std::optional<double> validation_share;      // of the time after start-up

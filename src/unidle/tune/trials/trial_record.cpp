@@ -11,6 +11,7 @@
 #include "unidle/base/json.h"
 #include "unidle/base/secrets.h"
 #include "unidle/knobs/command_line.h"
+#include "unidle/knobs/knob.h"
 #include "unidle/record/note_types.h"
 
 namespace unidle::tune {
@@ -44,7 +45,7 @@ bool is_of_command(const nlohmann::json& body, const std::vector<std::string>& c
 std::optional<knobs::CommandSetting> knob_of(const std::vector<std::string>& option) {
   const auto found = knobs::recognize_command(option);
   const bool one = option.size() == 2 && found.size() == 1 && found.front().phase == knobs::Phase::kTraining &&
-                   found.front().meaning == knobs::Meaning::kValue && found.front().canonical;
+                   found.front().meaning == knobs::Meaning::kValue && found.front().means;
   return one ? std::optional(found.front()) : std::nullopt;
 }
 
@@ -61,14 +62,25 @@ std::map<long long, double> losses_of(const account::Account& account) {
   return losses;
 }
 
-knobs::Settings effective_settings(const account::RunData& run) {
-  knobs::Settings effective;
+ReportedSettings effective_settings(const account::RunData& run) {
+  ReportedSettings effective;
   for (const record::Setting& setting : run.settings) {
     if (setting.source == "effective") {
       effective[setting.knob] = setting.value;
     }
   }
   return effective;
+}
+
+knobs::Settings known_settings(const ReportedSettings& reported) {
+  knobs::Settings settings;
+  for (const auto& [name, text] : reported) {
+    const knobs::Knob* knob = knobs::find_knob(name);
+    if (const auto value = knob == nullptr ? std::nullopt : knobs::parse_value(*knob, text)) {
+      settings.set(name, *value);
+    }
+  }
+  return settings;
 }
 
 OptionChoices option_choices(const account::RunData& run) {
@@ -103,8 +115,8 @@ SpareOptions spare_options(const account::RunData& run, const std::vector<std::s
       if (!setting) {
         continue;
       }
-      const auto live = effective.find(setting->knob);
-      const bool other = live != effective.end() && live->second != *setting->canonical;  // it means something else
+      const knobs::Value* live = effective.find(setting->knob);
+      const bool other = live != nullptr && *live != *setting->means;  // it means something else
       const auto known = spare.emplace(setting->knob, option).first;
       if (other || known->second != option) {
         unclear.insert(setting->knob);

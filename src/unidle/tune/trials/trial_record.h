@@ -19,7 +19,10 @@ constexpr std::size_t kLeastSteps = 8;
 std::map<long long, double> losses_of(const account::Account& account);
 
 /// Settings that the live program had, by knob; values as it gave them.
-knobs::Settings effective_settings(const account::RunData& run);
+ReportedSettings effective_settings(const account::RunData& run);
+
+/// Those of them that are knobs and have a value of theirs.
+knobs::Settings known_settings(const ReportedSettings& reported);
 
 /// What options of the program may be, where its own parser lists that.
 OptionChoices option_choices(const account::RunData& run);

@@ -75,7 +75,7 @@ TrialResult trial_of(const json& body) {
     }
     result.losses[each.at(0).get<long long>()] = each.at(1).is_number() ? each.at(1).get<double>() : std::nan("");
   }
-  result.effective = body.at("effective").get<knobs::Settings>();
+  result.effective = body.at("effective").get<ReportedSettings>();
   result.refused = body.at("refused").get<std::map<std::string, std::string>>();
   result.seconds = body.at("seconds").get<double>();
   result.step_rate = number_if_any(body.at("step_rate"));
@@ -84,7 +84,7 @@ TrialResult trial_of(const json& body) {
   result.others_cpus = number_if_any(body.at("others_cpus"));
   result.lengths_vary = body.at("lengths_vary").get<bool>();
   for (const json& each : body.at("suggestions")) {
-    result.suggestions.push_back({each.at("changes").get<knobs::Settings>(), each.at("finding").get<std::string>(),
+    result.suggestions.push_back({knobs::settings_from(each.at("changes")), each.at("finding").get<std::string>(),
                                   each.at("how").get<std::string>(), each.at("share").get<double>()});
   }
   return result;
@@ -104,7 +104,7 @@ ProgramPlan plan_of(const json& body) {
   plan.startup_s = body.at("startup_s").get<double>();
   plan.expected_s = body.at("expected_s").get<double>();
   plan.limit_s = body.at("limit_s").get<double>();
-  plan.settings = body.at("settings").get<knobs::Settings>();
+  plan.settings = knobs::settings_from(body.at("settings"));
   plan.device = body.at("device").get<std::string>();
   plan.places = body.at("places").get<std::map<std::string, std::string>>();
   plan.protection =
@@ -160,6 +160,8 @@ auto read_as(const fs::path& file, Read read) -> std::optional<decltype(read(jso
   try {
     return body ? std::optional(read(*body)) : std::nullopt;
   } catch (const json::exception&) {
+    return std::nullopt;
+  } catch (const Error&) {  // settings that this version does not know
     return std::nullopt;
   }
 }
@@ -239,7 +241,7 @@ std::string resumed_note(int trials) {
 }
 
 TrialResult ResumingRunner::run(const knobs::Settings& changes, std::stop_token stop) {
-  const int number = runs_[changes]++;
+  const int number = runs_[knobs::describe(changes)]++;
   if (auto known = store_.find(changes, number)) {
     ++resumed_;
     inner_.recall(*known);

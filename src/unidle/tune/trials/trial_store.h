@@ -64,7 +64,7 @@ class ResumingRunner : public TrialRunner {
  private:
   TrialRunner& inner_;
   TrialStore& store_;
-  std::map<knobs::Settings, int> runs_;
+  std::map<std::string, int> runs_;  // by what knobs::describe says of the changes
   int resumed_ = 0;
 };
 

@@ -20,7 +20,7 @@ TrialResult kept_result() {
   result.step_rate = 50;
   result.metrics = {{"psnr", 25.5}};
   result.others_cpus = 0.5;
-  result.suggestions = {{{{"loader.workers", "2"}}, "loader-no-workers", "how", 0.4}};
+  result.suggestions = {{{{"loader.workers", 2}}, "loader-no-workers", "how", 0.4}};
   return result;
 }
 
@@ -34,7 +34,7 @@ class Recalling : public testing::FakeRunner {
 TEST(TrialStore, ASearchThatWasKilledGoesOn) {
   const TemporaryFolder home;
   unidle::testing::FakeClock clock;
-  const knobs::Settings two = {{"loader.workers", "2"}};
+  const knobs::Settings two = {{"loader.workers", 2}};
   {
     TrialStore store(home.path(), "a");
     Recalling first(clock, [](const knobs::Settings&) { return kept_result(); });
@@ -108,8 +108,8 @@ TEST(TrialStore, OnADiskThatRefusesATrialIsKeptOrForgotten) {
       files += file.is_regular_file() ? 1 : 0;
     }
     EXPECT_EQ(files, 1) << "no half of one is left";
-    store.keep({{"loader.workers", "2"}}, 0, other);
-    EXPECT_EQ(store.find({{"loader.workers", "2"}}, 0).has_value(), !disk.failed()) << "it is not tried again";
+    store.keep({{"loader.workers", 2}}, 0, other);
+    EXPECT_EQ(store.find({{"loader.workers", 2}}, 0).has_value(), !disk.failed()) << "it is not tried again";
   });
   EXPECT_GE(refusals, 10);
 }
