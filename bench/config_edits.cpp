@@ -50,7 +50,7 @@ double cost_s(const Form& form, int settings) {
   for (int run = 0; run < 3; ++run) {
     const double begin = cpu_s();
     ConfigFile file = ConfigFile::from_text(text, form.name);
-    const std::size_t changed = unidle::knobs::set_knob(file, "loader.workers", "4").size();
+    const std::size_t changed = unidle::knobs::set_knob(file, "loader.workers", 4).size();
     least = std::min(least, changed == static_cast<std::size_t>(settings) ? cpu_s() - begin : 1e9);
   }
   return least;

@@ -146,12 +146,12 @@ std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding,
 
 /// The first fix that has a value, else the first one in words.
 std::string change(const Finding& finding, Language language) {
-  for (const Fix& fix : finding.fixes) {
-    if (!fix.to.is_null()) {
-      return translate(language, "set {} to {}", fix.knob, plain_text(fix.to));
+  for (const knobs::Change& fix : finding.fixes) {
+    if (fix.to) {
+      return translate(language, "set {} to {}", fix.knob, *fix.to);
     }
   }
-  return finding.fixes.empty() ? "" : finding.fixes.front().how;
+  return finding.fixes.empty() ? "" : finding.fixes.front().reason;
 }
 
 bool ends_sentence(std::string_view text) {

@@ -10,7 +10,7 @@
 
 #include "unidle/account/phases.h"
 #include "unidle/account/steps.h"
-#include "unidle/knobs/knob.h"
+#include "unidle/knobs/change.h"
 #include "unidle/language/language.h"
 
 namespace unidle::diagnose {
@@ -32,17 +32,6 @@ enum class Verdict {
   kUnknown,
 };
 
-struct Fix {
-  std::string knob;
-  nlohmann::json from;  // null when unknown
-  nlohmann::json to;    // null when the user has to find the value
-  knobs::KnobClass fix_class = knobs::KnobClass::kExact;
-  std::string how;         // one sentence: what to do
-  bool by_hand = false;    // needs a change by hand, not possible at run time; not in the JSON
-  bool in_code = false;    // changes lines of the program, described in `how`, instead of a knob; not in the JSON
-  std::string patch = {};  // the change of the program as a unified diff to review; usually empty
-};
-
 struct Finding {
   std::string id;
   Severity severity = Severity::kInfo;
@@ -50,7 +39,7 @@ struct Finding {
   std::optional<double> speedup_bound;  // Amdahl bound, never a promise
   std::vector<std::string> evidence;    // measured facts with numbers and units
   std::optional<std::string> where;     // file:line
-  std::vector<Fix> fixes;
+  std::vector<knobs::Change> fixes;
   std::optional<Verdict> verdict;  // verdict when this finding leads, if it differs from the rule's; not in the JSON
 };
 

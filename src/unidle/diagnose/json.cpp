@@ -26,13 +26,13 @@ Json optional_number(const std::optional<double>& value, Round round) {
   return value ? Json(round(*value)) : Json();
 }
 
-Json fix_json(const Fix& fix) {
+Json fix_json(const knobs::Change& fix) {
   Json json;
   json["knob"] = fix.knob;
-  json["from"] = fix.from;
-  json["to"] = fix.to;
-  json["class"] = to_string(fix.fix_class);
-  json["how"] = fix.how;
+  json["from"] = fix.from ? Json(fix.from->to_json()) : Json();
+  json["to"] = fix.to ? Json(fix.to->to_json()) : Json();
+  json["class"] = to_string(fix.knob_class);
+  json["how"] = fix.reason;
   if (!fix.patch.empty()) {
     json["patch"] = fix.patch;
   }
@@ -48,7 +48,7 @@ Json finding_json(const Finding& finding) {
   json["evidence"] = finding.evidence;
   json["where"] = finding.where ? Json(*finding.where) : Json();
   json["fixes"] = Json::array();
-  for (const Fix& fix : finding.fixes) {
+  for (const knobs::Change& fix : finding.fixes) {
     json["fixes"].push_back(fix_json(fix));
   }
   return json;

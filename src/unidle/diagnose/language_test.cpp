@@ -35,8 +35,8 @@ TEST(Language, AWholeDiagnosisInChinese) {
     for (const std::string& evidence : finding.evidence) {
       EXPECT_TRUE(has_chinese(evidence)) << evidence;
     }
-    for (const Fix& fix : finding.fixes) {
-      EXPECT_TRUE(has_chinese(fix.how)) << fix.how;
+    for (const knobs::Change& fix : finding.fixes) {
+      EXPECT_TRUE(has_chinese(fix.reason)) << fix.reason;
     }
   }
   for (const Abstention& abstention : diagnosis.abstained) {

@@ -73,7 +73,7 @@ TEST_F(PolicyFile, FixesGoByIt) {
   signals.syncs_per_step = 2;
   std::set<std::string> rules;
   for (const Finding& finding : diagnose(signals, read("metrics_interval: 20\n")).findings) {
-    for (const Fix& fix : finding.fixes) {
+    for (const knobs::Change& fix : finding.fixes) {
       if (fix.knob == "metrics.interval") {
         EXPECT_EQ(fix.to, 20) << finding.id;
         rules.insert(finding.id);

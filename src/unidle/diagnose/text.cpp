@@ -45,23 +45,20 @@ struct Style {
   }
 };
 
-std::string value_text(const nlohmann::json& value, const std::string& unknown = {}) {
-  return value.is_null() ? unknown : plain_text(value);
-}
-
-std::string fix_text(const Finding& finding, const Fix& fix, const Style& style) {
+std::string fix_text(const Finding& finding, const knobs::Change& fix, const Style& style) {
   if (fix.in_code) {
-    return fix.how + (finding.where ? style.say(" at {}", *finding.where) : "");
+    return fix.reason + (finding.where ? style.say(" at {}", *finding.where) : "");
   }
   std::string text = fix.knob + ": ";
-  if (!fix.from.is_null()) {
-    text += value_text(fix.from) + " -> ";
+  if (fix.from) {
+    text += fmt::format("{} -> ", *fix.from);
   }
-  text += fmt::format("{} ({})", value_text(fix.to, style.word("yours to find")), style.word(to_string(fix.fix_class)));
+  text += fmt::format("{} ({})", fix.to ? fix.to->to_text() : style.word("yours to find"),
+                      style.word(to_string(fix.knob_class)));
   if (&fix == &finding.fixes.front() && finding.where) {
     text += style.say(" at {}", *finding.where);
   }
-  return text + style.word(": ") + fix.how;
+  return text + style.word(": ") + fix.reason;
 }
 
 /// Unchanged except for the indentation, which patch(1) accepts.
@@ -78,7 +75,7 @@ std::string indented(std::string_view patch) {
 /// The change: knobs with their values, else words; and the command that tries it.
 std::string changes(const Finding& finding, const Rule* rule, const Diagnosis& diagnosis, const Style& style) {
   std::string out;
-  for (const Fix& fix : finding.fixes) {
+  for (const knobs::Change& fix : finding.fixes) {
     out += style.block(3, "=> ", fix_text(finding, fix, style)) + indented(fix.patch);
   }
   if (finding.fixes.empty()) {

@@ -178,9 +178,9 @@ TEST(TimelinesAll, TheEngineIsToldOfItsOwnGraph) {
   const auto proposed = [](const TimelineCase& timeline) {
     std::map<std::string, nlohmann::json> by_rule;
     for (const Finding& finding : diagnosis_of(timeline, {}).findings) {
-      for (const Fix& fix : finding.fixes) {
+      for (const knobs::Change& fix : finding.fixes) {
         if (fix.knob == "compile.mode") {
-          by_rule[finding.id] = fix.to;
+          by_rule[finding.id] = fix.to ? fix.to->to_json() : nlohmann::json();
         }
       }
     }

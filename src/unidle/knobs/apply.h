@@ -9,6 +9,7 @@
 
 namespace unidle::knobs {
 
+/// One literal of a file that set_knob replaced: words of the file, of which a change may need several.
 struct Edit {
   std::string knob;
   std::string path;  // key with the literal

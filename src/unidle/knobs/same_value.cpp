@@ -68,7 +68,7 @@ bool in_effect(std::string_view knob, std::string_view configured, std::string_v
   return have.starts_with(want + ":");  // cuda -> cuda:0
 }
 
-nlohmann::json json_value(std::string_view text) {
+Value reported_value(std::string_view text) {
   if (text == "true" || text == "false") {
     return text == "true";
   }

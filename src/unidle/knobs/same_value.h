@@ -1,9 +1,10 @@
 // When two texts mean the same value of a knob.
 #pragma once
 
-#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+
+#include "unidle/knobs/value.h"
 
 namespace unidle::knobs {
 
@@ -18,7 +19,7 @@ bool same_value(std::string_view a, std::string_view b);
 /// where the configured one leaves the choice to the program (auto; 0 threads).
 bool in_effect(std::string_view knob, std::string_view configured, std::string_view effective);
 
-/// The value as JSON: a boolean, a number or a string.
-nlohmann::json json_value(std::string_view text);
+/// What a program reported, whatever the knob: a switch, a number or a word.
+Value reported_value(std::string_view text);
 
 }  // namespace unidle::knobs

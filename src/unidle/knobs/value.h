@@ -4,6 +4,7 @@
 #include <fmt/core.h>
 
 #include <concepts>
+#include <cstddef>
 #include <iosfwd>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -24,6 +25,7 @@ class Value {
   Value(std::string word) : held_(std::move(word)) {}
   Value(std::string_view word) : held_(std::string(word)) {}
   Value(const char* word) : held_(std::string(word)) {}
+  Value(std::nullptr_t) = delete;
 
   bool is_switch() const { return std::holds_alternative<bool>(held_); }
   bool is_word() const { return std::holds_alternative<std::string>(held_); }

@@ -8,6 +8,7 @@
 
 #include "unidle/base/terminal.h"
 #include "unidle/report/testing/scripted_run.h"
+#include "unidle/tune/output/result.h"
 
 namespace unidle::report {
 namespace {
@@ -329,12 +330,21 @@ TEST(Comparison, ShowsWhatAnOptimisingRunChanged) {
   RunData a = scripted_run(Script{});
   RunData b = a;
   b.meta["changes"] = nlohmann::json::parse(
-      R"([{"knob": "loader.workers", "from": 0, "to": 4, "reason": "input wait is 61 %", "gain": 2.4}])");
-  b.meta["trials"] = nlohmann::json::parse(R"([{"knob": "loader.workers", "value": 4, "samples_per_s": 71.25}])");
+      R"([{"knob": "loader.workers", "from": "0", "to": "4", "reason": "input wait is 61 %", "gain": 2.4}])");
+  tune::LoggedTrial trial;
+  trial.index = 2;
+  trial.changes = {{"loader.workers", 4}};
+  trial.why = "loader.workers=4; 2.400x of the best so far";
+  trial.result.ok = true;
+  trial.result.rate = 71.25;
+  b.meta["trials"] = nlohmann::json::array({tune::to_json(trial)});
   const std::string text = to_text(compare(a, b), 80, false);
   EXPECT_THAT(text, HasSubstr("loader.workers: 0 -> 4 (gain 2.40x)"));
   EXPECT_THAT(text, HasSubstr("input wait is 61 %"));
   EXPECT_THAT(text, HasSubstr("71.2"));
+  EXPECT_THAT(text, HasSubstr("loader.workers=4; 2.400x"));
+  b.meta["trials"].push_back({{"trial", 3}});
+  EXPECT_THAT(to_text(compare(a, b), 80, false), HasSubstr("entries of another form in the record, left out: 1"));
 }
 
 std::size_t widest_line(const std::string& text) {

@@ -39,9 +39,9 @@ std::string bullets(const std::vector<std::string>& lines, int width, const char
   return out;
 }
 
-std::string changes_as_text(const nlohmann::json& changes, int width, const Translator& translator) {
+std::string changes_as_text(const std::vector<ChangeWords>& changes, int width) {
   std::string out;
-  for (const ChangeWords& change : change_words(changes, translator)) {
+  for (const ChangeWords& change : changes) {
     out += block(printable_line(change.what), width, 0, "");
     if (!change.why.empty()) {
       out += block(printable_line(change.why), width, 2, "");
@@ -50,14 +50,12 @@ std::string changes_as_text(const nlohmann::json& changes, int width, const Tran
   return out;
 }
 
-std::string json_rows_as_text(const nlohmann::json& value, int width, const Translator& translator) {
-  const JsonTable table = json_table(value, translator);
-  TextTable text(table.header);
-  for (const auto& row : table.rows) {
+std::string table_as_text(const std::vector<std::string>& header, const std::vector<std::vector<std::string>>& rows,
+                          int width) {
+  TextTable text(header);
+  for (const auto& row : rows) {
     std::vector<std::string> cells;
-    for (const auto& cell : row) {
-      cells.push_back(printable_line(cell));
-    }
+    std::transform(row.begin(), row.end(), std::back_inserter(cells), printable_line);
     text.add(cells);
   }
   return text.empty() ? std::string() : text.text(width);
@@ -83,9 +81,11 @@ std::string to_text(const Comparison& c, int width, bool colour, Language langua
   add("Learning at equal samples",
       rows_as_text(learning_rows(c, translator), {"", "A", "B", translator.word("difference")}, width));
   add("Settings that differ", rows_as_text(setting_rows(c, translator), {"", "A", "B"}, width));
-  add("Changes made", changes_as_text(c.changes, width, translator));
-  add("Trials", json_rows_as_text(c.trials, width, translator));
-  add("Verification", json_rows_as_text(c.verification, width, translator));
+  const OptimiseWords optimised = optimise_words(c.changes, c.trials, c.verification, translator);
+  add("Changes made", changes_as_text(optimised.changes, width));
+  add("Trials", table_as_text(trial_columns(translator), optimised.trials, width));
+  add("Verification", table_as_text({"", ""}, optimised.verification, width));
+  out += optimised.unreadable.empty() ? "" : "\n" + block(optimised.unreadable, width, 0, "");
   add("Notes", bullets(c.notes, width));
   add("Regressions", bullets(c.regressions, width, colour ? kRed : nullptr));
   return out;

@@ -8,14 +8,13 @@
 #include "unidle/base/json.h"
 #include "unidle/base/units.h"
 #include "unidle/report/figures.h"
+#include "unidle/tune/output/recorded.h"
 
 namespace unidle::report {
 
 namespace {
 
 constexpr const char* kAbsent = "-";
-constexpr std::size_t kMostColumns = 8;
-constexpr std::size_t kMostRows = 40;
 
 std::string rate_words(const std::optional<Rate>& rate) {
   if (!rate) {
@@ -196,68 +195,39 @@ std::string plain_text(const nlohmann::json& value) {
   return value.is_null() ? kAbsent : json_text(value, -1);
 }
 
-std::vector<ChangeWords> change_words(const nlohmann::json& changes, const Translator& translator) {
-  std::vector<ChangeWords> out;
-  if (!changes.is_array()) {
-    return out;
-  }
-  for (const auto& change : changes) {
-    if (!change.is_object() || !change.contains("knob")) {
-      out.push_back({plain_text(change), ""});
-      continue;
-    }
-    const auto field = [&](const char* key) { return change.contains(key) ? plain_text(change[key]) : kAbsent; };
-    std::string what = fmt::format("{}: {} -> {}", field("knob"), field("from"), field("to"));
-    if (change.contains("gain") && !change["gain"].is_null()) {
-      what += change["gain"].is_number() ? translator.say(" (gain {:.2f}x)", change["gain"].get<double>())
-                                         : translator.say(" (gain {})", plain_text(change["gain"]));
-    }
-    out.push_back({std::move(what), change.contains("reason") ? translator.word(plain_text(change["reason"])) : ""});
-  }
-  return out;
+std::vector<std::string> trial_columns(const Translator& translator) {
+  return {translator.word("trial"), translator.word("stage"),   translator.word("samples/s"),
+          translator.word("loss"),  translator.word("verdict"), translator.word("what")};
 }
 
-JsonTable json_table(const nlohmann::json& value, const Translator& translator) {
-  JsonTable table;
-  if (value.is_object()) {
-    table.header = {"", translator.word("value")};
-    for (const auto& [key, field] : value.items()) {
-      table.rows.push_back({translator.word(key), plain_text(field)});
-    }
+OptimiseWords optimise_words(const nlohmann::json& changes, const nlohmann::json& trials,
+                             const nlohmann::json& verification, const Translator& translator) {
+  const tune::Recorded recorded = tune::recorded(changes, trials, verification);
+  OptimiseWords words;
+  for (const knobs::Change& change : recorded.changes) {
+    const std::string gain = change.gain ? translator.say(" (gain {:.2f}x)", *change.gain) : "";
+    words.changes.push_back({fmt::format("{}: {} -> {}{}", change.knob, change.from ? change.from->to_text() : kAbsent,
+                                         change.to->to_text(), gain),
+                             change.reason});
   }
-  if (!value.is_array()) {
-    return table;
+  for (const tune::LoggedTrial& trial : recorded.trials) {
+    words.trials.push_back({std::to_string(trial.index), trial.stage,
+                            trial.result.ok ? format_number(trial.result.rate) : kAbsent,
+                            trial.result.loss ? format_number(*trial.result.loss) : kAbsent, trial.verdict, trial.why});
   }
-  for (const auto& row : value) {
-    if (!row.is_object()) {
-      continue;
-    }
-    for (const auto& [key, field] : row.items()) {
-      if (std::find(table.header.begin(), table.header.end(), key) == table.header.end() &&
-          table.header.size() < kMostColumns) {
-        table.header.push_back(key);
-      }
-    }
+  if (const auto& found = recorded.verification) {
+    words.verification = {
+        {translator.word("speed"),
+         translator.say("{:.2f}x as fast (95 % interval {:.2f} to {:.2f}, {} pairs)", found->ratio, found->interval.low,
+                        found->interval.high, found->winner.size())},
+        {translator.word("learns as well"), !found->compared     ? translator.say("nothing to compare")
+                                            : found->parity.held ? translator.word("yes")
+                                                                 : translator.say("no: {}", found->parity.why)}};
   }
-  // JSON keys are in alphabetical order; the trial's number belongs first.
-  if (const auto trial = std::find(table.header.begin(), table.header.end(), "trial"); trial != table.header.end()) {
-    std::rotate(table.header.begin(), trial, trial + 1);
+  if (recorded.unreadable > 0) {
+    words.unreadable = translator.say("entries of another form in the record, left out: {}", recorded.unreadable);
   }
-  for (const auto& row : value) {
-    if (table.rows.size() == kMostRows) {
-      table.rows.push_back({translator.say("and {} more", value.size() - kMostRows)});
-      break;
-    }
-    std::vector<std::string> cells;
-    for (const std::string& key : table.header) {
-      cells.push_back(row.is_object() && row.contains(key) ? plain_text(row[key]) : "");
-    }
-    table.rows.push_back(table.header.empty() ? std::vector<std::string>{plain_text(row)} : std::move(cells));
-  }
-  for (std::string& key : table.header) {
-    key = translator.word(key);
-  }
-  return table;
+  return words;
 }
 
 }  // namespace unidle::report

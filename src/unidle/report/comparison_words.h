@@ -24,15 +24,18 @@ struct ChangeWords {
   std::string what;  // "loader.workers: 0 -> 8 (gain 1.8x)"
   std::string why;   // may be empty
 };
-/// From the meta "changes" of an optimising run; malformed entries are shown unchanged.
-std::vector<ChangeWords> change_words(const nlohmann::json& changes, const Translator& translator);
-
-/// A list of objects, or one object, as a table of at most eight columns and forty rows; a last row counts the rest.
-struct JsonTable {
-  std::vector<std::string> header;
-  std::vector<std::vector<std::string>> rows;
+/// What an optimising run did, as words: changes, one row a trial, and the verification as pairs of words. Reasons are
+/// as they were recorded, in English.
+struct OptimiseWords {
+  std::vector<ChangeWords> changes;
+  std::vector<std::vector<std::string>> trials;
+  std::vector<std::vector<std::string>> verification;
+  std::string unreadable;  // how many entries could not be read; mostly empty
 };
-JsonTable json_table(const nlohmann::json& value, const Translator& translator);
+OptimiseWords optimise_words(const nlohmann::json& changes, const nlohmann::json& trials,
+                             const nlohmann::json& verification, const Translator& translator);
+/// The columns of OptimiseWords::trials.
+std::vector<std::string> trial_columns(const Translator& translator);
 
 /// A JSON value for people: text without quotes, numbers with three digits.
 std::string plain_text(const nlohmann::json& value);

@@ -34,17 +34,17 @@ std::string with_its_count(const std::string& sentence, const Translator& transl
   return translated == message ? sentence : format_message(translated, message, fmt::make_format_args(count));
 }
 
-std::string fix_html(const diagnose::Fix& fix, const Translator& translator) {
+std::string fix_html(const knobs::Change& fix, const Translator& translator) {
   std::string out = "<li>";
   if (!fix.knob.empty()) {
     out += "<code>" + escape(fix.knob) + "</code>";
-    if (!fix.to.is_null()) {
-      out += fix.from.is_null() ? " &rarr; " : " " + escape(plain_text(fix.from)) + " &rarr; ";
-      out += "<b>" + escape(plain_text(fix.to)) + "</b>";
+    if (fix.to) {
+      out += fix.from ? " " + escape(fix.from->to_text()) + " &rarr; " : " &rarr; ";
+      out += "<b>" + escape(fix.to->to_text()) + "</b>";
     }
-    out += fmt::format(" <span class=\"quiet\">{}</span>", translator.word(to_string(fix.fix_class)));
+    out += fmt::format(" <span class=\"quiet\">{}</span>", translator.word(to_string(fix.knob_class)));
   }
-  return out + (fix.how.empty() ? "" : "<br>" + escape(fix.how)) + "</li>";
+  return out + (fix.reason.empty() ? "" : "<br>" + escape(fix.reason)) + "</li>";
 }
 
 /// How much time a finding takes, and what mending it may gain; "" where neither is known.
@@ -73,7 +73,7 @@ std::string finding_html(const diagnose::Finding& finding, const Translator& tra
   }
   if (!finding.fixes.empty()) {
     out += "<h4>" + translator.say("What to change") + "</h4><ul class=\"fixes\">";
-    for (const diagnose::Fix& fix : finding.fixes) {
+    for (const knobs::Change& fix : finding.fixes) {
       out += fix_html(fix, translator);
     }
     out += "</ul>";
@@ -286,21 +286,19 @@ std::string optimise_html(const nlohmann::json& meta, const Translator& translat
     const auto found = meta.find(key);
     return found == meta.end() ? nlohmann::json() : *found;
   };
-  std::string out;
+  const OptimiseWords words = optimise_words(find("changes"), find("trials"), find("verification"), translator);
   std::string changes;
-  for (const ChangeWords& change : change_words(find("changes"), translator)) {
+  for (const ChangeWords& change : words.changes) {
     changes += "<li><code>" + escape(change.what) + "</code>" +
                (change.why.empty() ? "" : "<br><span class=\"quiet\">" + escape(change.why) + "</span>") + "</li>";
   }
-  out +=
+  std::string out =
       section_html(translator.say("Changes made"), changes.empty() ? "" : "<ul class=\"fixes\">" + changes + "</ul>\n");
-  const JsonTable trials = json_table(find("trials"), translator);
-  out += section_html(translator.word("Trials"),
-                      table_html(translator.say("Trials of the optimising run"), trials.header, trials.rows));
-  const JsonTable verification = json_table(find("verification"), translator);
-  return out +
-         section_html(translator.word("Verification"), table_html(translator.say("Verification against the baseline"),
-                                                                  verification.header, verification.rows));
+  out += section_html(translator.word("Trials"), table_html(translator.say("Trials of the optimising run"),
+                                                            trial_columns(translator), words.trials));
+  out += section_html(translator.word("Verification"),
+                      table_html(translator.say("Verification against the baseline"), {"", ""}, words.verification));
+  return out + (words.unreadable.empty() ? "" : "<p class=\"quiet\">" + words.unreadable + "</p>\n");
 }
 
 }  // namespace unidle::report

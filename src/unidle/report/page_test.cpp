@@ -12,6 +12,7 @@
 #include "unidle/report/comparison.h"
 #include "unidle/report/testing/scripted_run.h"
 #include "unidle/report/timeline.h"
+#include "unidle/tune/output/result.h"
 
 namespace unidle::report {
 namespace {
@@ -114,7 +115,8 @@ TEST(Page, TwoRunsAreComparedFirst) {
 TEST(Page, ARunThatOnlyOptimisedIsShownButNotCompared) {
   account::RunData optimise;
   optimise.name = "optimise";
-  optimise.meta["changes"] = nlohmann::json::parse(R"([{"knob": "loader.workers", "from": 0, "to": 4}])");
+  optimise.meta["changes"] =
+      nlohmann::json::parse(R"([{"knob": "loader.workers", "from": "0", "to": "4", "reason": "", "gain": null}])");
   account::tidy(optimise);
   const std::string html =
       page({{scripted_run(naive_script()), {}}, {scripted_run(tuned_script()), {}}, {optimise, {}}});
@@ -131,15 +133,18 @@ TEST(Page, NothingFromARecordIsMarkup) {
   run.meta["host"] = {{"cpu_model", evil}, {"hostname", evil}};
   run.meta["gpus"] = nlohmann::json::array({{{"name", evil}}});
   run.meta["tier"] = evil;
-  run.meta["trials"] = nlohmann::json::array({{{"key", evil}}});
-  run.meta["changes"] = nlohmann::json::array({{{"knob", evil}, {"from", evil}, {"reason", evil}}});
+  tune::LoggedTrial trial;
+  trial.stage = trial.verdict = trial.why = evil;
+  run.meta["trials"] = nlohmann::json::array({tune::to_json(trial), {{"key", evil}}});
+  run.meta["changes"] =
+      nlohmann::json::array({tune::to_json(knobs::change_of("loader.workers", 0, 4, evil)), {{"knob", evil}}});
   run.settings.push_back({evil, evil, "configured", evil});
   run.metrics[evil] = {{evil, 1, 1, 10, 2.0}};
   run.missing.push_back(evil);
   diagnose::Diagnosis d = diagnosis();
   d.findings[0].evidence = {evil};
   d.findings[0].where = evil;
-  d.findings[0].fixes[0].how = evil;
+  d.findings[0].fixes[0].reason = evil;
   d.findings[0].fixes[0].to = evil;
   d.abstained[0].missing = evil;
   for (const auto& html : {page({{run, d}}), page({{run, d}, {run, d}})}) {

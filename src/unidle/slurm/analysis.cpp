@@ -19,9 +19,9 @@ std::optional<diagnose::Diagnosis> diagnosis_of(const JobFiles& files, Language 
 /// The number of loader workers that a diagnosis proposes, if it does.
 std::optional<int> workers_wanted(const diagnose::Diagnosis& diagnosis) {
   for (const diagnose::Finding& finding : diagnosis.findings) {
-    for (const diagnose::Fix& fix : finding.fixes) {
-      if (fix.knob == "loader.workers" && fix.to.is_number_integer()) {
-        return fix.to.get<int>();
+    for (const knobs::Change& fix : finding.fixes) {
+      if (const auto workers = fix.to ? fix.to->integer() : std::nullopt; workers && fix.knob == "loader.workers") {
+        return static_cast<int>(*workers);
       }
     }
   }
@@ -67,7 +67,7 @@ Analysis analyze(Job job, const std::filesystem::path& results, Language languag
 nlohmann::ordered_json to_json(const Analysis& analysis) {
   nlohmann::ordered_json document = to_json(analysis.row);
   document["sbatch"] = nlohmann::ordered_json::array();
-  for (const Proposal& proposal : analysis.proposals) {
+  for (const LineChange& proposal : analysis.proposals) {
     document["sbatch"].push_back({{"line", proposal.line}, {"why", proposal.why}});
   }
   document["per_node"] = nlohmann::ordered_json::array();

@@ -15,7 +15,7 @@ namespace unidle::slurm {
 struct Analysis {
   Row row;
   std::optional<diagnose::Diagnosis> diagnosis;  // from the records, otherwise from the logs
-  std::vector<Proposal> proposals;
+  std::vector<LineChange> proposals;
 
   /// Whether the job failed, by any source: Slurm, its output or the diagnosis.
   bool failed() const;

@@ -216,26 +216,27 @@ namespace {
 
 double gibibytes(double bytes) { return std::max(1.0, std::ceil(bytes / 0x1p30)); }
 
-std::optional<Proposal> of_cpus(const Job& job, const Use& use, std::optional<int> workers, Language language) {
+std::optional<LineChange> of_cpus(const Job& job, const Use& use, std::optional<int> workers, Language language) {
   const int nodes = std::max(1, job.nodes);
   const int tasks = std::max(1, job.tasks_per_node);
   const int cpus = job.cpus / nodes / tasks;
   if (workers && cpus > 0 && *workers + 1 > cpus) {
-    return Proposal{fmt::format("--cpus-per-task={}", *workers + 1),
-                    translate(language, "{} loader workers and the training process, on {} CPUs now", *workers, cpus)};
+    return LineChange{
+        fmt::format("--cpus-per-task={}", *workers + 1),
+        translate(language, "{} loader workers and the training process, on {} CPUs now", *workers, cpus)};
   }
   const auto used = use.node_cpus ? std::optional(*use.node_cpus / tasks) : std::nullopt;
   if (!workers && used && cpus > 1 && *used < kMuchUnused * cpus) {
     const int needed = std::max(1, static_cast<int>(std::ceil(*used * kRoom)));
     if (needed < cpus) {
-      return Proposal{fmt::format("--cpus-per-task={}", needed),
-                      translate(language, "{} of {} CPUs were in use", format_number(*used), cpus)};
+      return LineChange{fmt::format("--cpus-per-task={}", needed),
+                        translate(language, "{} of {} CPUs were in use", format_number(*used), cpus)};
     }
   }
   return std::nullopt;
 }
 
-std::optional<Proposal> of_memory(const Job& job, const Use& use, Language language) {
+std::optional<LineChange> of_memory(const Job& job, const Use& use, Language language) {
   const int nodes = std::max(1, job.nodes);
   const auto bytes_text = [](double bytes) { return format_bytes(static_cast<std::uint64_t>(bytes)); };
   if (!job.memory_bytes) {
@@ -243,8 +244,8 @@ std::optional<Proposal> of_memory(const Job& job, const Use& use, Language langu
   }
   const double had = *job.memory_bytes / nodes;
   if (job.out_of_memory()) {
-    return Proposal{fmt::format("--mem={:.0f}G", gibibytes(had * 2)),
-                    translate(language, "{} were not enough", bytes_text(had))};
+    return LineChange{fmt::format("--mem={:.0f}G", gibibytes(had * 2)),
+                      translate(language, "{} were not enough", bytes_text(had))};
   }
   if (!use.peak_memory_bytes || *use.peak_memory_bytes >= kMuchUnused * had) {
     return std::nullopt;
@@ -254,26 +255,26 @@ std::optional<Proposal> of_memory(const Job& job, const Use& use, Language langu
     return std::nullopt;
   }
   const std::string most = bytes_text(*use.peak_memory_bytes);
-  return Proposal{fmt::format("--mem={:.0f}G", needed),
-                  nodes > 1 ? translate(language, "{} was the most in use on a node, of {}", most, bytes_text(had))
-                            : translate(language, "{} was the most in use, of {}", most, bytes_text(had))};
+  return LineChange{fmt::format("--mem={:.0f}G", needed),
+                    nodes > 1 ? translate(language, "{} was the most in use on a node, of {}", most, bytes_text(had))
+                              : translate(language, "{} was the most in use, of {}", most, bytes_text(had))};
 }
 
-std::optional<Proposal> of_time(const Row& row, Language language) {
+std::optional<LineChange> of_time(const Row& row, Language language) {
   const auto whole = row.expected();
   if (!whole || !row.job.limit_s || *whole <= *row.job.limit_s || (row.job.state != "TIMEOUT" && !row.job.runs())) {
     return std::nullopt;
   }
   const double needed = std::ceil(*whole * kRoom / 60) * 60;
-  return Proposal{fmt::format("--time={}", format_duration(needed)),
-                  translate(language, "{} in all at the pace so far, of {}", format_duration(*whole),
-                            format_duration(*row.job.limit_s))};
+  return LineChange{fmt::format("--time={}", format_duration(needed)),
+                    translate(language, "{} in all at the pace so far, of {}", format_duration(*whole),
+                              format_duration(*row.job.limit_s))};
 }
 
 }  // namespace
 
-std::vector<Proposal> proposals(const Row& row, std::optional<int> workers, Language language) {
-  std::vector<Proposal> lines;
+std::vector<LineChange> proposals(const Row& row, std::optional<int> workers, Language language) {
+  std::vector<LineChange> lines;
   for (auto& one :
        {of_cpus(row.job, row.use, workers, language), of_memory(row.job, row.use, language), of_time(row, language)}) {
     if (one) {

@@ -44,7 +44,7 @@ std::optional<double> gpu_hours(const Job& job);
 std::string state_text(const Job& job, Language language = Language::kEnglish);
 
 /// A changed #SBATCH line that the use suggests, with its reason: {"--mem=12G", "9.4 GiB was the most in use"}.
-struct Proposal {
+struct LineChange {
   std::string line;
   std::string why;
 };
@@ -61,7 +61,7 @@ struct Row {
 Row row_of(Job job, const JobFiles& files);
 
 /// `workers`: the number that the diagnosis proposes for loader.workers, if it does.
-std::vector<Proposal> proposals(const Row& row, std::optional<int> workers, Language language = Language::kEnglish);
+std::vector<LineChange> proposals(const Row& row, std::optional<int> workers, Language language = Language::kEnglish);
 
 nlohmann::ordered_json to_json(const Row& row);
 

@@ -63,7 +63,7 @@ TEST_F(JobView, UseComesFromTheRecord) {
   EXPECT_THAT(use.gpu, Optional(DoubleEq(0.25)));
   EXPECT_THAT(gpu_hours(it), Optional(DoubleEq(4)));
   EXPECT_THAT(wasted_gpu_hours(it, use), Optional(DoubleEq(3)));
-  const std::vector<Proposal> lines = proposals({it, use, {}, {}}, std::nullopt);
+  const std::vector<LineChange> lines = proposals({it, use, {}, {}}, std::nullopt);
   ASSERT_THAT(lines, SizeIs(2));
   EXPECT_EQ(lines[0].line, "--cpus-per-task=3");
   EXPECT_EQ(lines[1].line, "--mem=5G");
@@ -106,7 +106,7 @@ TEST_F(JobView, ANodeNeedsWhatTheOneThatUsedMostDid) {
   it.cpus = 64;
   it.memory_bytes = 512 * 0x1p30;
   const Row row = row_of(it, files_of(it, folder_.path()));
-  const std::vector<Proposal> lines = proposals(row, std::nullopt);
+  const std::vector<LineChange> lines = proposals(row, std::nullopt);
   ASSERT_THAT(lines, SizeIs(2));
   EXPECT_EQ(lines[0].line, "--cpus-per-task=12");
   EXPECT_EQ(lines[1].line, "--mem=125G");
@@ -129,7 +129,7 @@ TEST_F(JobView, TasksOfANodeShareItsCpus) {
   it.cpus = 32;
   it.tasks_per_node = 4;
   it.cpu_time_s = 8.0 * 7200;
-  const std::vector<Proposal> lines = proposals({it, use_of(it, {}), {}, {}}, std::nullopt);
+  const std::vector<LineChange> lines = proposals({it, use_of(it, {}), {}, {}}, std::nullopt);
   ASSERT_THAT(lines, SizeIs(1));
   EXPECT_EQ(lines[0].line, "--cpus-per-task=3");
   it.cpu_time_s = 20.0 * 7200;
@@ -167,7 +167,7 @@ TEST_F(JobView, AccountingServesWhereThereIsNoRecord) {
 TEST_F(JobView, WorkersNeedCpus) {
   Job it = job();
   it.cpus = 2;
-  const std::vector<Proposal> lines = proposals({it, {}, {}, {}}, 4);
+  const std::vector<LineChange> lines = proposals({it, {}, {}, {}}, 4);
   ASSERT_THAT(lines, SizeIs(1));
   EXPECT_EQ(lines[0].line, "--cpus-per-task=5");
 }
@@ -175,7 +175,7 @@ TEST_F(JobView, WorkersNeedCpus) {
 TEST_F(JobView, TooLittleMemoryIsDoubled) {
   Job it = job();
   it.state = "OUT_OF_MEMORY";
-  const std::vector<Proposal> lines = proposals({it, {}, {}, {}}, std::nullopt);
+  const std::vector<LineChange> lines = proposals({it, {}, {}, {}}, std::nullopt);
   ASSERT_THAT(lines, SizeIs(1));
   EXPECT_EQ(lines[0].line, "--mem=128G");
 }
@@ -214,7 +214,7 @@ TEST_F(JobView, OutOfMemoryIsToldWithoutASignal) {
       "TRES=cpu=2,mem=16G,node=1,billing=2,gres/gpu=1 WorkDir=/home/ada Power= NtasksPerTRES:0");
   EXPECT_TRUE(job.failed());
   EXPECT_EQ(state_text(job), "OUT_OF_MEMORY after 0:01:12 of 1:00:00 on n1: it used more memory than it had asked for");
-  const std::vector<Proposal> lines = proposals({job, {}, {}, {}}, std::nullopt);
+  const std::vector<LineChange> lines = proposals({job, {}, {}, {}}, std::nullopt);
   ASSERT_THAT(lines, SizeIs(1));
   EXPECT_EQ(lines[0].line, "--mem=32G");
   EXPECT_THAT(lines[0].why, HasSubstr("16.0 GiB were not enough"));
@@ -271,7 +271,7 @@ TEST_F(JobView, TellsWhatTheWholeWouldTake) {
   EXPECT_THAT(row.expected(), Optional(DoubleEq(4 * 3600)));
   EXPECT_THAT(job_text(row), HasSubstr("It came to step 75 of 300, and would have needed 4:00:00 in all at that pace, "
                                        "more than its limit"));
-  const std::vector<Proposal> lines = proposals(row, std::nullopt);
+  const std::vector<LineChange> lines = proposals(row, std::nullopt);
   ASSERT_THAT(lines, SizeIs(1));
   EXPECT_EQ(lines[0].line, "--time=5:00:00");
   EXPECT_EQ(to_json(row)["expected_s"], 4 * 3600);
@@ -294,9 +294,9 @@ TEST(JobText, InChinese) {
             "申请了：1 个节点、8 个 CPU、1 个 GPU、16.0 GiB。\n"
             "使用了：GPU 25 % 忙碌；8 个 CPU 中的 2 个；内存最多 4.0 GiB。\n"
             "曾进行到第 5 轮（共 10），按此速度总共本需要 8:00:00，超过了限制。\n");
-  for (const Proposal& proposal : proposals(row, std::nullopt, Language::kChinese)) {
+  for (const LineChange& proposal : proposals(row, std::nullopt, Language::kChinese)) {
     EXPECT_NE(proposal.why, "");
-    for (const Proposal& english : proposals(row, std::nullopt)) {
+    for (const LineChange& english : proposals(row, std::nullopt)) {
       EXPECT_NE(proposal.why, english.why);
     }
   }

@@ -169,8 +169,8 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
   }
   result.changes = result.outcome->changes;
   knobs::Settings wanted;
-  for (const Change& change : result.changes) {
-    wanted.set(change.knob, change.to);
+  for (const knobs::Change& change : result.changes) {
+    wanted.set(change.knob, *change.to);
   }
   if (!wanted.empty()) {
     program.run = run_command(wanted, with_spare(options.command, program.plan.spare, wanted));

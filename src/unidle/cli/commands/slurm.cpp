@@ -179,7 +179,7 @@ int top(const Arguments& arguments) {
 
 void print_analysis(const slurm::Analysis& analysis, Language language) {
   print_to(stdout, "{}", slurm::job_text(analysis.row, language));
-  for (const slurm::Proposal& line : analysis.proposals) {
+  for (const slurm::LineChange& line : analysis.proposals) {
     print_to(stdout, "=> #SBATCH {}  ({})\n", line.line, line.why);
   }
   if (analysis.diagnosis) {

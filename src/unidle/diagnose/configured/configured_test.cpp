@@ -195,7 +195,7 @@ TEST_F(Configured, WhatIsOverruledOnPurposeIsNotRecorded) {
   write("train.py", "NUM_WORKERS = 4\n");
   const std::vector<std::string> environment = {"BATCH_SIZE=16", "OMP_NUM_THREADS=1"};
   std::vector<std::string> told;
-  const knobs::Settings overruled = {{"loader.workers", "8"}, {"batch.size", "32"}};
+  const knobs::Settings overruled = {{"loader.workers", 8}, {"batch.size", 32}};
   for (const record::Setting& setting : settings_told({"python", "train.py"}, folder(), environment, overruled)) {
     told.push_back(setting.knob);
   }

@@ -21,14 +21,14 @@ namespace unidle::diagnose::detail {
 namespace {
 
 /// A loader of our package names some settings differently and lacks others.
-void put_for_package(const LoaderFacts& loader, Fix& fix) {
+void put_for_package(const LoaderFacts& loader, knobs::Change& fix) {
   const knobs::Knob* knob = knobs::find_knob(fix.knob);
   if (knob == nullptr || (knob->change.code_place != "loader" && knob->change.code_place != "dataset")) {
     return;
   }
   fix.by_hand = knob->change.package_argument.empty() || loader.made_with != "unidle";
-  if (!knob->change.package_code.empty() && !fix.to.is_null()) {
-    fix.how += ": " + fmt::format(fmt::runtime(knob->change.package_code), plain_text(fix.to));
+  if (!knob->change.package_code.empty() && fix.to) {
+    fix.reason += ": " + fmt::format(fmt::runtime(knob->change.package_code), *fix.to);
   }
 }
 
@@ -57,34 +57,29 @@ Finding of_share(double share, const Policy& policy) {
   return finding;
 }
 
-Fix make_fix(const Context& context, std::string knob, nlohmann::json to, std::string_view how) {
-  Fix fix;
-  if (const auto now = context.signals.effective(knob)) {
-    fix.from = knobs::json_value(*now);
-  }
-  fix.fix_class = knobs::class_of(knob);
-  fix.knob = std::move(knob);
-  fix.to = std::move(to);
-  fix.how = translate(context.language, how);
+knobs::Change make_fix(const Context& context, std::string knob, std::optional<knobs::Value> to, std::string_view how) {
+  const auto now = context.signals.effective(knob);
+  knobs::Change fix = knobs::change_of(std::move(knob), now ? std::optional(knobs::reported_value(*now)) : std::nullopt,
+                                       std::move(to), std::string(translate(context.language, how)));
   if (context.signals.loader && context.signals.loader->of_package()) {
     put_for_package(*context.signals.loader, fix);
   }
   return fix;
 }
 
-Fix keep_samples_fix(const Context& context, std::string_view how) {
+knobs::Change keep_samples_fix(const Context& context, std::string_view how) {
   const bool anew = context.signals.loader && context.signals.loader->dataset_anew.value_or(false);
   const bool for_later_runs = has_feature_cache(context.signals);
-  Fix fix = make_fix(context, "cache.features", anew || for_later_runs ? "disk" : "memory", how);
+  knobs::Change fix = make_fix(context, "cache.features", anew || for_later_runs ? "disk" : "memory", how);
   if (anew) {
-    fix.how += context.say("; on disk: what memory keeps goes with the data set, which is made anew");
+    fix.reason += context.say("; on disk: what memory keeps goes with the data set, which is made anew");
   } else if (for_later_runs) {
-    fix.how += context.say("; on disk: later runs find it there");
+    fix.reason += context.say("; on disk: later runs find it there");
   }
   return fix;
 }
 
-Fix one_launch_fix(const Context& context) {
+knobs::Change one_launch_fix(const Context& context) {
   const bool engine = context.signals.settings.contains("workload");
   return engine
              ? make_fix(context, "compile.mode", "graph", "launch the step as one graph")
@@ -125,8 +120,7 @@ std::optional<std::int64_t> effective_int(const Context& context, const std::str
   if (!text) {
     return std::nullopt;
   }
-  const nlohmann::json value = knobs::json_value(*text);
-  return value.is_number_integer() ? std::optional(value.get<std::int64_t>()) : std::nullopt;
+  return knobs::reported_value(*text).integer();
 }
 
 std::optional<bool> effective_on(const Context& context, const std::string& knob) {
@@ -228,7 +222,7 @@ void add_source(const Context& context, Finding& finding) {
     finding.evidence.push_back(source.note);
   }
   if (source.left.empty() && !source.patch.empty()) {
-    Fix fix =
+    knobs::Change fix =
         make_fix(context, "loader.replace", true,
                  "take the samples from unidle.data: review these lines, which nobody has tried yet, then compare a "
                  "run that has them with this one");

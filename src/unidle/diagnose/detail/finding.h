@@ -14,18 +14,18 @@ namespace unidle::diagnose::detail {
 Finding of_share(double share, const Policy& policy);
 
 /// A fix from the live program's value of `knob` (null when unknown). `how` is translated where the catalogue has it.
-Fix make_fix(const Context& context, std::string knob, nlohmann::json to, std::string_view how);
+knobs::Change make_fix(const Context& context, std::string knob, std::optional<knobs::Value> to, std::string_view how);
 
 /// cache.features: in memory, or on disk when the program recreates its data set, which would discard an in-memory
 /// cache, and for workloads whose features the feature cache keeps across runs.
-Fix keep_samples_fix(const Context& context, std::string_view how);
+knobs::Change keep_samples_fix(const Context& context, std::string_view how);
 
 /// A hint that the scheduler ended an earlier attempt of the run, for its time limit or otherwise, and a later one
 /// continued training; nothing if there was none.
 std::optional<Finding> earlier_attempt(const Context& context, bool time_limit);
 
 /// Launching the step as one graph: torch.compile in Python, a captured step in our engine.
-Fix one_launch_fix(const Context& context);
+knobs::Change one_launch_fix(const Context& context);
 
 /// Where the configuration sets `knob`; nothing if it does not.
 std::optional<std::string> where_set(const Context& context, const std::string& knob);

@@ -24,13 +24,12 @@ std::optional<std::string> try_command(const Diagnosis& diagnosis, const Finding
   }
   const bool workload = is_workload(diagnosis.command);
   std::string changes;
-  for (const Fix& fix : finding.fixes) {
-    if (fix.to.is_null() || fix.by_hand || fix.fix_class == knobs::KnobClass::kSemantic ||
+  for (const knobs::Change& fix : finding.fixes) {
+    if (!fix.to || fix.by_hand || fix.knob_class == knobs::KnobClass::kSemantic ||
         (!workload && !knobs::applies_at_run_time(fix.knob))) {
       continue;
     }
-    const std::string value = plain_text(fix.to);
-    changes += (workload ? " " : " --apply ") + shell_quoted(fix.knob + "=" + value);
+    changes += (workload ? " " : " --apply ") + shell_quoted(fmt::format("{}={}", fix.knob, *fix.to));
   }
   if (changes.empty()) {
     return std::nullopt;

@@ -45,14 +45,15 @@ Finding batch_finding(const Context& context, const Policy& policy) {
       --divisor;
     }
     finding.fixes.push_back(detail::make_fix(context, "batch.size",
-                                             batch ? nlohmann::json(*batch * divisor) : nlohmann::json(),
+                                             batch ? std::optional<knobs::Value>(*batch * divisor) : std::nullopt,
                                              "larger micro-batches; the effective batch stays what it was"));
     finding.fixes.push_back(detail::make_fix(context, "batch.accumulation", *accumulation / divisor,
                                              "fewer micro-batches to one optimiser step"));
   } else {
-    Fix larger = detail::make_fix(context, "batch.size", batch ? nlohmann::json(*batch * factor) : nlohmann::json(),
-                                  "try larger batches while samples/s rises; this changes what is trained");
-    larger.fix_class = knobs::KnobClass::kSemantic;  // without accumulation the effective batch size changes
+    knobs::Change larger =
+        detail::make_fix(context, "batch.size", batch ? std::optional<knobs::Value>(*batch * factor) : std::nullopt,
+                         "try larger batches while samples/s rises; this changes what is trained");
+    larger.knob_class = knobs::KnobClass::kSemantic;  // without accumulation the effective batch size changes
     finding.fixes.push_back(std::move(larger));
   }
   return finding;

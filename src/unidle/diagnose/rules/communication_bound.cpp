@@ -23,9 +23,10 @@ Evaluation evaluate_communication_bound(const Context& context, const Policy& po
                   format_share(timeline->communication), format_share(share)),
       "a late rank makes the others wait in the exchange: the traces of all ranks, given together, show which one",
   };
-  Fix fix = detail::make_fix(context, "batch.accumulation", {},
-                             "exchange less, or during the backward pass: no_sync() while gradients accumulate, "
-                             "16-bit gradients, larger DistributedDataParallel buckets, FSDP prefetching");
+  knobs::Change fix =
+      detail::make_fix(context, "batch.accumulation", {},
+                       "exchange less, or during the backward pass: no_sync() while gradients accumulate, "
+                       "16-bit gradients, larger DistributedDataParallel buckets, FSDP prefetching");
   fix.in_code = true;
   fix.by_hand = true;
   finding.fixes.push_back(std::move(fix));

@@ -31,7 +31,7 @@ TEST(PrecisionFp32, OnACpuOnlyWithUnits) {
   const Finding finding = fired("precision-fp32", signals);
   EXPECT_EQ(finding.severity, Severity::kWarning);  // however large the share
   EXPECT_NEAR(*finding.share, 0.9 * 0.9 / 2, 1e-9);
-  EXPECT_EQ(fix_of(finding, "precision.amp")->fix_class, knobs::KnobClass::kNumeric);
+  EXPECT_EQ(fix_of(finding, "precision.amp")->knob_class, knobs::KnobClass::kNumeric);
   signals.cpu_bf16.reset();
   EXPECT_THAT(missing("precision-fp32", signals), HasSubstr("units"));
 }
@@ -151,7 +151,7 @@ TEST(BatchTooSmall, GrowsWithinMemory) {
   EXPECT_EQ(finding.severity, Severity::kWarning);
   EXPECT_FALSE(finding.share.has_value());
   EXPECT_EQ(fix_of(finding, "batch.size")->to, 128);  // 4 x 15 % of memory; 8 x would exceed the target
-  EXPECT_EQ(fix_of(finding, "batch.size")->fix_class, knobs::KnobClass::kSemantic);
+  EXPECT_EQ(fix_of(finding, "batch.size")->knob_class, knobs::KnobClass::kSemantic);
 }
 
 TEST(BatchTooSmall, KeepsTheEffectiveBatchWhereItCan) {
@@ -160,7 +160,7 @@ TEST(BatchTooSmall, KeepsTheEffectiveBatchWhereItCan) {
   const Finding finding = fired("batch-too-small", signals);
   EXPECT_EQ(fix_of(finding, "batch.size")->to, 96);
   EXPECT_EQ(fix_of(finding, "batch.accumulation")->to, 2);
-  EXPECT_EQ(fix_of(finding, "batch.size")->fix_class, knobs::KnobClass::kNumeric);
+  EXPECT_EQ(fix_of(finding, "batch.size")->knob_class, knobs::KnobClass::kNumeric);
 }
 
 TEST(BatchTooSmall, NearMissesAreSilent) {

@@ -21,7 +21,7 @@ Evaluation input_by_timeline(const Context& context, const DeviceTimeline& timel
   finding.evidence.emplace_back("the training thread makes the samples itself");
   detail::add_caveats(context, finding);
   finding.fixes.push_back(
-      detail::make_fix(context, "loader.workers", nullptr, "prepare batches in workers while the step runs"));
+      detail::make_fix(context, "loader.workers", std::nullopt, "prepare batches in workers while the step runs"));
   return finding;
 }
 
@@ -86,7 +86,7 @@ Evaluation evaluate_loader_no_workers(const Context& context, const Policy& poli
     finding.fixes.push_back(
         detail::make_fix(context, "loader.workers", detail::workers_that_hide(context, work_s), how));
   } else {
-    finding.fixes.push_back(detail::make_fix(context, "loader.workers", nullptr, how));
+    finding.fixes.push_back(detail::make_fix(context, "loader.workers", std::nullopt, how));
   }
   detail::add_stages(context, finding);
   if (signals.epochs.value_or(0) > policy.min_epochs && detail::effective_on(context, "cache.features") == false &&

@@ -28,11 +28,11 @@ TEST(LoaderNoWorkers, FiresWithTheShareOfTheWall) {
   EXPECT_NEAR(*finding.share, 0.6 * 0.9, 1e-9);
   EXPECT_EQ(finding.severity, Severity::kCritical);
   EXPECT_EQ(finding.where, "naive.yaml:6");
-  const Fix* fix = fix_of(finding, "loader.workers");
+  const knobs::Change* fix = fix_of(finding, "loader.workers");
   ASSERT_NE(fix, nullptr);
   EXPECT_EQ(fix->from, 0);
   EXPECT_EQ(fix->to, 2);  // 54 ms of work beside 36 ms of the rest
-  EXPECT_EQ(fix->fix_class, knobs::KnobClass::kExact);
+  EXPECT_EQ(fix->knob_class, knobs::KnobClass::kExact);
 }
 
 // Like prefetch_generator: the thread works while the step runs, and still does not keep up.
@@ -209,11 +209,11 @@ TEST(LoaderSource, TakesThePlaceOfADataSetOrNamesWhatIsLeft) {
   source.patch = "--- train.py\n";
   const Finding known = first();
   EXPECT_THAT(known.evidence, Contains(HasSubstr("(train.py:61): unidle.data.arrays(self.x)")));
-  const Fix* fix = fix_of(known, "loader.replace");
+  const knobs::Change* fix = fix_of(known, "loader.replace");
   ASSERT_NE(fix, nullptr);
   EXPECT_EQ(fix->patch, "--- train.py\n");
   EXPECT_EQ(fix->from, false);
-  EXPECT_EQ(fix->fix_class, knobs::KnobClass::kNumeric);
+  EXPECT_EQ(fix->knob_class, knobs::KnobClass::kNumeric);
   EXPECT_TRUE(fix->by_hand) << "no command of ours applies it";
 
   signals.loader->source = SourceFacts{.name = "table",
@@ -270,13 +270,13 @@ TEST(LoaderPerRow, AsksNobodyToChangeAClassOfAPackage) {
   signals.loader->where = "train.py:12";
   signals.loader->dataset_where = "data.py:8";
   EXPECT_EQ(fired("loader-per-row", signals).where, "data.py:8");
-  EXPECT_THAT(fix_of(fired("loader-per-row", signals), "loader.workers")->how, HasSubstr("__getitems__"));
+  EXPECT_THAT(fix_of(fired("loader-per-row", signals), "loader.workers")->reason, HasSubstr("__getitems__"));
   for (const char* package : {"/usr/lib/python3/site-packages/torch/utils/data/dataset.py:208",
                               "/usr/lib/python3/dist-packages/torchvision/datasets/mnist.py:131"}) {
     signals.loader->dataset_where = package;
     const Finding finding = fired("loader-per-row", signals);
     EXPECT_EQ(finding.where, "train.py:12");
-    EXPECT_THAT(fix_of(finding, "loader.workers")->how, Not(HasSubstr("__getitems__")));
+    EXPECT_THAT(fix_of(finding, "loader.workers")->reason, Not(HasSubstr("__getitems__")));
   }
 }
 
@@ -316,9 +316,9 @@ TEST(LoaderNoWorkers, ALoaderOfThePackageIsToldInItsOwnWords) {
   signals.loader.emplace().made_with = "unidle";
   set_effective(signals, "cache.features", "off");
   const Finding finding = fired("loader-no-workers", signals);
-  const Fix* fix = fix_of(finding, "loader.workers");
+  const knobs::Change* fix = fix_of(finding, "loader.workers");
   ASSERT_NE(fix, nullptr);
-  EXPECT_THAT(fix->how, HasSubstr("unidle.data.Loader(..., workers=2)"));
+  EXPECT_THAT(fix->reason, HasSubstr("unidle.data.Loader(..., workers=2)"));
   EXPECT_FALSE(fix->by_hand);
   EXPECT_EQ(fix_of(finding, "cache.features"), nullptr) << "it keeps no samples";
 
@@ -326,7 +326,7 @@ TEST(LoaderNoWorkers, ALoaderOfThePackageIsToldInItsOwnWords) {
   EXPECT_TRUE(fix_of(fired("loader-no-workers", signals), "loader.workers")->by_hand);
   signals.loader->made_with = "torch";
   const Finding of_torch = fired("loader-no-workers", signals);
-  EXPECT_THAT(fix_of(of_torch, "loader.workers")->how, Not(HasSubstr("unidle")));
+  EXPECT_THAT(fix_of(of_torch, "loader.workers")->reason, Not(HasSubstr("unidle")));
   EXPECT_NE(fix_of(of_torch, "cache.features"), nullptr);
 }
 

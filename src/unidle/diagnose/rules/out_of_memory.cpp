@@ -96,8 +96,8 @@ std::string what_came_after(const Context& context) {
 void add_smaller_batch(const Context& context, bool failed, Finding& finding) {
   const Signals& signals = context.signals;
   if (!failed && went_on_smaller(signals)) {
-    Fix fix = detail::make_fix(context, "batch.size", *signals.batch_samples,
-                               "start with the size that fits: each failed attempt takes time");
+    knobs::Change fix = detail::make_fix(context, "batch.size", *signals.batch_samples,
+                                         "start with the size that fits: each failed attempt takes time");
     fix.from = *signals.gpu.oom_samples;
     finding.fixes.push_back(std::move(fix));
   } else if (signals.batch_samples && *signals.batch_samples % 2 == 0) {

@@ -196,7 +196,7 @@ TEST(DeviceUnused, AGpuIsThereOrWasAskedFor) {
   signals.settings["device"] = {"cuda", "a.yaml:3", "cpu"};
   const Finding finding = fired("device-unused", signals);
   EXPECT_EQ(finding.where, "a.yaml:3");
-  EXPECT_THAT(fix_of(finding, "device")->how, HasSubstr("not visible"));
+  EXPECT_THAT(fix_of(finding, "device")->reason, HasSubstr("not visible"));
   EXPECT_TRUE(silent("device-unused", healthy_gpu()));
 }
 

@@ -20,7 +20,7 @@ TEST(ValidationDominates, IsMeasuredAgainstTheLoop) {
   EXPECT_EQ(finding.severity, Severity::kCritical);
   EXPECT_NEAR(*finding.share, 0.6, 1e-9);
   EXPECT_NEAR(*finding.speedup_bound, 2.5, 1e-9);
-  const Fix* fix = fix_of(finding, "validation.interval");
+  const knobs::Change* fix = fix_of(finding, "validation.interval");
   EXPECT_EQ(fix->from, 200);
   EXPECT_EQ(fix->to, 3086);  // 200 x 60/35 x 9: validation becomes a tenth of the loop
   EXPECT_EQ(fired("validation-dominates", validating(35)).severity, Severity::kWarning);
@@ -45,7 +45,7 @@ TEST(ValidationDominates, OneAtTheEndIsAHint) {
 TEST(ValidationDominates, UnknownIntervalIsTheUsersToFind) {
   Signals signals = validating(60);
   signals.settings.erase("validation.interval");
-  EXPECT_TRUE(fix_of(fired("validation-dominates", signals), "validation.interval")->to.is_null());
+  EXPECT_FALSE(fix_of(fired("validation-dominates", signals), "validation.interval")->to.has_value());
 }
 
 TEST(ValidationDominates, CallsThatCanBeLeftOutNeedNoInterval) {

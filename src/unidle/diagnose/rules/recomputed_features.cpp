@@ -98,12 +98,13 @@ Evaluation evaluate_recomputed_features(const Context& context, const Policy& po
   }
   finding.evidence.push_back(
       context.say("after the first pass the steps still wait for it, {} of the wall time", format_share(share)));
-  Fix keep = detail::keep_samples_fix(context, "keep what the first epoch computed for the later ones");
-  if (keep.from.is_null()) {
+  knobs::Change keep = detail::keep_samples_fix(context, "keep what the first epoch computed for the later ones");
+  if (!keep.from) {
     keep.from = "off";  // later samples cost as much as the first ones
   }
   if (const auto function = detail::cacheable_within(signals)) {
-    keep.how += context.say("; for later runs too: @unidle.cached above {} ({})", function->function, function->where);
+    keep.reason +=
+        context.say("; for later runs too: @unidle.cached above {} ({})", function->function, function->where);
   }
   finding.fixes.push_back(std::move(keep));
   return finding;

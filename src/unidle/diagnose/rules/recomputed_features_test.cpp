@@ -31,7 +31,7 @@ TEST(RecomputedFeatures, OfADataSetThatIsMadeAnewMemoryKeepsNothing) {
   signals.loader->dataset_anew = true;
   const Finding finding = fired("recomputed-features", signals);
   EXPECT_EQ(fix_of(finding, "cache.features")->to, "disk");
-  EXPECT_THAT(fix_of(finding, "cache.features")->how, HasSubstr("made anew"));
+  EXPECT_THAT(fix_of(finding, "cache.features")->reason, HasSubstr("made anew"));
 }
 
 TEST(RecomputedFeatures, WhatTheFeatureCacheKeepsIsThereForLaterRuns) {
@@ -41,7 +41,7 @@ TEST(RecomputedFeatures, WhatTheFeatureCacheKeepsIsThereForLaterRuns) {
   signals.settings["workload"].configured = "protein";
   const Finding finding = fired("recomputed-features", signals);
   EXPECT_EQ(fix_of(finding, "cache.features")->to, "disk");
-  EXPECT_THAT(fix_of(finding, "cache.features")->how, HasSubstr("later runs find it there"));
+  EXPECT_THAT(fix_of(finding, "cache.features")->reason, HasSubstr("later runs find it there"));
 }
 
 TEST(RecomputedFeatures, SaysOnlyOfTheSameSamplesThatTheyWereThere) {
@@ -76,11 +76,11 @@ TEST(RecomputedFeatures, NamesTheFunctionThatCanBeCached) {
   signals.loader->workers = 0;
   signals.hot = {{"train", "input", "train.py:65", "read_picture", 60, 100}};
   signals.loader->keepable = {"turned", "read_picture"};
-  EXPECT_THAT(fix_of(fired("recomputed-features", signals), "cache.features")->how, Not(HasSubstr("unidle.cached")));
+  EXPECT_THAT(fix_of(fired("recomputed-features", signals), "cache.features")->reason, Not(HasSubstr("unidle.cached")));
   signals.loader->keepable_where = {"train.py:40", ""};
-  EXPECT_THAT(fix_of(fired("recomputed-features", signals), "cache.features")->how, Not(HasSubstr("unidle.cached")));
+  EXPECT_THAT(fix_of(fired("recomputed-features", signals), "cache.features")->reason, Not(HasSubstr("unidle.cached")));
   signals.loader->keepable_where = {"train.py:40", "train.py:60"};
-  EXPECT_THAT(fix_of(fired("recomputed-features", signals), "cache.features")->how,
+  EXPECT_THAT(fix_of(fired("recomputed-features", signals), "cache.features")->reason,
               HasSubstr("@unidle.cached above read_picture (train.py:60)"));
 }
 

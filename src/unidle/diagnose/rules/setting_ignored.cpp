@@ -74,13 +74,13 @@ std::string difference(const Context& context, const std::string& knob, const Se
 }
 
 /// The configured value in the knob's form: a switch for mixed precision names no format.
-nlohmann::json wanted_value(const Context& context, const Policy& policy, const std::string& knob,
-                            const std::string& configured) {
+knobs::Value wanted_value(const Context& context, const Policy& policy, const std::string& knob,
+                          const std::string& configured) {
   if (knob == "precision.amp" && knobs::plain_value(configured) == "true") {
     const auto capability = parse_number<double>(context.signals.gpu_capability.value_or(""));
     return capability && *capability < policy.bf16_capability ? "fp16" : "bf16";
   }
-  return knobs::json_value(configured);
+  return knobs::reported_value(configured);
 }
 
 /// Mixed precision that is requested but off, on a CPU without units for it.

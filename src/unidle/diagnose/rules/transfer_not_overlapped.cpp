@@ -33,11 +33,12 @@ std::optional<std::string> missing_signal(const Context& context, const Policy& 
   return std::nullopt;
 }
 
-Fix side_stream(const Context& context) {
-  Fix fix = detail::make_fix(context, "transfer.non_blocking", {},
-                             "copy the next batch on a side stream while this one computes (torch.cuda.Stream, pinned "
-                             "memory, non_blocking=True, wait_stream before its use), or take batches from "
-                             "unidle.data.Loader with device=\"cuda\", which does so");
+knobs::Change side_stream(const Context& context) {
+  knobs::Change fix =
+      detail::make_fix(context, "transfer.non_blocking", {},
+                       "copy the next batch on a side stream while this one computes (torch.cuda.Stream, pinned "
+                       "memory, non_blocking=True, wait_stream before its use), or take batches from "
+                       "unidle.data.Loader with device=\"cuda\", which does so");
   fix.in_code = true;
   fix.by_hand = true;
   return fix;

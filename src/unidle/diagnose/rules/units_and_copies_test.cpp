@@ -95,7 +95,7 @@ TEST(CopiesInLine, AreNotCalledLaunches) {
   const Finding finding = fired("transfer-not-overlapped", signals);
   EXPECT_NEAR(*finding.share, 0.33 * 0.9, 0.01);
   EXPECT_EQ(finding.where, "train.py:7");
-  EXPECT_THAT(finding.fixes.front().how, HasSubstr("side stream"));
+  EXPECT_THAT(finding.fixes.front().reason, HasSubstr("side stream"));
   EXPECT_TRUE(finding.fixes.front().in_code);
   const Diagnosis diagnosis = diagnose(signals);
   EXPECT_EQ(diagnosis.verdict, Verdict::kTransferBound);

@@ -15,20 +15,20 @@ constexpr const char* kHow = "validate less often, or on a fixed part of the dat
 
 /// Makes validation take `wanted` of the loop: by skipping calls when the program allows it, else by a longer interval
 /// in its own unit, which is null when the present one is unknown.
-Fix rarer(const Context& context, double wanted) {
+knobs::Change rarer(const Context& context, double wanted) {
   const Signals& signals = context.signals;
   const double rarer_by = longer_validation_interval(signals.time.train, signals.time.validate, wanted);
   if (!signals.validation_where.empty() && signals.time.train > 0) {
     const auto every = static_cast<double>(detail::effective_int(context, "validation.every").value_or(1));
     return detail::make_fix(context, "validation.every", static_cast<std::int64_t>(std::ceil(every * rarer_by)), kHow);
   }
-  nlohmann::json value;
+  std::optional<knobs::Value> value;
   const auto interval = parse_number<double>(signals.effective("validation.interval").value_or(""));
   if (interval && *interval > 0 && signals.time.train > 0) {
     // In whole units; in hundredths for an interval below one.
     const double unit = *interval * rarer_by < 1 ? 0.01 : 1;
     const double units = std::ceil(*interval * rarer_by / unit);
-    value = unit < 1 ? nlohmann::json(units * unit) : nlohmann::json(static_cast<std::int64_t>(units));
+    value = unit < 1 ? knobs::Value(units * unit) : knobs::Value(static_cast<std::int64_t>(units));
   }
   return detail::make_fix(context, "validation.interval", value, kHow);
 }

@@ -26,8 +26,8 @@ inline Finding fired(std::string_view id, const Signals& signals) {
   return finding == nullptr ? Finding{} : *finding;
 }
 
-inline const Fix* fix_of(const Finding& finding, std::string_view knob) {
-  for (const Fix& fix : finding.fixes) {
+inline const knobs::Change* fix_of(const Finding& finding, std::string_view knob) {
+  for (const knobs::Change& fix : finding.fixes) {
     if (fix.knob == knob) {
       return &fix;
     }

@@ -6,29 +6,50 @@
 
 #include "unidle/base/error.h"
 #include "unidle/report/testing/scripted_run.h"
+#include "unidle/tune/output/result.h"
 
 namespace {
 
 using unidle::account::RunData;
+namespace knobs = unidle::knobs;
 namespace testing = unidle::report::testing;
+namespace tune = unidle::tune;
 
 RunData optimise() {
   RunData run;
   run.meta["outcome"] = "completed";
   run.meta["start_ns"] = 0;
   run.meta["end_ns"] = 90'000'000'000;
-  run.meta["changes"] = nlohmann::json::parse(R"([
-    {"knob": "loader.workers", "from": 0, "to": 4, "reason": "Input wait was 61 % of the step.", "gain": 2.42},
-    {"knob": "precision.amp", "from": "off", "to": "bf16", "reason": "The CPU has bf16 matrix units.", "gain": 1.31},
-    {"knob": "optimizer.fused", "from": false, "to": true, "reason": "The optimiser took 5 % of the step.", "gain": 1.04}
-  ])");
-  run.meta["trials"] = nlohmann::json::parse(R"([
-    {"trial": 1, "change": "baseline", "samples_per_s": 26.6, "kept": true},
-    {"trial": 2, "change": "loader.workers=4", "samples_per_s": 64.4, "kept": true},
-    {"trial": 3, "change": "loader.workers=8", "samples_per_s": 63.9, "kept": false},
-    {"trial": 4, "change": "precision.amp=bf16", "samples_per_s": 84.4, "kept": true}
-  ])");
-  run.meta["verification"] = nlohmann::json::parse(R"({"ratio": 3.98, "loss": "equal", "psnr_difference_db": 0.01})");
+  const auto add_change = [&](const char* knob, knobs::Value from, knobs::Value to, const char* reason, double gain) {
+    knobs::Change change = knobs::change_of(knob, std::move(from), std::move(to), reason);
+    change.gain = gain;
+    run.meta["changes"].push_back(tune::to_json(change));
+  };
+  add_change("loader.workers", 0, 4, "Input wait was 61 % of the step.", 2.42);
+  add_change("precision.amp", "off", "bf16", "The CPU has bf16 matrix units.", 1.31);
+  add_change("optimizer.fused", false, true, "The optimiser took 5 % of the step.", 1.04);
+  const auto add_trial = [&](knobs::Settings changes, double rate, const char* verdict) {
+    tune::LoggedTrial trial;
+    trial.index = static_cast<int>(run.meta["trials"].size()) + 1;
+    trial.stage = changes.empty() ? "baseline" : "step";
+    trial.why = knobs::describe(changes);
+    trial.changes = std::move(changes);
+    trial.verdict = verdict;
+    trial.result.ok = true;
+    trial.result.rate = rate;
+    run.meta["trials"].push_back(tune::to_json(trial));
+  };
+  add_trial({}, 26.6, "baseline");
+  add_trial({{"loader.workers", 4}}, 64.4, "kept");
+  add_trial({{"loader.workers", 8}}, 63.9, "no gain");
+  add_trial({{"loader.workers", 4}, {"precision.amp", "bf16"}}, 84.4, "kept");
+  tune::Verification verification;
+  verification.baseline = {26.5, 26.6, 26.7};
+  verification.winner = {105.4, 105.9, 106.3};
+  verification.ratio = 3.98;
+  verification.interval = {3.95, 4.01};
+  verification.shown = verification.compared = true;
+  run.meta["verification"] = tune::to_json(verification);
   return run;
 }
 

@@ -11,12 +11,12 @@
 
 namespace unidle::tune {
 
-std::vector<Change> advise(const knobs::ConfigFile& config, const traits::Workload* workload, const Hardware& hardware,
-                           bool only_present, Profile profile) {
+std::vector<knobs::Change> advise(const knobs::ConfigFile& config, const traits::Workload* workload,
+                                  const Hardware& hardware, bool only_present, Profile profile) {
   const knobs::Settings settings = knobs::read_settings(config);
   ProposalOptions options;
   options.only_present = only_present;
-  std::vector<Change> changes;
+  std::vector<knobs::Change> changes;
   std::set<std::string> seen;
   for (const Proposal& proposal : propose(settings, workload, hardware, options)) {
     const bool again = std::any_of(proposal.changes.begin(), proposal.changes.end(),
@@ -28,15 +28,15 @@ std::vector<Change> advise(const knobs::ConfigFile& config, const traits::Worklo
     }
     for (const auto& [knob, value] : proposal.changes) {
       seen.insert(knob);
-      changes.push_back({knob, settings.in_force(knob), value, proposal.reason, std::nullopt});
+      changes.push_back(knobs::change_of(knob, settings.in_force(knob), value, proposal.reason));
     }
   }
   return changes;
 }
 
-void apply_changes(std::vector<Change>& changes, knobs::ConfigFile& config) {
-  for (Change& change : changes) {
-    change.paths = knobs::write_setting(config, change.knob, change.to);
+void apply_changes(std::vector<knobs::Change>& changes, knobs::ConfigFile& config) {
+  for (knobs::Change& change : changes) {
+    change.paths = knobs::write_setting(config, change.knob, *change.to);
   }
 }
 
@@ -46,7 +46,7 @@ int line_of(const std::string& text, std::size_t at) {
   return 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
 }
 
-std::string reason_of(const Change& change) {
+std::string reason_of(const knobs::Change& change) {
   std::string text = fmt::format("{}: {}", change.knob, change.reason);
   if (!change.depends.empty()) {
     text += fmt::format("; depends on {}", change.depends);
@@ -66,9 +66,9 @@ int first_new_line(const std::string& header) {
 }  // namespace
 
 std::string explained_diff(const std::string& before, const knobs::ConfigFile& after,
-                           const std::vector<Change>& changes, const std::string& name) {
+                           const std::vector<knobs::Change>& changes, const std::string& name) {
   std::map<int, std::vector<std::string>> reasons;
-  for (const Change& change : changes) {
+  for (const knobs::Change& change : changes) {
     for (const std::string& path : change.paths.empty() ? std::vector{change.knob} : change.paths) {
       if (const knobs::Scalar* scalar = after.find(path)) {
         reasons[line_of(after.text(), scalar->begin)].push_back(reason_of(change));

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "unidle/knobs/change.h"
 #include "unidle/knobs/config_file.h"
 #include "unidle/knobs/settings.h"
 #include "unidle/traits/workload.h"
@@ -12,30 +13,21 @@
 
 namespace unidle::tune {
 
-struct Change {
-  std::string knob;
-  std::optional<knobs::Value> from;  // what the configuration says; the knob's fallback when it says nothing
-  knobs::Value to;
-  std::string reason;
-  std::optional<double> gain;           // measured: throughput with it over throughput without it
-  std::string depends = {};             // what must hold for it to help, or to be right
-  std::vector<std::string> paths = {};  // the edited keys; empty: the knob's own name
-};
-
 /// How far advice without measurement goes: exact knobs only; numeric ones too; also changes that help most programs
 /// but not all.
 enum class Profile { kLight, kBalanced, kFast };
 
 /// Only changes that are safe to predict: one value per knob, exact and numeric knobs, the same effective batch.
 /// Semantic changes are never safe to predict, so `allow_semantic` adds none here.
-std::vector<Change> advise(const knobs::ConfigFile& config, const traits::Workload* workload, const Hardware& hardware,
-                           bool only_present = false, Profile profile = Profile::kBalanced);
+std::vector<knobs::Change> advise(const knobs::ConfigFile& config, const traits::Workload* workload,
+                                  const Hardware& hardware, bool only_present = false,
+                                  Profile profile = Profile::kBalanced);
 
 /// Edits `config` with the changes, keeping every other byte. Throws like ConfigFile::set.
-void apply_changes(std::vector<Change>& changes, knobs::ConfigFile& config);
+void apply_changes(std::vector<knobs::Change>& changes, knobs::ConfigFile& config);
 
 /// The diff of the two texts, with each change's reason after the line that it explains.
 std::string explained_diff(const std::string& before, const knobs::ConfigFile& after,
-                           const std::vector<Change>& changes, const std::string& name);
+                           const std::vector<knobs::Change>& changes, const std::string& name);
 
 }  // namespace unidle::tune

@@ -29,7 +29,7 @@ std::string in_package(const knobs::Knob& knob, const std::string& value) {
 
 }  // namespace
 
-std::vector<CodeChange> code_changes(const std::vector<Change>& changes,
+std::vector<CodeChange> code_changes(const std::vector<knobs::Change>& changes,
                                      const std::map<std::string, std::string>& places, const std::string& device) {
   const auto place = [&](const std::string& name) {
     const auto found = places.find(name);
@@ -37,14 +37,14 @@ std::vector<CodeChange> code_changes(const std::vector<Change>& changes,
   };
   const std::string near = place("loader").empty() ? place("model") : place("loader");
   std::vector<CodeChange> found;
-  for (const Change& change : changes) {
+  for (const knobs::Change& change : changes) {
     const knobs::Knob* knob = knobs::find_knob(change.knob);
-    const std::string value = python_value(change.to);
+    const std::string value = python_value(*change.to);
     const bool package = place("made_with").starts_with("unidle") && knob != nullptr &&
                          (knob->change.code_place == "loader" || knob->change.code_place == "dataset");
     const std::string code = package                     ? in_package(*knob, value)
                              : knob == nullptr           ? std::string()
-                             : knob->change.code_for     ? knob->change.code_for(change.to, device)
+                             : knob->change.code_for     ? knob->change.code_for(*change.to, device)
                              : knob->change.code.empty() ? std::string()
                                                          : fmt::format(fmt::runtime(knob->change.code), value);
     if (change.knob == "cache.features" && change.to != "off" && !place("function").empty()) {

@@ -9,6 +9,7 @@
 
 namespace unidle::tune {
 
+/// A change as a line of Python at a place of the program: text to write, no value of a knob.
 struct CodeChange {
   std::string knob;
   std::string where;  // file:line of the call; empty when not seen
@@ -18,7 +19,7 @@ struct CodeChange {
 };
 
 /// The code for each change that has some. `places`: see ProgramPlan. `device`: the run's device.
-std::vector<CodeChange> code_changes(const std::vector<Change>& changes,
+std::vector<CodeChange> code_changes(const std::vector<knobs::Change>& changes,
                                      const std::map<std::string, std::string>& places, const std::string& device);
 
 /// `unidle run --apply ... -- CMD`, quoted for a shell; changes that CMD's own options can express are made in CMD.

@@ -10,10 +10,9 @@ using ::testing::HasSubstr;
 TEST(CodeChanges, NameTheLineAndTheCode) {
   const std::map<std::string, std::string> places = {
       {"loader", "train.py:81"}, {"model", "train.py:90"}, {"optimizer", "model.py:12"}};
-  const std::vector<Change> changes = {{"loader.workers", 0, 2, "", std::nullopt},
-                                       {"loader.pin_memory", false, true, "", std::nullopt},
-                                       {"precision.amp", "off", "bf16", "", std::nullopt},
-                                       {"optimizer.fused", false, true, "", std::nullopt}};
+  const std::vector<knobs::Change> changes = {
+      knobs::change_of("loader.workers", 0, 2, ""), knobs::change_of("loader.pin_memory", false, true, ""),
+      knobs::change_of("precision.amp", "off", "bf16", ""), knobs::change_of("optimizer.fused", false, true, "")};
   const auto found = code_changes(changes, places, "cuda");
   ASSERT_EQ(found.size(), 4u);
   EXPECT_EQ(found[0].where, "train.py:81");

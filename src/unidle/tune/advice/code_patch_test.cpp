@@ -31,9 +31,9 @@ TEST(CodePatch, ShowsWhatAPersonWouldChange) {
 TEST(CodePatch, ALoaderOfThePackageHasItsOwnArguments) {
   const TemporaryFolder folder;
   write_file_atomic(folder.path() / "train.py", "loader = data.Loader(source, 4, workers=1)\n");
-  const auto changes =
-      code_changes({{"loader.workers", 1, 3, {}, {}}, {"loader.persistent_workers", false, true, {}, {}}},
-                   {{"loader", "train.py:1"}, {"made_with", "unidle"}}, "cpu");
+  const auto changes = code_changes(
+      {knobs::change_of("loader.workers", 1, 3, ""), knobs::change_of("loader.persistent_workers", false, true, "")},
+      {{"loader", "train.py:1"}, {"made_with", "unidle"}}, "cpu");
   ASSERT_EQ(changes.size(), 1u) << "its threads always persist";
   EXPECT_EQ(changes[0].code, "unidle.data.Loader(..., workers=3)");
   EXPECT_THAT(code_patch(changes, folder.path()), HasSubstr("+loader = data.Loader(source, 4, workers=3)\n"));
@@ -62,7 +62,7 @@ std::string cached_patch(const std::string& text, int line) {
   const TemporaryFolder folder;
   write_file_atomic(folder.path() / "data.py", text);
   const auto changes =
-      code_changes({{"cache.features", "off", "memory", {}, {}}},
+      code_changes({knobs::change_of("cache.features", "off", "memory", "")},
                    {{"function", "data.py:" + std::to_string(line)}, {"dataset", "train.py:9"}}, "cpu");
   return code_patch(changes, folder.path());
 }

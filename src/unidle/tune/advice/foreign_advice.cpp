@@ -94,8 +94,8 @@ class Adviser {
         return false;
       }
       config_ = std::move(edited);
-      Change change{knob, before == configured_.end() ? known->fallback : before->second.value, to, std::move(reason),
-                    std::nullopt};
+      auto change = knobs::change_of(knob, before == configured_.end() ? known->fallback : before->second.value, to,
+                                     std::move(reason));
       change.depends = std::move(depends);
       for (const knobs::Edit& edit : edits) {
         change.paths.push_back(edit.path);

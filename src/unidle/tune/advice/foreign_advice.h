@@ -11,7 +11,7 @@
 namespace unidle::tune {
 
 struct ForeignAdvice {
-  std::vector<Change> changes;
+  std::vector<knobs::Change> changes;
   std::vector<std::string> left;  // worthwhile changes that were not possible, with the reason
   std::string framework;
   std::size_t recognized = 0;  // number of settings that are knobs

@@ -150,7 +150,7 @@ TEST(ForeignAdvice, IsStableAndPromisesNothing) {
       knobs::ConfigFile config = knobs::ConfigFile::load(entry.path());
       const ForeignAdvice first = advise_foreign(config, machine("H100", 16), profile);
       EXPECT_GT(first.recognized, 2u) << entry.path();
-      for (const Change& change : first.changes) {
+      for (const knobs::Change& change : first.changes) {
         EXPECT_THAT(change.reason + change.depends, Not(HasSubstr("%"))) << entry.path();
       }
       if (profile != Profile::kFast) {  // fast may propose the next larger micro-batch

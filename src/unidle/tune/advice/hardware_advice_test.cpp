@@ -84,9 +84,9 @@ std::string told(const Hardware& hardware, std::string_view knob, const std::str
   const std::string group = name.substr(0, name.find('.'));
   const std::string key = name.substr(name.find('.') + 1);
   knobs::ConfigFile config = knobs::ConfigFile::from_text(group + ":\n  " + key + ": " + present + "\n", "c.yaml");
-  for (const Change& change : advise_foreign(config, hardware, Profile::kBalanced).changes) {
+  for (const knobs::Change& change : advise_foreign(config, hardware, Profile::kBalanced).changes) {
     if (change.knob == knob) {
-      return change.to.to_text();
+      return change.to->to_text();
     }
   }
   return "";

@@ -10,13 +10,18 @@
 
 namespace unidle::tune {
 
-/// A change that may help. Knobs that only work together (batch size and accumulation) are one proposal.
+/// Changes that are tried together, because they only work together (batch size and accumulation), and what they
+/// promise: from advice or a diagnosis to the end of a search. Another thing than a knobs::Change, which is one knob.
 struct Proposal {
   knobs::Settings changes;
   std::string reason;  // one sentence
-  double promise = 0;  // 0..1, the largest share of wall time it may save; determines the order of the search
-  bool safe = false;   // may be applied without measurement
+  double promise = 0;  // determines the order of the search: the largest share of wall time it may save, 0..1
+  bool safe = false;   // may be applied together with others, without a measurement of its own
+  bool tried = false;  // by the search
 };
+
+/// Added to the promise of what a diagnosis measured: it precedes what is only known from hardware.
+constexpr double kMeasuredFirst = 1.0;
 
 struct ProposalOptions {
   /// Only knobs that the configuration already has, because another program may not read others.

@@ -31,10 +31,10 @@ Hardware gpu_machine(int capability) {
 knobs::Settings advice(const std::string& yaml, const std::string& workload, const Hardware& hardware,
                        bool only_present = false) {
   knobs::Settings changes;
-  for (const Change& change :
+  for (const knobs::Change& change :
        advise(knobs::ConfigFile::from_text(yaml, "c.yaml"), traits::find_workload(workload), hardware, only_present)) {
     EXPECT_FALSE(changes.contains(change.knob)) << change.knob << " twice";
-    changes.set(change.knob, change.to);
+    changes.set(change.knob, *change.to);
     EXPECT_NE(change.from, change.to) << change.knob;
     EXPECT_FALSE(change.reason.empty());
   }
@@ -112,8 +112,9 @@ TEST(Proposals, NothingSemantic) {
 TEST(Advise, ExplainsEveryChangedLine) {
   const std::string before = "workload: superres\nloader:\n  workers: 0  # none\nseed: 1\n";
   knobs::ConfigFile config = knobs::ConfigFile::from_text(before, "c.yaml");
-  std::vector<Change> changes = {{"loader.workers", "0", "2", "the step waits", 1.5},
-                                 {"cache.features", "off", "memory", "the same every epoch", std::nullopt}};
+  std::vector<knobs::Change> changes = {knobs::change_of("loader.workers", 0, 2, "the step waits"),
+                                        knobs::change_of("cache.features", "off", "memory", "the same every epoch")};
+  changes[0].gain = 1.5;
   apply_changes(changes, config);
   const std::string diff = explained_diff(before, config, changes, "c.yaml");
   EXPECT_THAT(diff, HasSubstr("+  workers: 2  # none\n    # loader.workers: the step waits (1.5x)\n"));

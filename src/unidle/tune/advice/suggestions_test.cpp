@@ -5,7 +5,7 @@
 namespace unidle::tune {
 namespace {
 
-diagnose::Finding finding(std::string id, std::vector<diagnose::Fix> fixes) {
+diagnose::Finding finding(std::string id, std::vector<knobs::Change> fixes) {
   diagnose::Finding result;
   result.id = std::move(id);
   result.severity = diagnose::Severity::kWarning;
@@ -20,17 +20,19 @@ TEST(Suggestions, TakeWhatTheCatalogueKnows) {
       finding("loader-no-workers", {{"loader.workers", 0, 2, knobs::KnobClass::kExact, "start workers"},
                                     {"cache.features", false, true, knobs::KnobClass::kExact, "keep them"}}),
       finding("odd", {{"no.such.knob", 0, 1, knobs::KnobClass::kExact, "?"},
-                      {"loader.workers", 0, nullptr, knobs::KnobClass::kExact, "find out"},
+                      {"loader.workers", 0, std::nullopt, knobs::KnobClass::kExact, "find out"},
                       {"precision.amp", "off", "int3", knobs::KnobClass::kNumeric, "?"}}),
       finding("batch-too-small", {{"batch.size", 2, 4, knobs::KnobClass::kNumeric, "larger"},
                                   {"batch.accumulation", 8, 4, knobs::KnobClass::kNumeric, "fewer"}}),
       finding("semantic", {{"batch.size", 2, 64, knobs::KnobClass::kSemantic, "larger still"}})};
-  const std::vector<Suggestion> found = suggestions_of(diagnosis, false);
+  const std::vector<Proposal> found = suggestions_of(diagnosis, false);
   ASSERT_EQ(found.size(), 3u);
   EXPECT_EQ(found[0].changes, (knobs::Settings{{"loader.workers", 2}}));
   EXPECT_EQ(found[1].changes, (knobs::Settings{{"cache.features", "memory"}}));
   EXPECT_EQ(found[2].changes, (knobs::Settings{{"batch.accumulation", 4}, {"batch.size", 4}}));
-  EXPECT_EQ(found[0].share, 0.4);
+  EXPECT_EQ(found[0].promise, kMeasuredFirst + 0.4);
+  EXPECT_EQ(found[0].reason, "loader-no-workers: start workers");
+  EXPECT_EQ(found[2].reason, "batch-too-small: larger");
   EXPECT_EQ(suggestions_of(diagnosis, true).size(), 4u);
 }
 

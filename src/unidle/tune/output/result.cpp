@@ -16,11 +16,6 @@ namespace {
 
 json optional_number(const std::optional<double>& value) { return value ? json(*value) : json(); }
 
-std::string class_of(const std::string& knob) {
-  const knobs::Knob* known = knobs::find_knob(knob);
-  return known == nullptr ? "" : std::string(knobs::to_string(known->knob_class));
-}
-
 std::string metrics_text(const TrialResult& result) {
   std::string text;
   for (const auto& [name, value] : result.metrics) {
@@ -77,11 +72,11 @@ std::string advice_text(const ProgramResult& program) {
 
 }  // namespace
 
-json to_json(const Change& change) {
-  return {{"knob", change.knob},       {"from", change.from ? change.from->to_text() : ""},
-          {"to", change.to.to_text()}, {"class", class_of(change.knob)},
-          {"reason", change.reason},   {"gain", optional_number(change.gain)},
-          {"depends", change.depends}, {"paths", change.paths.empty() ? json{change.knob} : json(change.paths)}};
+json to_json(const knobs::Change& change) {
+  return {{"knob", change.knob},        {"from", change.from ? change.from->to_text() : ""},
+          {"to", change.to->to_text()}, {"class", knobs::to_string(change.knob_class)},
+          {"reason", change.reason},    {"gain", optional_number(change.gain)},
+          {"depends", change.depends},  {"paths", change.paths.empty() ? json{change.knob} : json(change.paths)}};
 }
 
 json to_json(const LoggedTrial& trial) {
@@ -135,7 +130,7 @@ json to_json(const OptimizeResult& result) {
                    {"conclusion", ""},
                    {"diff", result.diff},
                    {"record", result.record.empty() ? json() : json(result.record.string())}};
-  for (const Change& change : result.changes) {
+  for (const knobs::Change& change : result.changes) {
     document["changes"].push_back(to_json(change));
   }
   if (result.plan) {
@@ -188,7 +183,7 @@ std::string to_text(const OptimizeResult& result) {
   for (const std::string& knob : result.outcome->not_taken) {
     text += "did not take: " + knob + "\n";
   }
-  for (const Change& change : result.changes) {
+  for (const knobs::Change& change : result.changes) {
     if (change.knob.starts_with("validation.")) {
       text += change.knob + " only changes how often you look; training is the same\n";
     }

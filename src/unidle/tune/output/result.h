@@ -29,7 +29,7 @@ struct OptimizeResult {
   std::string config;
   std::string before;  // text of the configuration
   std::string after;   // equal to `before` without changes
-  std::vector<Change> changes;
+  std::vector<knobs::Change> changes;
   std::string diff;                     // with reasons; empty without changes
   std::vector<std::string> left;        // worthwhile changes that the file cannot express
   std::vector<std::string> notes;       // facts that the advice could not know
@@ -44,7 +44,7 @@ struct OptimizeResult {
 std::string to_text(const OptimizeResult& result);
 /// unidle.optimize/1
 nlohmann::json to_json(const OptimizeResult& result);
-nlohmann::json to_json(const Change& change);
+nlohmann::json to_json(const knobs::Change& change);
 nlohmann::json to_json(const LoggedTrial& trial);
 nlohmann::json to_json(const Verification& verification);
 /// "trial 3: loader.workers=2: 41.3 samples/s, kept"

@@ -7,8 +7,6 @@ namespace unidle::tune {
 
 namespace {
 
-/// Higher than every promise from hardware alone.
-constexpr double kMeasuredFirst = 1.0;
 /// When one value of a knob gains nothing, the promise of its other values is multiplied by this.
 constexpr double kAlternativeDecay = 0.7;
 
@@ -61,16 +59,7 @@ Candidates::Candidates(knobs::Settings settings, const Refusals& refusals, Optio
 void Candidates::add(const std::vector<Proposal>& proposals) {
   for (const Proposal& proposal : proposals) {
     if (!is_left_to_the_batch_search(proposal.changes)) {
-      add({proposal.changes, proposal.reason, proposal.promise, proposal.safe, false});
-    }
-  }
-}
-
-void Candidates::add(const std::vector<Suggestion>& suggestions) {
-  for (const Suggestion& suggestion : suggestions) {
-    if (!is_left_to_the_batch_search(suggestion.changes)) {
-      add({suggestion.changes, suggestion.finding + ": " + suggestion.how, kMeasuredFirst + suggestion.share, true,
-           false});
+      add(proposal);
     }
   }
 }
@@ -79,19 +68,19 @@ void Candidates::add_tried(const knobs::Settings& changes, const std::string& re
   add({changes, reason, promise, false, true});
 }
 
-void Candidates::add(Candidate candidate) {
+void Candidates::add(Proposal candidate) {
   candidate.changes.erase_if([&](const auto& change) { return !is_asked_for(options_.only, change.first); });
   if (candidate.changes.empty()) {
     return;
   }
-  const auto same = [&](const Candidate& other) { return other.changes == candidate.changes; };
+  const auto same = [&](const Proposal& other) { return other.changes == candidate.changes; };
   const auto known = std::find_if(all_.begin(), all_.end(), same);
   if (known == all_.end()) {
     all_.push_back(std::move(candidate));
   } else if (candidate.promise > known->promise) {
     known->promise = candidate.promise;
     known->reason = candidate.reason;
-    known->first = known->first || candidate.first;
+    known->safe = known->safe || candidate.safe;
   }
 }
 
@@ -100,7 +89,7 @@ bool Candidates::is_left_to_the_batch_search(const knobs::Settings& changes) con
          (changes.contains("batch.size") || changes.contains("batch.accumulation"));
 }
 
-bool Candidates::is_new(const Candidate& candidate, const knobs::Settings& best) const {
+bool Candidates::is_new(const Proposal& candidate, const knobs::Settings& best) const {
   const knobs::Settings now = knobs::overlaid(settings_, best);
   bool differs = false;
   for (const auto& [knob, value] : candidate.changes) {
@@ -113,16 +102,16 @@ bool Candidates::is_new(const Candidate& candidate, const knobs::Settings& best)
 }
 
 knobs::Settings Candidates::bundle(const knobs::Settings& best, bool exact_only) const {
-  std::vector<const Candidate*> ordered;
-  for (const Candidate& candidate : all_) {
-    if (candidate.first && is_new(candidate, best) && (!exact_only || knobs::is_exact(candidate.changes))) {
+  std::vector<const Proposal*> ordered;
+  for (const Proposal& candidate : all_) {
+    if (candidate.safe && is_new(candidate, best) && (!exact_only || knobs::is_exact(candidate.changes))) {
       ordered.push_back(&candidate);
     }
   }
   std::stable_sort(ordered.begin(), ordered.end(),
-                   [](const Candidate* a, const Candidate* b) { return a->promise > b->promise; });
+                   [](const Proposal* a, const Proposal* b) { return a->promise > b->promise; });
   knobs::Settings changes;
-  for (const Candidate* candidate : ordered) {
+  for (const Proposal* candidate : ordered) {
     if (!shares_knob(candidate->changes, changes)) {
       changes = knobs::overlaid(std::move(changes), candidate->changes);
     }
@@ -131,8 +120,8 @@ knobs::Settings Candidates::bundle(const knobs::Settings& best, bool exact_only)
 }
 
 std::optional<knobs::Settings> Candidates::take_next(const knobs::Settings& best) {
-  Candidate* next = nullptr;
-  for (Candidate& candidate : all_) {
+  Proposal* next = nullptr;
+  for (Proposal& candidate : all_) {
     if (is_new(candidate, best) && (next == nullptr || candidate.promise > next->promise)) {
       next = &candidate;
     }
@@ -145,13 +134,13 @@ std::optional<knobs::Settings> Candidates::take_next(const knobs::Settings& best
 }
 
 void Candidates::mark_tried(const knobs::Settings& changes) {
-  for (Candidate& candidate : all_) {
+  for (Proposal& candidate : all_) {
     candidate.tried = candidate.tried || has_all(changes, candidate.changes);
   }
 }
 
 void Candidates::lower_alternatives(const knobs::Settings& changes) {
-  for (Candidate& other : all_) {
+  for (Proposal& other : all_) {
     other.promise *= !other.tried && shares_knob(other.changes, changes) ? kAlternativeDecay : 1;
   }
 }
@@ -174,7 +163,7 @@ std::vector<Unit> Candidates::unconfirmed(const knobs::Settings& best,
 
 double Candidates::promise_of(const Unit& unit, const knobs::Settings& best) const {
   double promise = 0;
-  for (const Candidate& candidate : all_) {
+  for (const Proposal& candidate : all_) {
     for (const std::string& knob : unit) {
       if (const knobs::Value* set = best.find(knob); set != nullptr && candidate.changes.has(knob, *set)) {
         promise = std::max(promise, candidate.promise);
@@ -185,8 +174,8 @@ double Candidates::promise_of(const Unit& unit, const knobs::Settings& best) con
 }
 
 std::optional<std::string> Candidates::reason_of(const std::string& knob, const knobs::Value& value) const {
-  const Candidate* best = nullptr;
-  for (const Candidate& candidate : all_) {
+  const Proposal* best = nullptr;
+  for (const Proposal& candidate : all_) {
     if (candidate.changes.has(knob, value) && (best == nullptr || candidate.promise > best->promise)) {
       best = &candidate;
     }

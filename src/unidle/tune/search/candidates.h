@@ -9,7 +9,6 @@
 
 #include "unidle/knobs/settings.h"
 #include "unidle/tune/advice/proposals.h"
-#include "unidle/tune/advice/suggestions.h"
 #include "unidle/tune/search/refusals.h"
 
 namespace unidle::tune {
@@ -35,8 +34,6 @@ class Candidates {
   Candidates(knobs::Settings settings, const Refusals& refusals, Options options);
 
   void add(const std::vector<Proposal>& proposals);
-  /// Suggestions from a trial's diagnosis precede what is only known from hardware.
-  void add(const std::vector<Suggestion>& suggestions);
   /// Keeps the reason of changes that the search has already tried.
   void add_tried(const knobs::Settings& changes, const std::string& reason, double promise);
 
@@ -56,22 +53,15 @@ class Candidates {
   std::optional<std::string> reason_of(const std::string& knob, const knobs::Value& value) const;
 
  private:
-  struct Candidate {
-    knobs::Settings changes;
-    std::string reason;
-    double promise = 0;
-    bool first = false;  // worth trying before any measurement
-    bool tried = false;
-  };
-  void add(Candidate candidate);
+  void add(Proposal candidate);
   bool is_left_to_the_batch_search(const knobs::Settings& changes) const;
-  bool is_new(const Candidate& candidate, const knobs::Settings& best) const;
+  bool is_new(const Proposal& candidate, const knobs::Settings& best) const;
   double promise_of(const Unit& unit, const knobs::Settings& best) const;
 
   knobs::Settings settings_;
   const Refusals& refusals_;
   Options options_;
-  std::vector<Candidate> all_;
+  std::vector<Proposal> all_;
 };
 
 }  // namespace unidle::tune

@@ -60,7 +60,8 @@ TEST(Candidates, WhatTheDiagnosisMeasuredGoesFirst) {
   const Refusals refusals;
   Candidates candidates(kNoWorkers, refusals, {});
   candidates.add(std::vector<Proposal>{{kTwo, "from the hardware", 0.9, false}, {kBf16, "", 0.95, false}});
-  candidates.add(std::vector<Suggestion>{{kTwo, "loader-no-workers", "start them", 0.1}, {{}, "odd", "", 1}});
+  candidates.add(std::vector<Proposal>{{kTwo, "loader-no-workers: start them", kMeasuredFirst + 0.1, true},
+                                       {{}, "odd: ", kMeasuredFirst + 1, true}});
   EXPECT_EQ(candidates.reason_of("loader.workers", 2), "loader-no-workers: start them");
   EXPECT_EQ(candidates.reason_of("loader.workers", 3), std::nullopt);
   EXPECT_EQ(candidates.bundle({}, false), kTwo);
@@ -91,7 +92,7 @@ TEST(Candidates, TheBatchMayHaveASearchOfItsOwn) {
   const Refusals refusals;
   Candidates candidates(kNoWorkers, refusals, {{}, true});
   candidates.add(std::vector<Proposal>{{{{"batch.size", 8}}, "", 1, true}});
-  candidates.add(std::vector<Suggestion>{{{{"batch.accumulation", 2}}, "", "", 1}});
+  candidates.add(std::vector<Proposal>{{{{"batch.accumulation", 2}}, "", kMeasuredFirst + 1, true}});
   EXPECT_TRUE(candidates.empty());
   candidates.add_tried({{"batch.size", 8}}, "measured", 1);
   EXPECT_EQ(candidates.reason_of("batch.size", 8), "measured");

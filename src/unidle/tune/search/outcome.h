@@ -14,7 +14,7 @@ namespace unidle::tune {
 
 struct TunerOutcome {
   std::vector<LoggedTrial> trials;
-  std::vector<Change> changes;  // changes to write; empty when no improvement was shown
+  std::vector<knobs::Change> changes;  // changes to write; empty when no improvement was shown
   std::optional<Verification> verification;
   knobs::Settings best;                // of the search, verified or not
   std::vector<std::string> not_taken;  // requested knobs that were not in effect, with both values

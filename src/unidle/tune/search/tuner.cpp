@@ -75,7 +75,7 @@ class Search {
   int removal_reserve();
   std::vector<Unit> unconfirmed() { return candidates_.unconfirmed(contest_.best().settings, gains_); }
   Contest::Verdict challenge(const knobs::Settings& changes, const std::string& stage);
-  std::vector<Change> changes_of(const knobs::Settings& best) const;
+  std::vector<knobs::Change> changes_of(const knobs::Settings& best) const;
 
   knobs::Settings settings_;
   TunerOptions options_;
@@ -349,15 +349,15 @@ TunerOutcome Search::conclude() {
   return outcome;
 }
 
-std::vector<Change> Search::changes_of(const knobs::Settings& best) const {
-  std::vector<Change> changes;
+std::vector<knobs::Change> Search::changes_of(const knobs::Settings& best) const {
+  std::vector<knobs::Change> changes;
   for (const auto& [knob, value] : best) {
     const auto from = settings_.in_force(knob);
     if (from == value) {
       continue;
     }
-    Change change{knob, from, value,
-                  candidates_.reason_of(knob, value).value_or("faster together with the other changes"), std::nullopt};
+    auto change = knobs::change_of(
+        knob, from, value, candidates_.reason_of(knob, value).value_or("faster together with the other changes"));
     if (const auto gain = gains_.find(knob); gain != gains_.end()) {
       change.gain = gain->second;
     }

@@ -43,8 +43,8 @@ TEST_P(OnSurface, ComesWithinThreePercentOfTheBest) {
         fixture.clock, [&](const knobs::Settings& changes) { return product(changes, factors); }, 0.008, seed);
     const TunerOutcome outcome = fixture.tune(runner);
     knobs::Settings chosen;
-    for (const Change& change : outcome.changes) {
-      chosen.set(change.knob, change.to);
+    for (const knobs::Change& change : outcome.changes) {
+      chosen.set(change.knob, *change.to);
     }
     EXPECT_LE(search_trials(outcome), 12);
     within += product(chosen, factors).rate >= 0.97 * best_of(factors);
@@ -112,7 +112,8 @@ TEST(Tuner, TriesWhatTheDiagnosisProposesFirst) {
   FakeRunner runner(fixture.clock, [](const knobs::Settings& changes) {
     TrialResult result = product(changes, {{"loader.workers", {{"3", 2.0}}}});
     if (changes.empty()) {
-      result.suggestions.push_back({{{"loader.workers", 3}}, "loader-no-workers", "start three workers", 0.5});
+      result.suggestions.push_back(
+          {{{"loader.workers", 3}}, "loader-no-workers: start three workers", kMeasuredFirst + 0.5, true});
     }
     return result;
   });

@@ -213,7 +213,7 @@ void ApplyRunner::read(const fs::path& record, const knobs::Settings& changes, T
   } catch (const Error& failure) {
     spdlog::warn("trial {}: no diagnosis: {}", trials_, failure.what());
   }
-  std::erase_if(result.suggestions, [&](const Suggestion& suggestion) {
+  std::erase_if(result.suggestions, [&](const Proposal& suggestion) {
     return std::any_of(suggestion.changes.begin(), suggestion.changes.end(), [&](const auto& change) {
       const std::vector<std::string> command = command_for({change});
       const bool by_word = reach(command, {change}).at_run_time.empty();

@@ -118,7 +118,7 @@ void CommandRunner::read(const std::filesystem::path& record, const knobs::Setti
     spdlog::warn("a trial without diagnosis: {}", failure.what());
   }
   // A key that this program does not read would change nothing, so only settings that the file already has are tried.
-  std::erase_if(result.suggestions, [&](const Suggestion& suggestion) {
+  std::erase_if(result.suggestions, [&](const Proposal& suggestion) {
     return std::any_of(suggestion.changes.begin(), suggestion.changes.end(),
                        [&](const auto& change) { return !knobs::can_write(config_, change.first, change.second); });
   });

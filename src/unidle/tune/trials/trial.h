@@ -38,7 +38,7 @@ struct TrialResult {
   std::optional<double> validation_share;      // of the time after start-up
   /// CPUs that other processes used during the trial, and that it lacked.
   std::optional<double> others_cpus;
-  std::vector<Suggestion> suggestions;
+  std::vector<Proposal> suggestions;
   bool lengths_vary = false;  // batches had more shapes than full batches and a last one
   std::string longest;       // for run_longest: what the first batch contained; empty when all samples are equally long
   bool interrupted = false;  // stopped on request: not a measurement

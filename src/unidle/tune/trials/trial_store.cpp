@@ -21,7 +21,7 @@ using nlohmann::json;
 namespace {
 
 /// Part of the identity: increase it when what a trial measures changes.
-constexpr int kFormat = 5;
+constexpr int kFormat = 6;
 constexpr std::chrono::hours kOldest(24);
 
 template <typename T>
@@ -35,9 +35,9 @@ std::optional<double> number_if_any(const json& value) {
 
 json kept_json(const TrialResult& result) {
   json suggestions = json::array();
-  for (const Suggestion& each : result.suggestions) {
+  for (const Proposal& each : result.suggestions) {
     suggestions.push_back(
-        {{"changes", each.changes}, {"finding", each.finding}, {"how", each.how}, {"share", each.share}});
+        {{"changes", each.changes}, {"reason", each.reason}, {"promise", each.promise}, {"safe", each.safe}});
   }
   json losses = json::array();
   for (const auto& [samples, loss] : result.losses) {
@@ -84,8 +84,8 @@ TrialResult trial_of(const json& body) {
   result.others_cpus = number_if_any(body.at("others_cpus"));
   result.lengths_vary = body.at("lengths_vary").get<bool>();
   for (const json& each : body.at("suggestions")) {
-    result.suggestions.push_back({knobs::settings_from(each.at("changes")), each.at("finding").get<std::string>(),
-                                  each.at("how").get<std::string>(), each.at("share").get<double>()});
+    result.suggestions.push_back({knobs::settings_from(each.at("changes")), each.at("reason").get<std::string>(),
+                                  each.at("promise").get<double>(), each.at("safe").get<bool>()});
   }
   return result;
 }

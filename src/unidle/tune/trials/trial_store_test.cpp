@@ -20,7 +20,7 @@ TrialResult kept_result() {
   result.step_rate = 50;
   result.metrics = {{"psnr", 25.5}};
   result.others_cpus = 0.5;
-  result.suggestions = {{{{"loader.workers", 2}}, "loader-no-workers", "how", 0.4}};
+  result.suggestions = {{{{"loader.workers", 2}}, "loader-no-workers: how", kMeasuredFirst + 0.4, true}};
   return result;
 }
 
@@ -55,6 +55,9 @@ TEST(TrialStore, ASearchThatWasKilledGoesOn) {
   EXPECT_EQ(known.metrics, kept_result().metrics);
   ASSERT_EQ(known.suggestions.size(), 1u);
   EXPECT_EQ(known.suggestions[0].changes, two);
+  EXPECT_EQ(known.suggestions[0].reason, "loader-no-workers: how");
+  EXPECT_EQ(known.suggestions[0].promise, kMeasuredFirst + 0.4);
+  EXPECT_TRUE(known.suggestions[0].safe);
   ASSERT_EQ(second.recalled.size(), 1u) << "later losses are compared with this one's";
   EXPECT_EQ(runner.run(two, {}).rate, 7) << "the same settings a second time are another measurement";
   EXPECT_EQ(runner.run({}, {}).rate, 7);

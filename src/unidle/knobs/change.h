@@ -1,0 +1,30 @@
+// A knob set to another value.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "unidle/knobs/knob.h"
+
+namespace unidle::knobs {
+
+/// What a diagnosis proposes as a fix, what advice edits and what a search has found.
+struct Change {
+  std::string knob;
+  std::optional<Value> from;  // nothing when unknown
+  std::optional<Value> to;    // nothing when the user has to find the value
+  KnobClass knob_class = KnobClass::kExact;
+  std::string reason;                   // one sentence: what it does, or what to do
+  std::string depends = {};             // condition under which it helps or is correct
+  std::vector<std::string> paths = {};  // edited keys of the configuration; empty: the knob's own name
+  std::optional<double> gain = {};      // measured: throughput with it divided by throughput without it
+  bool by_hand = false;                 // needs a change by hand, not possible at run time
+  bool in_code = false;                 // changes lines of the program, described in `reason`, instead of a knob
+  std::string patch = {};               // the change of the program as a unified diff to review; usually empty
+};
+
+/// With the knob's own class.
+Change change_of(std::string knob, std::optional<Value> from, std::optional<Value> to, std::string reason);
+
+}  // namespace unidle::knobs
