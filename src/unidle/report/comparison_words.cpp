@@ -196,8 +196,8 @@ std::string plain_text(const nlohmann::json& value) {
 }
 
 std::vector<std::string> trial_columns(const Translator& translator) {
-  return {translator.word("trial"), translator.word("stage"),   translator.word("samples/s"),
-          translator.word("loss"),  translator.word("verdict"), translator.word("what")};
+  return {translator.word("trial"),   translator.word("stage"), translator.word("samples/s"), "loss",
+          translator.word("verdict"), translator.word("what")};
 }
 
 OptimiseWords optimise_words(const nlohmann::json& changes, const nlohmann::json& trials,
