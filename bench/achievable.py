@@ -24,9 +24,9 @@ from types import SimpleNamespace
 from common.workload_runs import (
     ROOT,
     TRAINER,
+    alternate,
     arguments,
     config_of,
-    in_turns,
     prepare,
     row,
     training,
@@ -149,7 +149,7 @@ def compare(workload, args, folder):
     settings = [f"precision.amp={amp}", f"cpu.threads={threads}"]
     ours = SimpleNamespace(command=training(config, *common, *settings, trainer=TRAINER), environment={})
     command = [sys.executable, os.path.abspath(__file__), "--alone", workload, data, amp, str(threads)]
-    rounds = in_turns(
+    rounds = alternate(
         args.rounds, [ours, SimpleNamespace(command=command, environment=KEEP_MEMORY)], measured
     )
     best = min(arithmetic for _, arithmetic in rounds)  # the best round is the machine's capability

@@ -32,9 +32,9 @@ from common.cold import forget
 from common.workload_runs import (
     ROOT,
     TRAINER,
+    alternate,
     arguments,
     config_of,
-    in_turns,
     prepare,
     row,
     training,
@@ -178,7 +178,7 @@ def compare(workload, args, folder):
             forget(data)
         return run(side)
 
-    rounds = in_turns(args.rounds, sides, measured)
+    rounds = alternate(args.rounds, sides, measured)
     figures = {
         "loop": lambda summary, _: summary["samples_per_s"],
         "end to end": lambda summary, _: summary["end_to_end_samples_per_s"],

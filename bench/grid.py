@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 
-from common.workload_runs import TRAINER, arguments, config_of, in_turns, own_home, prepare, row
+from common.workload_runs import TRAINER, alternate, arguments, config_of, own_home, prepare, row
 
 AXES = {
     "model.width": ["32", "64", "128"],
@@ -39,7 +39,7 @@ def compare(workload, rounds):
     grid = [option for key, values in AXES.items() for option in ("--grid", f"{key}={','.join(values)}")]
     points = itertools.product(*([f"{key}={value}" for value in values] for key, values in AXES.items()))
     sides = [[base + grid], [base + list(point) for point in points]]
-    times = in_turns(rounds, sides, seconds)
+    times = alternate(rounds, sides, seconds)
     name = f"grid of {workload}, {len(sides[1])} candidates of {SAMPLES} samples"
     return row(name, "s", times, "one by one", lambda together, apart: apart / together)
 

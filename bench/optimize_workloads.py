@@ -17,9 +17,9 @@ import sys
 
 from common.workload_runs import (
     BIN,
+    alternate,
     arguments,
     config_of,
-    in_turns,
     machine,
     own_home,
     prepare,
@@ -48,7 +48,7 @@ def optimized(workload, args, folder):
 def compared(workload, args, folder):
     made, trials, changes = optimized(workload, args, folder)
     samples = f"train.samples={CASES[workload].samples}"
-    rounds = in_turns(
+    rounds = alternate(
         args.rounds,
         [made, config_of(workload), config_of(workload, "naive.yaml")],
         lambda config: trained(config, samples)["samples_per_s"],

@@ -17,7 +17,7 @@ import random
 import subprocess
 import sys
 
-from common.workload_runs import arguments, config_of, in_turns, own_home, prepare, row, training
+from common.workload_runs import alternate, arguments, config_of, own_home, prepare, row, training
 from engine_parity import CASES
 
 
@@ -58,7 +58,7 @@ def compared(workload, args):
     config = config_of(workload)
     prepare(config)
     samples = args.samples or CASES[workload].samples
-    rounds = in_turns(
+    rounds = alternate(
         args.rounds, [True, False], lambda together: sum(rates(config, samples, args.processes, together))
     )
     name = f"{workload}, {args.processes} processes of one thread"

@@ -192,7 +192,7 @@ train::Summary train_workload(const Options& options, const train::Config& given
   train::TrainOptions train_options;
   train_options.numa = place.numa;
   train_options.resume = to_resume(options, config);
-  train_options.stop = &engine::stop_asked();
+  train_options.stop = &engine::stop_requested();
   train_options.ranks = place.ranks;
   train_options.capture = capture.get();
   train_options.on_progress = [&](const train::Progressed& now) {
@@ -353,7 +353,7 @@ int parse_and_run(int argc, char** argv) {
       code = action();
     }
   } catch (const CLI::ParseError& error) {
-    code = cli::said_by_parser(app, error);
+    code = cli::print_parser_message(app, error);
   }
   flush_output();
   return code;

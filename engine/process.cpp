@@ -68,7 +68,7 @@ void quiet_torch(const char* level) {
   }
 }
 
-const std::atomic<bool>& stop_asked() { return g_stop; }
+const std::atomic<bool>& stop_requested() { return g_stop; }
 
 void stop_at_signals() {
   std::signal(SIGINT, on_signal);

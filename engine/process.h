@@ -22,7 +22,7 @@ void quiet_torch(const char* level);
 /// second signal, two seconds later or more, ends the process.
 void stop_at_signals();
 /// True once a signal has arrived.
-const std::atomic<bool>& stop_asked();
+const std::atomic<bool>& stop_requested();
 /// The signal that arrived; SIGINT when none did, since another process of the run got it.
 int stopping_signal();
 

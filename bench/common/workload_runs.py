@@ -45,7 +45,7 @@ def trained(config, *settings):
     return json.loads(finished.stdout)
 
 
-def in_turns(rounds, sides, measure):
+def alternate(rounds, sides, measure):
     """Returns the results of `measure` for each side, a tuple per round in the order of the sides. Every
     second round reverses the order, so that load from other programs affects all sides."""
     measured = []

@@ -142,7 +142,7 @@ def map_loss(heat, offsets, points, visible):
     return (error * visible).sum() / seen + (miss * visible).sum() / seen
 
 
-def told_points(heat, offsets):
+def predicted_points(heat, offsets):
     width = heat.shape[3]
     cells = heat.flatten(2).argmax(2)
     place = torch.stack([cells % width, cells // width], 2).float()
@@ -205,7 +205,7 @@ def make_task(args):
         for batch in held_out:
             image, points, visible = (each.to(args.device) for each in batch)
             with device.autocast(args):
-                told = told_points(*told_by(to_input(image, layout)))
+                told = predicted_points(*told_by(to_input(image, layout)))
             total += ((told - points).square().sum(2).sqrt() * visible).sum().item()
             seen += visible.sum().item()
         return {"distance_px": total / seen}

@@ -74,7 +74,7 @@ void ScriptPredictor::configure(const nlohmann::json& parameters) {
   try {
     (*method)({texts});
   } catch (const std::exception& failure) {
-    throw Error(ErrorCode::kUsage, path_, "does not take these parameters: " + train::last_words(failure));
+    throw Error(ErrorCode::kUsage, path_, "does not take these parameters: " + train::last_line_of(failure));
   }
 }
 

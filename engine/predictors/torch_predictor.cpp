@@ -78,7 +78,7 @@ std::vector<Prediction> TorchPredictor::predict(std::span<const std::string> inp
   } catch (const std::exception& failure) {
     if (inputs.size() == 1) {
       return {
-          refused(train::is_out_of_memory(failure) ? "needs more memory than there is" : train::last_words(failure))};
+          refused(train::is_out_of_memory(failure) ? "needs more memory than there is" : train::last_line_of(failure))};
     }
   }
   const std::size_t half = inputs.size() / 2;  // find the input at fault

@@ -86,7 +86,7 @@ UnpackedPackage::UnpackedPackage(const std::string& path) : folder_(with_older_o
       throw;
     }
     throw Error(ErrorCode::kInput, path, "is not an AOTInductor package, or was made for another machine or torch",
-                train::last_words(failure));
+                train::last_line_of(failure));
   }
 }
 

@@ -1,6 +1,6 @@
 // What a program printed at the end of a trial.
 #include "fuzz.h"
-#include "unidle/experiment/last_words.h"
+#include "unidle/experiment/last_line_of.h"
 #include "unidle/tune/trials/printed.h"
 
 namespace unidle::fuzz::targets {
@@ -12,7 +12,7 @@ const Target& trial_output() {
                                      tune::read_summary(bytes, with_validation, result);
                                      require(result.ok == result.problem.empty());
                                    }
-                                   require(!experiment::last_words(bytes, "").empty());
+                                   require(!experiment::last_line_of(bytes, "").empty());
                                  }};
   return kTarget;
 }

@@ -14,7 +14,7 @@ from unidle._cache import _KEY, Cache
 from unidle._entry_arrays import Arrays
 from unidle._keys.arguments import encoded
 from unidle._keys.code import Code
-from unidle._results import put_together, taken_apart
+from unidle._results import flattened, put_together
 from unidle.errors import UsageError
 
 _computing = threading.local()
@@ -134,7 +134,7 @@ class _Cached:
             result = self._checked_call(args, kwargs)
         else:
             result = self._function(*args, **kwargs)
-        arrays = taken_apart(self._function.__qualname__, result)
+        arrays = flattened(self._function.__qualname__, result)
         return self._cache.put(claim, arrays), arrays
 
     def _checked_call(self, args: Tuple, kwargs: dict) -> Any:

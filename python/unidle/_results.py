@@ -18,7 +18,7 @@ _MOST_STRUCTURES = 4096
 _AS_BYTES = "USMm"  # numpy's texts, bytes, dates and durations, which caches lack
 
 
-def taken_apart(what: str, result: Any) -> Arrays:
+def flattened(what: str, result: Any) -> Arrays:
     """Returns the arrays of a result, named by their position in it. `what` names the function in the
     UsageError for a result that cannot be stored."""
     arrays: Arrays = {}

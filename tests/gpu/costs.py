@@ -93,7 +93,7 @@ class Programs:
         for side in self.sides.values():
             side.end(max(0.1, until - time.monotonic()))
 
-    def in_turns(self, kind, turns=None):
+    def alternate(self, kind, turns=None):
         """[{name: seconds per step}] of each round; the order alternates."""
         names = [name for of, name in self.sides if of == kind]
         rounds = []
@@ -121,7 +121,7 @@ def overhead(suite):
     try:
         with Programs(suite, wanted) as programs:
             for kind in kinds:
-                tell_overhead(suite, kind, programs.in_turns(kind))
+                tell_overhead(suite, kind, programs.alternate(kind))
     except FAILURES as failure:
         tell_failure(suite, "overhead", failure)
 
@@ -146,7 +146,7 @@ def kernels(suite):
     try:
         with Programs(suite, wanted) as programs:
             for kind in kinds:
-                rounds = programs.in_turns(kind, turns=5)
+                rounds = programs.alternate(kind, turns=5)
                 said = "with --kernels %s of without, steps of %.3f ms"
                 told = said % (spread(ratios(rounds, "kernels", "observed")), median_ms(rounds, "observed"))
                 suite.add("kernels-" + kind, "holds", said=told, rounds=rounds)
@@ -159,7 +159,7 @@ def trace(suite):
     wanted = {("host", "without"): [], ("host", "after"): ["--trace", "10"]}
     try:
         with Programs(suite, wanted) as programs:
-            rounds = programs.in_turns("host", turns=5)
+            rounds = programs.alternate("host", turns=5)
     except FAILURES as failure:
         tell_failure(suite, "trace", failure)
         return

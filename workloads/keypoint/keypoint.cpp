@@ -51,7 +51,7 @@ class Keypoints final : public train::Workload {
 
   const data::Source* held_out() const override { return &validation_; }
   at::Tensor metric_sums(const std::vector<at::Tensor>& fields) override {
-    const at::Tensor told = told_points(model_.forward(fields[kImage]));
+    const at::Tensor told = predicted_points(model_.forward(fields[kImage]));
     const at::Tensor distance = (told - fields[kPlaces]).square().sum(2).sqrt();
     return at::stack({(distance * fields[kVisible]).sum(), fields[kVisible].sum()});
   }

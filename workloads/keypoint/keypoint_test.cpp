@@ -106,13 +106,13 @@ TEST(Maps, TellThePointsThatTheyWereMadeOf) {
   const std::int64_t height = 16;
   const std::int64_t width = 32;
   Maps maps{heat_maps(points, height, width), at::zeros({1, kPoints, 2, height, width})};
-  EXPECT_LT((told_points(maps) - points).abs().max().item<double>(), kStride / 2.0 + 1e-4);
+  EXPECT_LT((predicted_points(maps) - points).abs().max().item<double>(), kStride / 2.0 + 1e-4);
   // With the exact offsets of all cells to the points, the error is zero.
   const at::Tensor cells = points / kStride - 0.5;
   const at::Tensor x = at::arange(width).view({1, 1, 1, width}).expand({1, kPoints, height, width});
   const at::Tensor y = at::arange(height).view({1, 1, height, 1}).expand({1, kPoints, height, width});
   maps.offsets = cells.view({1, kPoints, 2, 1, 1}) - at::stack({x, y}, 2);
-  EXPECT_LT((told_points(maps) - points).abs().max().item<double>(), 1e-4);
+  EXPECT_LT((predicted_points(maps) - points).abs().max().item<double>(), 1e-4);
   EXPECT_LT(map_loss(maps, points, at::ones({1, kPoints})).item<double>(), 1e-8);
 }
 

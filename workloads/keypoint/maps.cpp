@@ -46,7 +46,7 @@ at::Tensor map_loss(const Maps& maps, const at::Tensor& points, const at::Tensor
   return heat + mean_of_seen(miss, visible);
 }
 
-at::Tensor told_points(const Maps& maps) {
+at::Tensor predicted_points(const Maps& maps) {
   const std::int64_t width = maps.heat.size(3);
   const at::Tensor cells = maps.heat.flatten(2).argmax(2);
   const at::Tensor place = at::stack({cells % width, cells.div(width, "floor")}, 2).to(at::kFloat);

@@ -17,6 +17,6 @@ at::Tensor heat_maps(const at::Tensor& points, std::int64_t height, std::int64_t
 at::Tensor map_loss(const Maps& maps, const at::Tensor& points, const at::Tensor& visible);
 
 /// [n, points, 2] in pixels: the hottest cell of each map plus its offset.
-at::Tensor told_points(const Maps& maps);
+at::Tensor predicted_points(const Maps& maps);
 
 }  // namespace unidle::workloads::keypoint

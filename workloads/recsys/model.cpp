@@ -24,13 +24,13 @@ Model::Model(std::int64_t features, std::int64_t width)
       click_(register_module("click", std::make_shared<Perceptron>(
                                           features, std::vector<std::int64_t>{width / 2, width / 4, width / 8}))) {}
 
-Told Model::forward(const at::Tensor& features) { return {play_->forward(features), click_->forward(features)}; }
+Prediction Model::forward(const at::Tensor& features) { return {play_->forward(features), click_->forward(features)}; }
 
 at::Tensor log_seconds(const at::Tensor& milliseconds) { return (milliseconds * 1e-3).log1p(); }
 
-at::Tensor loss_of(const Told& told, const at::Tensor& targets) {
-  return at::mse_loss(told.log_play.to(at::kFloat), log_seconds(targets.select(1, kPlayTime))) +
-         at::binary_cross_entropy_with_logits(told.click.to(at::kFloat), targets.select(1, kClick));
+at::Tensor loss_of(const Prediction& prediction, const at::Tensor& targets) {
+  return at::mse_loss(prediction.log_play.to(at::kFloat), log_seconds(targets.select(1, kPlayTime))) +
+         at::binary_cross_entropy_with_logits(prediction.click.to(at::kFloat), targets.select(1, kClick));
 }
 
 }  // namespace unidle::workloads::recsys

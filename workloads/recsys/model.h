@@ -21,7 +21,7 @@ class Perceptron : public torch::nn::Module {
   std::vector<torch::nn::Linear> layers_;
 };
 
-struct Told {
+struct Prediction {
   at::Tensor log_play;  // log(1 + seconds)
   at::Tensor click;     // logit
 };
@@ -31,7 +31,7 @@ struct Told {
 class Model : public torch::nn::Module {
  public:
   Model(std::int64_t features, std::int64_t width);
-  Told forward(const at::Tensor& features);
+  Prediction forward(const at::Tensor& features);
   /// Read back from the layers.
   std::int64_t width() const { return play_->width(); }
 
@@ -47,6 +47,6 @@ enum Target : std::int64_t { kPlayTime, kClick, kTargets };
 at::Tensor log_seconds(const at::Tensor& milliseconds);
 
 /// Squared error of the log play time plus cross-entropy of the click, means over the batch. targets: [n, kTargets].
-at::Tensor loss_of(const Told& told, const at::Tensor& targets);
+at::Tensor loss_of(const Prediction& prediction, const at::Tensor& targets);
 
 }  // namespace unidle::workloads::recsys

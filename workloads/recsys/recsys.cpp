@@ -70,10 +70,10 @@ class Recommender final : public train::Workload {
 
   const data::Source* held_out() const override { return &validation_; }
   at::Tensor metric_sums(const std::vector<at::Tensor>& fields) override {
-    const Told told = model_.forward(fields[0]);
+    const Prediction prediction = model_.forward(fields[0]);
     const at::Tensor click = fields[1].select(1, kClick).to(at::kDouble);
-    const at::Tensor logit = told.click.to(at::kDouble);
-    const at::Tensor error = told.log_play.to(at::kDouble) - log_seconds(fields[1].select(1, kPlayTime));
+    const at::Tensor logit = prediction.click.to(at::kDouble);
+    const at::Tensor error = prediction.log_play.to(at::kDouble) - log_seconds(fields[1].select(1, kPlayTime));
     const at::Tensor log_loss = at::binary_cross_entropy_with_logits(logit, click, {}, {}, at::Reduction::Sum);
     const at::Tensor totals = at::stack({at::ones_like(click).sum(), error.square().sum(), log_loss});
     const at::Tensor probability = logit.sigmoid();

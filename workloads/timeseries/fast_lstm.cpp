@@ -61,7 +61,7 @@ void multiply_panels(void (*multiply)(const Product&), const float* a, std::int6
 }
 
 /// `days` [length, n, f], with rows padded to whole vectors, as products read them.
-at::Tensor filled_up(const at::Tensor& days) {
+at::Tensor padded(const at::Tensor& days) {
   const std::int64_t rest = (kLanes - days.size(2) % kLanes) % kLanes;
   return rest > 0 ? at::constant_pad_nd(days, {0, rest}) : days.contiguous();
 }
@@ -71,7 +71,7 @@ struct Passed {
   at::Tensor days;   // padded
   at::Tensor gates;  // after activation
   at::Tensor cells;
-  at::Tensor bent;
+  at::Tensor tanh_cells;
   at::Tensor outputs;
 };
 
@@ -79,7 +79,7 @@ Passed through_days(const at::Tensor& days, const LstmWeights& weights) {
   const std::int64_t length = days.size(0);
   const std::int64_t samples = days.size(1);
   const std::int64_t width = weights.recurrent.size(1);
-  Passed p = {filled_up(days), at::empty({length, samples, 4 * width}), at::empty({length, samples, width}),
+  Passed p = {padded(days), at::empty({length, samples, 4 * width}), at::empty({length, samples, width}),
               at::empty({length, samples, width}), at::empty({length, samples, width})};
   const std::int64_t day_row = p.days.size(2);
   const Panels input = panels_of(weights.input.t());
@@ -99,7 +99,7 @@ Passed through_days(const at::Tensor& days, const LstmWeights& weights) {
         multiply_panels(products()->multiply_add, values_in(p.outputs) + before, width, recurrent, today, rows);
       }
       lstm_kernels()->forward({rows, width, values_in(bias), today, day > 0 ? values_in(p.cells) + before : nullptr,
-                               writable(p.cells) + at, writable(p.bent) + at, writable(p.outputs) + at});
+                               writable(p.cells) + at, writable(p.tanh_cells) + at, writable(p.outputs) + at});
     }
   });
   return p;
@@ -113,9 +113,9 @@ struct Gradients {
 };
 
 /// The backward pass of samples [begin, end): the gradients of the weights from these samples, and of the days' rows.
-class WayBack {
+class BackwardPass {
  public:
-  WayBack(const Passed& passed, const at::Tensor& from_above, const LstmWeights& weights, bool to_days)
+  BackwardPass(const Passed& passed, const at::Tensor& from_above, const LstmWeights& weights, bool to_days)
       : p_(passed),
         from_above_(from_above),
         input_(to_days ? panels_of(weights.input) : Panels{}),
@@ -139,7 +139,7 @@ class WayBack {
       const std::int64_t at = row * width_;
       const std::int64_t before = at - samples() * width_;
       lstm_kernels()->backward({rows, width_, values_in(p_.gates) + 4 * at,
-                                day > 0 ? values_in(p_.cells) + before : nullptr, values_in(p_.bent) + at,
+                                day > 0 ? values_in(p_.cells) + before : nullptr, values_in(p_.tanh_cells) + at,
                                 values_in(from_above_) + at, values_in(of_output), writable(of_cells), gates_row, today,
                                 writable(sums.bias)});
       const std::int64_t day_row = p_.days.size(2);
@@ -172,7 +172,7 @@ class WayBack {
   at::Tensor of_days_;  // undefined when not requested
 };
 
-Gradients learned(const WayBack& way_back) {
+Gradients learned(const BackwardPass& way_back) {
   std::vector<Gradients> parts(static_cast<std::size_t>(parts_of(way_back.samples())));
   split_samples(way_back.samples(), static_cast<std::int64_t>(parts.size()),
                 [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
@@ -192,7 +192,7 @@ class FastLstm : public torch::autograd::Function<FastLstm> {
   static Variable forward(AutogradContext* context, const Variable& days, const Variable& input,
                           const Variable& recurrent, const Variable& input_bias, const Variable& recurrent_bias) {
     const Passed p = through_days(days, {input, recurrent, input_bias, recurrent_bias});
-    context->save_for_backward({input, recurrent, p.days, p.gates, p.cells, p.bent, p.outputs});
+    context->save_for_backward({input, recurrent, p.days, p.gates, p.cells, p.tanh_cells, p.outputs});
     return p.outputs;
   }
 
@@ -200,7 +200,7 @@ class FastLstm : public torch::autograd::Function<FastLstm> {
     const variable_list saved = context->get_saved_variables();
     const Passed p = {saved[2], saved[3], saved[4], saved[5], saved[6]};
     const at::Tensor from_above = gradients[0].contiguous();
-    const WayBack way_back(p, from_above, {saved[0], saved[1], {}, {}}, context->needs_input_grad(0));
+    const BackwardPass way_back(p, from_above, {saved[0], saved[1], {}, {}}, context->needs_input_grad(0));
     const Gradients of = learned(way_back);
     return {way_back.of_days(), of.input, of.recurrent, of.bias, of.bias};
   }

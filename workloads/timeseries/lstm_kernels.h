@@ -19,7 +19,7 @@ struct LstmDay {
   float* gates;         // in: before activation, without bias; out: after activation
   const float* before;  // the cells of the previous day; null on the first day
   float* cells;
-  float* bent;  // tanh(cells)
+  float* tanh_cells;  // tanh(cells)
   float* output;
 };
 
@@ -29,7 +29,7 @@ struct LstmDayBack {
   std::int64_t width;
   const float* gates;  // after activation
   const float* before;
-  const float* bent;
+  const float* tanh_cells;
   const float* from_above;  // gradient of the output
   const float* from_after;  // the same gradient, from the next day
   float* cell_gradient;     // in: from the next day; out: for the previous day

@@ -35,14 +35,14 @@ void forward(const LstmDay& day) {
       const std::int64_t at = row * width + u;
       const Lanes before = day.before != nullptr ? load(day.before + at) : Lanes{};
       const Lanes cells = forget * before + input * candidate;
-      const Lanes bent = tanh_of(cells);
+      const Lanes tanh_cells = tanh_of(cells);
       store(gates + u, input);
       store(gates + width + u, forget);
       store(gates + 2 * width + u, candidate);
       store(gates + 3 * width + u, output);
       store(day.cells + at, cells);
-      store(day.bent + at, bent);
-      store(day.output + at, output * bent);
+      store(day.tanh_cells + at, tanh_cells);
+      store(day.output + at, output * tanh_cells);
     }
   }
 }
@@ -58,10 +58,10 @@ void backward(const LstmDayBack& day) {
       const Lanes forget = load(gates + width + u);
       const Lanes candidate = load(gates + 2 * width + u);
       const Lanes output = load(gates + 3 * width + u);
-      const Lanes bent = load(day.bent + at);
+      const Lanes tanh_cells = load(day.tanh_cells + at);
       const Lanes before = day.before != nullptr ? load(day.before + at) : Lanes{};
       const Lanes of_output = load(day.from_above + at) + load(day.from_after + at);
-      const Lanes of_cells = load(day.cell_gradient + at) + of_output * output * (1.0F - bent * bent);
+      const Lanes of_cells = load(day.cell_gradient + at) + of_output * output * (1.0F - tanh_cells * tanh_cells);
       const auto keep = [&](std::int64_t gate, Lanes value) {
         store(gradient + gate * width + u, value);
         store(day.bias_gradient + gate * width + u, load(day.bias_gradient + gate * width + u) + value);
@@ -69,7 +69,7 @@ void backward(const LstmDayBack& day) {
       keep(0, of_cells * candidate * input * (1.0F - input));
       keep(1, of_cells * before * forget * (1.0F - forget));
       keep(2, of_cells * input * (1.0F - candidate * candidate));
-      keep(3, of_output * bent * output * (1.0F - output));
+      keep(3, of_output * tanh_cells * output * (1.0F - output));
       store(day.cell_gradient + at, of_cells * forget);
     }
   }

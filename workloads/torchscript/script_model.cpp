@@ -67,7 +67,7 @@ at::Tensor ScriptModel::forward(const at::Tensor& rows) {
     if (train::is_out_of_memory(failure)) {
       throw;
     }
-    throw Error(ErrorCode::kInput, path_, "its forward fails: " + train::last_words(failure));
+    throw Error(ErrorCode::kInput, path_, "its forward fails: " + train::last_line_of(failure));
   }
 }
 

@@ -11,8 +11,8 @@ forked, pickled or copied.
 """
 
 from unidle.data import sources
-from unidle.data.likeness import like
 from unidle.data.loader import Loader
+from unidle.data.recognition import like
 from unidle.data.source import Field, Source
 from unidle.data.sources import *  # noqa: F403
 

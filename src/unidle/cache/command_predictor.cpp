@@ -35,14 +35,14 @@ Command as_command(const CommandOptions& options) {
 void make_nonblocking(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
 
 /// Writing to a program that has ended must not kill us: blocks SIGPIPE for this thread and discards a pending one.
-class WithoutBrokenPipes {
+class SigpipeBlocked {
  public:
-  WithoutBrokenPipes() {
+  SigpipeBlocked() {
     sigemptyset(&pipe_);
     sigaddset(&pipe_, SIGPIPE);
     ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
   }
-  ~WithoutBrokenPipes() {
+  ~SigpipeBlocked() {
     if (sigismember(&before_, SIGPIPE) == 0) {
       const timespec none{};
       while (::sigtimedwait(&pipe_, nullptr, &none) > 0) {
@@ -50,8 +50,8 @@ class WithoutBrokenPipes {
     }
     ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
   }
-  WithoutBrokenPipes(const WithoutBrokenPipes&) = delete;
-  WithoutBrokenPipes& operator=(const WithoutBrokenPipes&) = delete;
+  SigpipeBlocked(const SigpipeBlocked&) = delete;
+  SigpipeBlocked& operator=(const SigpipeBlocked&) = delete;
 
  private:
   sigset_t pipe_{};
@@ -82,7 +82,7 @@ CommandPredictor::CommandPredictor(CommandOptions options, std::stop_token stop)
 }
 
 CommandPredictor::~CommandPredictor() {
-  const WithoutBrokenPipes quiet;
+  const SigpipeBlocked quiet;
   const std::string last = protocol::bye();
   [[maybe_unused]] const ssize_t put = ::write(child_.in(), last.data(), last.size());
   child_.close_in();
@@ -147,7 +147,7 @@ void CommandPredictor::fail_ended() {
 }
 
 protocol::Frame CommandPredictor::exchange(std::string_view message, std::int64_t limit_ns, std::stop_token stop) {
-  const WithoutBrokenPipes quiet;
+  const SigpipeBlocked quiet;
   const std::int64_t deadline = system_clock().now_ns() + limit_ns;
   for (;;) {
     try {

@@ -14,13 +14,13 @@ namespace {
 constexpr std::size_t kMostRefused = 1 << 16;
 
 /// How often a stop request is checked.
-constexpr std::chrono::milliseconds kLook(20);
+constexpr std::chrono::milliseconds kStopPoll(20);
 
 Feature failure_of(PoolOutcome outcome) { return {{}, outcome.kind, std::move(outcome.reason)}; }
 
 /// Waits for a promised feature; kCancelled on a stop.
 Feature wait_for(const std::shared_future<Feature>& pending, std::stop_token stop) {
-  while (stop.stop_possible() && pending.wait_for(kLook) != std::future_status::ready) {
+  while (stop.stop_possible() && pending.wait_for(kStopPoll) != std::future_status::ready) {
     if (stop.stop_requested()) {
       return {{}, PoolOutcome::Kind::kCancelled, "stopped"};
     }
@@ -119,7 +119,7 @@ Feature Features::wait_elsewhere(const Key& key, const std::string& input, std::
   while (!stop.stop_requested()) {
     if (stop.stop_possible()) {
       if (!store_.try_claim(key)) {
-        std::this_thread::sleep_for(kLook);
+        std::this_thread::sleep_for(kStopPoll);
         continue;
       }
     } else {

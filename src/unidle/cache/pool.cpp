@@ -153,7 +153,7 @@ PredictorPool::Batch PredictorPool::take(std::stop_token stop) {
     return {};
   }
   const bool untried_first = counts_.batches == 0 && !waiting_.empty();  // so that a broken predictor is noticed early
-  if (!again_.empty() && !(untried_first && again_.front().front().falls > 0)) {
+  if (!again_.empty() && !(untried_first && again_.front().front().crashes > 0)) {
     Batch batch = std::move(again_.front());
     again_.pop_front();
     return batch;
@@ -312,8 +312,8 @@ void PredictorPool::after_fault(Batch batch, const std::string& reason) {
   ++counts_.faults;
   last_fault_ = reason;
   if (batch.size() == 1) {
-    lone_faults_ += batch.front().falls == 0 ? 1 : 0;
-    if (++batch.front().falls >= options_.poison_after) {
+    lone_faults_ += batch.front().crashes == 0 ? 1 : 0;
+    if (++batch.front().crashes >= options_.poison_after) {
       lock.unlock();
       finish(batch.front(), {PoolOutcome::Kind::kPoison, {}, reason});
       return;

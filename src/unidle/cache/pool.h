@@ -88,7 +88,7 @@ class PredictorPool {
   struct Item {
     std::string input;
     Done done;
-    int falls = 0;  // workers that crashed with this input alone
+    int crashes = 0;  // workers that crashed with this input alone
     std::uint64_t number = 0;
   };
   using Batch = std::vector<Item>;

@@ -11,7 +11,7 @@ namespace unidle::cli {
 
 /// Prints the message without control sequences, since it quotes the user's words. Returns the exit code: 0 for help
 /// and version, otherwise 2.
-inline int said_by_parser(const CLI::App& app, const CLI::ParseError& error) {
+inline int print_parser_message(const CLI::App& app, const CLI::ParseError& error) {
   std::ostringstream out;
   std::ostringstream err;
   const int code = app.exit(error, out, err);

@@ -7,10 +7,10 @@
 #include <new>
 #include <string_view>
 
+#include "unidle/base/abandonable_thread.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
-#include "unidle/base/loose_thread.h"
 #include "unidle/base/standard_streams.h"
 #include "unidle/base/terminal.h"
 #include "unidle/base/version.h"
@@ -65,7 +65,7 @@ int parse_and_run(int argc, char** argv) {
     app.parse(argc, argv);
     code = chosen();
   } catch (const CLI::ParseError& error) {
-    code = said_by_parser(app, error);
+    code = print_parser_message(app, error);
   }
   flush_output();
   return code;

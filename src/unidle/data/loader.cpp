@@ -10,13 +10,13 @@
 
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
-#include "unidle/data/detail/crew.h"
 #include "unidle/data/detail/item_maker.h"
 #include "unidle/data/detail/pacing.h"
 #include "unidle/data/detail/slot_budget.h"
 #include "unidle/data/detail/slot_ring.h"
 #include "unidle/data/detail/stages.h"
 #include "unidle/data/detail/stream.h"
+#include "unidle/data/detail/worker_threads.h"
 #include "unidle/telemetry/host.h"
 
 namespace unidle::data {
@@ -56,7 +56,7 @@ struct Loader::Impl {
   std::deque<detail::ItemMaker> makers;    // of the calling thread and of each worker
   std::int64_t own_unit = 0;               // next unit, without workers
   std::atomic<std::int64_t> next_unit{0};  // next unit, with workers
-  detail::Crew crew;
+  detail::WorkerThreads threads;
   std::optional<detail::Pacing> pacing;  // with kAutoWorkers
 };
 
@@ -75,13 +75,13 @@ Loader::Impl::Impl(const Source& the_source, const LoaderOptions& the_options)
     makers.emplace_back(stream, ring, thread, stages[static_cast<std::size_t>(thread)]);
   }
   if (options.workers == kAutoWorkers) {
-    pacing.emplace(detail::least_slots(plan), crew, ring, waits);
+    pacing.emplace(detail::least_slots(plan), threads, ring, waits);
   }
   for (std::int64_t unit = 0; unit < look_ahead; ++unit) {
     stream.expect(unit);
   }
   try {
-    crew.start(workers, [this](int thread) { work(thread); });
+    threads.start(workers, [this](int thread) { work(thread); });
   } catch (...) {
     stop();
     throw;
@@ -90,13 +90,13 @@ Loader::Impl::Impl(const Source& the_source, const LoaderOptions& the_options)
 
 void Loader::Impl::stop() {
   ring.close();
-  crew.stop();
+  threads.stop();
 }
 
 void Loader::Impl::work(int thread) {
   detail::ItemMaker& maker = makers[static_cast<std::size_t>(thread)];
   detail::WaitSum& wait = waits[static_cast<std::size_t>(thread) - 1];
-  while (crew.stays(thread)) {
+  while (threads.stays(thread)) {
     const std::int64_t number = next_unit.fetch_add(1, std::memory_order_relaxed);
     const detail::Plan::Range unit = plan.unit(number);
     if (look_ahead > 0) {
@@ -210,12 +210,12 @@ std::int64_t Loader::batches_in_first_epoch() const { return impl_->plan.batches
 std::size_t Loader::field_bytes(std::size_t index) const { return impl_->ring.memory_bytes(index); }
 std::int64_t Loader::skipped() const { return impl_->skipped; }
 int Loader::workers() const { return impl_->workers; }
-int Loader::active_workers() const { return impl_->crew.wanted(); }
+int Loader::active_workers() const { return impl_->threads.wanted(); }
 std::int64_t Loader::depth() const { return impl_->ring.depth(); }
 
 LoaderWork Loader::work() const {
   LoaderWork work = impl_->delivered;
-  work.cpu_ns += impl_->crew.cpu_ns();
+  work.cpu_ns += impl_->threads.cpu_ns();
   for (const detail::StageSums& sums : impl_->stages) {
     for (std::size_t stage = 0; stage < kStages; ++stage) {
       work.stage_ns[stage] += sums.ns(stage);

@@ -6,15 +6,15 @@
 
 #include "unidle/base/error.h"
 #include "unidle/data/loader.h"
-#include "unidle/data/testing/telling_source.h"
+#include "unidle/data/testing/recording_source.h"
 
 namespace unidle::data {
 namespace {
 
-using testing::TellingSource;
+using testing::RecordedSample;
+using testing::RecordedSamples;
+using testing::RecordingSource;
 using testing::told_samples;
-using testing::ToldSample;
-using testing::ToldSamples;
 
 struct DamagedShape {
   std::int64_t items;
@@ -24,7 +24,7 @@ struct DamagedShape {
 };
 
 struct Delivered {
-  std::vector<ToldSamples> batches;
+  std::vector<RecordedSamples> batches;
   std::vector<std::int64_t> places;
   std::int64_t skipped = 0;
 };
@@ -63,7 +63,7 @@ class PolicyTest : public ::testing::TestWithParam<DamagedShape> {
   /// Calls `check(clean, delivered)` with the output of each rank of each world for intact and for damaged data.
   template <typename Check>
   void for_each_rank(ErrorPolicy policy, const Check& check) const {
-    const TellingSource sound(GetParam().items, GetParam().per_item, GetParam().grain);
+    const RecordingSource sound(GetParam().items, GetParam().per_item, GetParam().grain);
     for (const EpochEnd end : {EpochEnd::kSpan, EpochEnd::kShort, EpochEnd::kDrop}) {
       for (const int world : {1, 2, 3}) {
         std::set<std::vector<std::int64_t>> places;  // the same on all ranks
@@ -84,9 +84,9 @@ class PolicyTest : public ::testing::TestWithParam<DamagedShape> {
     }
   }
 
-  std::int64_t damaged_items(const ToldSamples& samples) const {
+  std::int64_t damaged_items(const RecordedSamples& samples) const {
     std::set<std::pair<std::int64_t, std::int64_t>> items;
-    for (const ToldSample& sample : samples) {
+    for (const RecordedSample& sample : samples) {
       if (source_.damaged.contains(sample.item)) {
         items.insert({sample.epoch, sample.item});
       }
@@ -94,15 +94,15 @@ class PolicyTest : public ::testing::TestWithParam<DamagedShape> {
     return static_cast<std::int64_t>(items.size());
   }
 
-  TellingSource source_{GetParam().items, GetParam().per_item, GetParam().grain};
+  RecordingSource source_{GetParam().items, GetParam().per_item, GetParam().grain};
 };
 
 TEST_P(PolicyTest, SkipLeavesOutTheDamagedAndNothingElse) {
   for_each_rank(ErrorPolicy::kSkip, [&](const Delivered& clean, const Delivered& delivered) {
-    ToldSamples all;
+    RecordedSamples all;
     for (std::size_t i = 0; i < clean.batches.size(); ++i) {
-      ToldSamples expected = clean.batches[i];
-      std::erase_if(expected, [&](const ToldSample& sample) { return source_.damaged.contains(sample.item); });
+      RecordedSamples expected = clean.batches[i];
+      std::erase_if(expected, [&](const RecordedSample& sample) { return source_.damaged.contains(sample.item); });
       if (expected.empty()) {
         ASSERT_EQ(delivered.batches[i].size(), 1u) << i;
         ASSERT_FALSE(source_.damaged.contains(delivered.batches[i].front().item));
@@ -119,12 +119,12 @@ TEST_P(PolicyTest, SkipLeavesOutTheDamagedAndNothingElse) {
 
 TEST_P(PolicyTest, ReplaceKeepsTheSizesAndTheSound) {
   for_each_rank(ErrorPolicy::kReplace, [&](const Delivered& clean, const Delivered& delivered) {
-    ToldSamples all;
+    RecordedSamples all;
     for (std::size_t i = 0; i < clean.batches.size(); ++i) {
       ASSERT_EQ(delivered.batches[i].size(), clean.batches[i].size()) << i;
       for (std::size_t row = 0; row < clean.batches[i].size(); ++row) {
-        const ToldSample& due = clean.batches[i][row];
-        const ToldSample& got = delivered.batches[i][row];
+        const RecordedSample& due = clean.batches[i][row];
+        const RecordedSample& got = delivered.batches[i][row];
         ASSERT_FALSE(source_.damaged.contains(got.item));
         ASSERT_TRUE(got == due || source_.damaged.contains(due.item));
         ASSERT_EQ(got.part, due.part) << "parts of an item stay together";
@@ -141,7 +141,7 @@ TEST_P(PolicyTest, ReplaceKeepsTheSizesAndTheSound) {
 TEST_P(PolicyTest, RanksHaveEquallyManyBatchesWhereOneHasAllTheDamage) {
   for (const std::int64_t world : {2, 3}) {
     for (const bool whole_share : {false, true}) {
-      TellingSource source(GetParam().items / 6 * 6, GetParam().per_item, GetParam().grain);
+      RecordingSource source(GetParam().items / 6 * 6, GetParam().per_item, GetParam().grain);
       for (std::int64_t item = 1; item < source.items(); item += world) {
         if (whole_share || item % 5 != 0) {
           source.damaged.insert(item);
@@ -155,10 +155,10 @@ TEST_P(PolicyTest, RanksHaveEquallyManyBatchesWhereOneHasAllTheDamage) {
           const Delivered delivered =
               deliver(source, policy, EpochEnd::kShort, 2, rank, static_cast<int>(world), false);
           std::vector<std::size_t> size;
-          for (const ToldSamples& batch : delivered.batches) {
+          for (const RecordedSamples& batch : delivered.batches) {
             size.push_back(batch.size());
             ASSERT_FALSE(batch.empty());
-            for (const ToldSample& sample : batch) {
+            for (const RecordedSample& sample : batch) {
               ASSERT_FALSE(source.damaged.contains(sample.item));
             }
           }
@@ -187,28 +187,28 @@ INSTANTIATE_TEST_SUITE_P(Shapes, PolicyTest,
 
 TEST(SkipTest, ABatchOfWhichNothingIsLeftGetsTheNextSampleOfTheOrder) {
   for (const std::int64_t grain : {1, 8}) {
-    TellingSource source(40, 1, grain);
+    RecordingSource source(40, 1, grain);
     source.damaged = {3, 8, 9, 10, 11, 12, 17};
     for (const int workers : {0, 1, 4}) {
       Loader loader(source, {.batch = 4, .workers = workers, .shuffle = false, .on_error = ErrorPolicy::kSkip});
       EXPECT_EQ(loader.next().samples(), 3);
       EXPECT_EQ(loader.next().samples(), 4);
-      EXPECT_EQ(told_samples(loader.next()), (ToldSamples{{0, 13, 0}}));
-      EXPECT_EQ(told_samples(loader.next()), (ToldSamples{{0, 13, 0}, {0, 14, 0}, {0, 15, 0}}));
+      EXPECT_EQ(told_samples(loader.next()), (RecordedSamples{{0, 13, 0}}));
+      EXPECT_EQ(told_samples(loader.next()), (RecordedSamples{{0, 13, 0}, {0, 14, 0}, {0, 15, 0}}));
       EXPECT_EQ(loader.skipped(), 6);
     }
   }
 }
 
 TEST(SkipTest, TheOnlyItemThatCanBeReadIsFoundInAnyOrder) {
-  TellingSource source(40, 1);
+  RecordingSource source(40, 1);
   for (std::int64_t item = 1; item < 40; ++item) {
     source.damaged.insert(item);
   }
   for (const ErrorPolicy policy : {ErrorPolicy::kSkip, ErrorPolicy::kReplace}) {
     Loader loader(source, {.batch = 4, .seed = 3, .on_error = policy});
     for (int batch = 0; batch < 30; ++batch) {
-      for (const ToldSample& sample : told_samples(loader.next())) {
+      for (const RecordedSample& sample : told_samples(loader.next())) {
         EXPECT_EQ(sample.item, 0);
       }
     }
@@ -216,7 +216,7 @@ TEST(SkipTest, TheOnlyItemThatCanBeReadIsFoundInAnyOrder) {
 }
 
 TEST(SkipTest, AllRanksFailWhereNothingCanBeRead) {
-  TellingSource source(12, 1);
+  RecordingSource source(12, 1);
   for (std::int64_t item = 0; item < 12; ++item) {
     source.damaged.insert(item);
   }
@@ -229,7 +229,7 @@ TEST(SkipTest, AllRanksFailWhereNothingCanBeRead) {
 }
 
 TEST(SkipTest, FailsWhereNothingCanBeRead) {
-  TellingSource source(6, 1);
+  RecordingSource source(6, 1);
   source.damaged = {0, 1, 2, 3, 4, 5};
   for (const int workers : {0, 3}) {
     Loader loader(source, {.batch = 4, .workers = workers, .shuffle = false, .on_error = ErrorPolicy::kSkip});
@@ -246,7 +246,7 @@ TEST(SkipTest, FailsWhereNothingCanBeRead) {
 }
 
 TEST(SkipTest, SlotsThatGoRoundForgetWhatWasLeftOut) {
-  TellingSource source(12, 1);
+  RecordingSource source(12, 1);
   source.damaged = {1, 6};
   for (const int workers : {0, 2}) {
     Loader loader(source, {.batch = 3, .workers = workers, .shuffle = false, .on_error = ErrorPolicy::kSkip});

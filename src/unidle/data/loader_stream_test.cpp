@@ -13,37 +13,37 @@
 #include "unidle/base/error.h"
 #include "unidle/data/loader.h"
 #include "unidle/data/testing/counting_allocator.h"
-#include "unidle/data/testing/telling_source.h"
+#include "unidle/data/testing/recording_source.h"
 
 namespace unidle::data {
 namespace {
 
-using testing::TellingSource;
+using testing::RecordedSample;
+using testing::RecordedSamples;
+using testing::RecordingSource;
 using testing::told_samples;
-using testing::ToldSample;
-using testing::ToldSamples;
 
 /// Batches of the stream's first `epochs` epochs, including the one it starts in.
-std::vector<ToldSamples> take_epochs(Loader& loader, int epochs) {
+std::vector<RecordedSamples> take_epochs(Loader& loader, int epochs) {
   const std::int64_t count = loader.batches_in_first_epoch() + (epochs - 1) * loader.batches_per_epoch();
-  std::vector<ToldSamples> batches;
+  std::vector<RecordedSamples> batches;
   for (std::int64_t i = 0; i < count; ++i) {
     batches.push_back(told_samples(loader.next()));
   }
   return batches;
 }
 
-ToldSamples joined(const std::vector<ToldSamples>& batches) {
-  ToldSamples all;
-  for (const ToldSamples& batch : batches) {
+RecordedSamples joined(const std::vector<RecordedSamples>& batches) {
+  RecordedSamples all;
+  for (const RecordedSamples& batch : batches) {
     all.insert(all.end(), batch.begin(), batch.end());
   }
   return all;
 }
 
 /// The order seen by a single rank.
-ToldSamples whole_epoch(const Source& source, std::int64_t epoch, std::uint64_t seed = 3) {
-  ToldSamples samples;
+RecordedSamples whole_epoch(const Source& source, std::int64_t epoch, std::uint64_t seed = 3) {
+  RecordedSamples samples;
   for (std::int64_t index = 0; index < source.items(); ++index) {
     for (std::int64_t part = 0; part < source.samples_per_item(); ++part) {
       samples.push_back({epoch, shuffled_index(seed, epoch, index, source.items()), part});
@@ -61,10 +61,10 @@ struct StreamShape {
 
 class EpochEndTest : public ::testing::TestWithParam<StreamShape> {
  protected:
-  const TellingSource source{GetParam().items, GetParam().per_item, GetParam().grain};
+  const RecordingSource source{GetParam().items, GetParam().per_item, GetParam().grain};
   std::int64_t samples() const { return GetParam().items * GetParam().per_item; }
 
-  std::vector<ToldSamples> epochs(EpochEnd end, int workers, std::int64_t start, int count) const {
+  std::vector<RecordedSamples> epochs(EpochEnd end, int workers, std::int64_t start, int count) const {
     Loader loader(source,
                   {.batch = GetParam().batch, .workers = workers, .seed = 3, .start_sample = start, .epoch_end = end});
     return take_epochs(loader, count);
@@ -73,10 +73,10 @@ class EpochEndTest : public ::testing::TestWithParam<StreamShape> {
 
 TEST_P(EpochEndTest, ShortBatchesEndWithTheirEpoch) {
   for (const int workers : {0, 1, 3}) {
-    const std::vector<ToldSamples> batches = epochs(EpochEnd::kShort, workers, 0, 3);
-    ToldSamples expected;
+    const std::vector<RecordedSamples> batches = epochs(EpochEnd::kShort, workers, 0, 3);
+    RecordedSamples expected;
     for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
-      const ToldSamples one = whole_epoch(source, epoch);
+      const RecordedSamples one = whole_epoch(source, epoch);
       expected.insert(expected.end(), one.begin(), one.end());
     }
     EXPECT_EQ(joined(batches), expected) << workers;
@@ -94,10 +94,10 @@ TEST_P(EpochEndTest, DroppedIsWhatFillsNoBatch) {
     return;
   }
   for (const int workers : {0, 1, 3}) {
-    const std::vector<ToldSamples> batches = epochs(EpochEnd::kDrop, workers, 0, 3);
-    ToldSamples expected;
+    const std::vector<RecordedSamples> batches = epochs(EpochEnd::kDrop, workers, 0, 3);
+    RecordedSamples expected;
     for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
-      const ToldSamples one = whole_epoch(source, epoch);
+      const RecordedSamples one = whole_epoch(source, epoch);
       expected.insert(expected.end(), one.begin(), one.begin() + samples() / GetParam().batch * GetParam().batch);
     }
     EXPECT_EQ(joined(batches), expected) << workers;
@@ -111,13 +111,13 @@ TEST_P(EpochEndTest, ResumesAtAnySampleOfAnyEpoch) {
     }
     for (std::int64_t start = 0; start < 2 * samples(); ++start) {
       const std::int64_t epoch = start / samples();
-      const ToldSamples rest = whole_epoch(source, epoch);
-      ToldSamples expected(rest.begin() + start % samples(), rest.end());
+      const RecordedSamples rest = whole_epoch(source, epoch);
+      RecordedSamples expected(rest.begin() + start % samples(), rest.end());
       if (end == EpochEnd::kDrop) {
         expected.resize(expected.size() / static_cast<std::size_t>(GetParam().batch) *
                         static_cast<std::size_t>(GetParam().batch));
       }
-      ToldSamples next = whole_epoch(source, epoch + 1);
+      RecordedSamples next = whole_epoch(source, epoch + 1);
       if (end == EpochEnd::kDrop) {
         next.resize(next.size() / static_cast<std::size_t>(GetParam().batch) *
                     static_cast<std::size_t>(GetParam().batch));
@@ -155,9 +155,9 @@ TEST_P(EpochEndTest, EveryWorldSharesOneOrder) {
       if (share * GetParam().per_item < GetParam().batch) {
         continue;
       }
-      const ToldSamples order = whole_epoch(source, 0);
+      const RecordedSamples order = whole_epoch(source, 0);
       for (int rank = 0; rank < world; ++rank) {
-        ToldSamples expected;
+        RecordedSamples expected;
         for (std::int64_t k = 0; k < share; ++k) {
           const auto index = static_cast<std::size_t>((k * world + rank) % items * GetParam().per_item);
           expected.insert(expected.end(), order.begin() + static_cast<std::ptrdiff_t>(index),
@@ -169,9 +169,9 @@ TEST_P(EpochEndTest, EveryWorldSharesOneOrder) {
                                .epoch_end = end,
                                .rank = rank,
                                .world = world});
-        ToldSamples got;
+        RecordedSamples got;
         while (got.size() + static_cast<std::size_t>(GetParam().batch) <= expected.size()) {
-          const ToldSamples batch = told_samples(loader.next());
+          const RecordedSamples batch = told_samples(loader.next());
           got.insert(got.end(), batch.begin(), batch.end());
         }
         expected.resize(got.size());
@@ -185,7 +185,7 @@ TEST_P(EpochEndTest, AnotherWorldGoesOnWhereOneStopped) {
   if (GetParam().per_item != 1) {
     return;
   }
-  const ToldSamples order = whole_epoch(source, 0);
+  const RecordedSamples order = whole_epoch(source, 0);
   for (std::int64_t start = 0; start < samples(); ++start) {
     for (const int world : {2, 3}) {
       std::multiset<std::int64_t> seen;
@@ -196,7 +196,7 @@ TEST_P(EpochEndTest, AnotherWorldGoesOnWhereOneStopped) {
                                .epoch_end = EpochEnd::kShort,
                                .rank = rank,
                                .world = world});
-        for (const ToldSample& sample : joined(take_epochs(loader, 1))) {
+        for (const RecordedSample& sample : joined(take_epochs(loader, 1))) {
           seen.insert(sample.item);
         }
       }
@@ -223,7 +223,7 @@ INSTANTIATE_TEST_SUITE_P(Streams, EpochEndTest,
                          });
 
 TEST(LoaderGrainTest, AnItemThatFailsIsNamedAndReplacedAmongMany) {
-  TellingSource source(40, 1, 8);
+  RecordingSource source(40, 1, 8);
   source.damaged = {13, 14, 30};
   for (const int workers : {0, 2}) {
     Loader failing(source, {.batch = 20, .workers = workers, .shuffle = false});
@@ -234,7 +234,7 @@ TEST(LoaderGrainTest, AnItemThatFailsIsNamedAndReplacedAmongMany) {
       EXPECT_EQ(error.subject(), "item 13");
     }
     Loader loader(source, {.batch = 20, .workers = workers, .shuffle = false, .on_error = ErrorPolicy::kReplace});
-    const ToldSamples first = told_samples(loader.next());
+    const RecordedSamples first = told_samples(loader.next());
     EXPECT_EQ(first[12].item, 12);
     EXPECT_EQ(first[13].item, 15);
     EXPECT_EQ(first[14].item, 15);
@@ -246,11 +246,11 @@ TEST(LoaderGrainTest, AnItemThatFailsIsNamedAndReplacedAmongMany) {
 }
 
 TEST(LoaderRankTest, RefusesRanksOutsideOfTheWorld) {
-  const TellingSource source(10, 1);
+  const RecordingSource source(10, 1);
   for (const auto& [rank, world] : {std::pair{-1, 2}, {2, 2}, {0, 0}}) {
     EXPECT_THROW(Loader(source, {.rank = rank, .world = world}), Error);
   }
-  const TellingSource several(10, 4);
+  const RecordingSource several(10, 4);
   EXPECT_THROW(Loader(several, {.start_sample = 6, .rank = 0, .world = 2}), Error);
 }
 
@@ -336,15 +336,15 @@ TEST(LoaderRaggedTest, WhatIsLeftOutTakesItsExtentWithIt) {
 }
 
 TEST(LoaderTakeTest, TakenMemoryKeepsItsBytesAndOutlivesTheLoader) {
-  const TellingSource source(10, 1);
+  const RecordingSource source(10, 1);
   testing::CountingAllocator memory;
   std::vector<std::byte*> taken;
-  std::vector<ToldSamples> told;
+  std::vector<RecordedSamples> told;
   std::size_t bytes = 0;
   {
     Loader loader(source, {.batch = 4, .workers = 2, .seed = 3, .allocator = &memory});
     bytes = loader.field_bytes(0);
-    EXPECT_EQ(bytes, 4 * sizeof(ToldSample));
+    EXPECT_EQ(bytes, 4 * sizeof(RecordedSample));
     for (int i = 0; i < 30; ++i) {  // far more than there are slots
       Batch batch = loader.next();
       told.push_back(told_samples(batch));
@@ -360,7 +360,7 @@ TEST(LoaderTakeTest, TakenMemoryKeepsItsBytesAndOutlivesTheLoader) {
 }
 
 TEST(LoaderWaitTest, WaitsForTheBatchThatIsDue) {
-  const TellingSource source(10, 1);
+  const RecordingSource source(10, 1);
   Loader loader(source, {.batch = 4, .workers = 1});
   while (!loader.wait(std::chrono::milliseconds(1))) {
   }

@@ -136,9 +136,9 @@ TEST(RunOrderQualityTest, RefusesNumbersBelowOne) {
 }
 
 /// Records which runs are announced.
-class ToldSource final : public testing::NumberSource {
+class AnnouncedSource final : public testing::NumberSource {
  public:
-  explicit ToldSource(std::int64_t items, std::int64_t run = 0) : NumberSource(items, 1), run_(run) {}
+  explicit AnnouncedSource(std::int64_t items, std::int64_t run = 0) : NumberSource(items, 1), run_(run) {}
   std::int64_t run() const override { return run_; }
   void will_need(std::int64_t begin, std::int64_t end) const override {
     for (std::int64_t item = begin; item < end; ++item) {
@@ -156,7 +156,7 @@ TEST(RunOrderLoaderTest, AnItemIsReadAheadOnceAnEpochBeforeItComes) {
   const RunOrder order(kItems, 8, 2);
   for (const int world : {1, 2, 3}) {
     for (int rank = 0; rank < world; ++rank) {
-      ToldSource source(kItems);
+      AnnouncedSource source(kItems);
       Loader loader(source, {.batch = 1, .rank = rank, .world = world, .order = &order});
       for (std::int64_t i = 0; i < 3 * kItems / world; ++i) {
         const std::int64_t epoch = i / ((kItems + world - 1) / world);
@@ -174,7 +174,7 @@ TEST(RunOrderLoaderTest, AnItemIsReadAheadOnceAnEpochBeforeItComes) {
 
 TEST(RunOrderLoaderTest, ASubsetInTheOrderOfTheRunsIsReadAheadToo) {
   constexpr std::int64_t kItems = 80;
-  ToldSource source(kItems, 8);
+  AnnouncedSource source(kItems, 8);
   std::vector<std::int64_t> items;
   for (std::int64_t item = 0; item < kItems; ++item) {
     if (item % 3 != 0 && item / 8 != 4) {
@@ -202,7 +202,7 @@ TEST(RunOrderLoaderTest, ASubsetInTheOrderOfTheRunsIsReadAheadToo) {
 }
 
 TEST(RunOrderLoaderTest, ASubsetInAnotherOrderHasNoRuns) {
-  const ToldSource source(80, 8);
+  const AnnouncedSource source(80, 8);
   EXPECT_EQ(Subset(source, {9, 3}).run(), 0);
   EXPECT_EQ(Subset(source, {}).run(), 0);
   EXPECT_EQ(Subset(testing::NumberSource(80, 1), {3, 9}).run(), 0);

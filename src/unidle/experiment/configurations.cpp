@@ -7,7 +7,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/diagnose/configured/configured.h"
-#include "unidle/experiment/last_words.h"
+#include "unidle/experiment/last_line_of.h"
 #include "unidle/experiment/protection.h"
 #include "unidle/observe/observe.h"
 
@@ -46,7 +46,7 @@ ConfigurationRun run_one(const ConfigurationTurns& turns, Side side, const fs::p
   }
   done.timed_out = ended.timed_out;
   if (side == Side::kA && !ended.timed_out && !ended.status.ok()) {
-    throw Error(ErrorCode::kChild, done.config.string(), last_words(ended.err_tail, ended.out_tail),
+    throw Error(ErrorCode::kChild, done.config.string(), last_line_of(ended.err_tail, ended.out_tail),
                 "the configuration to compare with must run");
   }
   return done;

@@ -18,7 +18,7 @@ namespace {
 
 using detail::Words;
 
-Words last_words(const Scalar& scalar) {
+Words last_line_of(const Scalar& scalar) {
   const std::vector<std::string> keys = detail::keys_of(scalar.path);
   return keys.empty() ? Words() : detail::words_of(keys.back());
 }
@@ -103,7 +103,7 @@ template <typename Visit>
 void for_each_value(const ConfigFile& file, Visit visit) {
   for (const Scalar& scalar : file.scalars()) {
     if (const Scalar* literal = detail::literal_of(file, scalar)) {
-      visit(scalar, last_words(scalar), detail::value_of(file.format(), *literal));
+      visit(scalar, last_line_of(scalar), detail::value_of(file.format(), *literal));
     }
   }
 }

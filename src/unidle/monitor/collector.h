@@ -27,7 +27,7 @@ class Collector {
   Collector(Clock& clock, CollectorOptions options);
 
   /// True when the devices are found or their driver does not answer; take() then waits at most a second for it.
-  bool looked_for_devices() { return devices_.looked(); }
+  bool devices_ready() { return devices_.looked(); }
   Snapshot take();
   /// For example "the driver does not answer (nvmlInit_v2, 5 s)"; empty while the driver answers.
   std::optional<std::string> driver_problem() const { return devices_.problem(); }

@@ -27,7 +27,7 @@ namespace unidle::monitor {
 namespace {
 
 /// How often to check at the start whether the devices are found.
-constexpr std::int64_t kGlance_ns = 20 * kNsPerMs;
+constexpr std::int64_t kDevicePoll_ns = 20 * kNsPerMs;
 
 /// Blocks the signals that end the session and receives them through a file descriptor. Restores the mask at the end.
 class StopSignals {
@@ -81,8 +81,8 @@ class Session {
   }
 
   void run() {
-    while (!stop_ && !collector_.looked_for_devices()) {
-      wait(kGlance_ns);
+    while (!stop_ && !collector_.devices_ready()) {
+      wait(kDevicePoll_ns);
     }
     Clock& clock = system_clock();
     const std::int64_t start_ns = clock.now_ns();
@@ -101,7 +101,7 @@ class Session {
     if (terminal_) {
       terminal_.reset();
       driver_hangs_ = false;
-      tell_of_driver();
+      report_driver_problem();
     }
     finish();
   }
@@ -109,7 +109,7 @@ class Session {
  private:
   void sample() {
     latest_ = collector_.take();
-    tell_of_driver();
+    report_driver_problem();
     if (collector_.ended()) {
       return;  // a tree that has ended has no readings
     }
@@ -139,7 +139,7 @@ class Session {
   }
 
   /// Reports each driver problem once; in the live view after the terminal is restored.
-  void tell_of_driver() {
+  void report_driver_problem() {
     const auto problem = collector_.driver_problem();
     if (problem && !driver_hangs_ && !terminal_) {
       options_.note(translate(options_.language, "{}: the host alone is watched", *problem) + "\n");

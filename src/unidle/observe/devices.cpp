@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "unidle/base/loose_thread.h"
+#include "unidle/base/abandonable_thread.h"
 #include "unidle/telemetry/gpu.h"
 
 namespace unidle::observe {

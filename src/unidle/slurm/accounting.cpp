@@ -80,7 +80,7 @@ Job of_accounting(const Columns& columns) {
   job.cpus = parse_count(columns[Column::kCpus]);
   job.gpus = count_of(columns[Column::kResources], "gres/gpu");
   job.memory_bytes = memory_in(columns[Column::kResources]);
-  take_exit_code(columns[Column::kExit], job);
+  parse_exit_code(columns[Column::kExit], job);
   job.node_list = text_or_empty(columns[Column::kNodeList]);
   job.folder = columns[Column::kFolder];
   job.comment = columns[Column::kComment];

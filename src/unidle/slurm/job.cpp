@@ -171,7 +171,7 @@ std::optional<double> memory_in(std::string_view resources) {
   return std::nullopt;
 }
 
-void take_exit_code(std::string_view text, Job& job) {
+void parse_exit_code(std::string_view text, Job& job) {
   const std::vector<std::string_view> parts = split(text, ':');
   job.exit_code = parse_number<int>(parts.front()).value_or(0);
   job.exit_signal = parts.size() > 1 ? parse_number<int>(parts[1]).value_or(0) : 0;
@@ -235,7 +235,7 @@ Job parse_scontrol(std::string_view line) {
   }
   job.memory_bytes = memory_in(resources);
   job.node_list = text_of(fields, "NodeList");
-  take_exit_code(text_of(fields, "ExitCode"), job);
+  parse_exit_code(text_of(fields, "ExitCode"), job);
   job.folder = text_of(fields, "WorkDir");
   job.output = text_of(fields, "StdOut");
   job.comment = text_of(fields, "Comment");

@@ -60,7 +60,7 @@ std::optional<double> memory_in(std::string_view resources);
 /// The number of tasks on the node that has the most; at least one.
 int tasks_on_each(int tasks, int nodes);
 /// Parses "1:9": exit code and signal.
-void take_exit_code(std::string_view text, Job& job);
+void parse_exit_code(std::string_view text, Job& job);
 
 /// Parses a line of `scontrol --oneliner show job`: "JobId=1 JobName=my job UserId=...".
 Job parse_scontrol(std::string_view line);

@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "unidle/base/abandonable_thread.h"
 #include "unidle/base/clock.h"
-#include "unidle/base/loose_thread.h"
 
 namespace unidle::telemetry {
 
@@ -60,7 +60,7 @@ class DriverWork {
 
  private:
   std::shared_ptr<DriverCalls> calls_ = std::make_shared<DriverCalls>();
-  LooseThread thread_;
+  AbandonableThread thread_;
 };
 
 /// Returns the result of `question`, or nothing when it fails or a driver call hangs; `problem` then says why.

@@ -11,10 +11,10 @@ Measured<double> Nvml::utilisation_since(unsigned device) {
   const bool present = api_->samples != nullptr && !without_samples_.contains(device);
   return ask<double>(device, present, [&](nvml::Device known, double* value) {
     // More than any driver keeps (100 to 120), so that one call is enough.
-    constexpr std::size_t kRoom = 512;
-    sample_buffer_.resize(kRoom);
+    constexpr std::size_t kMostSamples = 512;
+    sample_buffer_.resize(kMostSamples);
     unsigned type = 0;
-    auto count = static_cast<unsigned>(kRoom);
+    auto count = static_cast<unsigned>(kMostSamples);
     unsigned long long& seen_us = samples_us_[device];
     const unsigned long long before_us = seen_us;
     const int result = api_->samples(known, nvml::kUtilisationSamples, before_us, &type, &count, sample_buffer_.data());
@@ -26,7 +26,7 @@ Measured<double> Nvml::utilisation_since(unsigned device) {
     }
     double sum = 0;
     std::size_t used = 0;
-    for (std::size_t i = 0; i < std::min<std::size_t>(count, kRoom); ++i) {
+    for (std::size_t i = 0; i < std::min<std::size_t>(count, kMostSamples); ++i) {
       const nvml::Sample& sample = sample_buffer_[i];
       if (sample.t_us > before_us) {
         sum += sample.value.number;

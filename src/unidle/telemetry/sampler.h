@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "unidle/base/abandonable_thread.h"
 #include "unidle/base/clock.h"
-#include "unidle/base/loose_thread.h"
 
 namespace unidle::telemetry {
 
@@ -61,7 +61,7 @@ class Sampler {
   struct State;
 
   std::shared_ptr<State> state_;
-  LooseThread thread_;
+  AbandonableThread thread_;
 };
 
 /// tree.cpu, tree.memory, tree.read, tree.processes, tree.threads, tree.disk_wait, tree.run_delay, tree.io_delay,

@@ -28,7 +28,7 @@ bool device_present() {
 }
 
 /// Whether the launcher shows each process only its own device, so that it is number 0 in all of them.
-bool shown_one_alone(int devices) {
+bool sees_only_own_device(int devices) {
   const char* visible = std::getenv("CUDA_VISIBLE_DEVICES");
   return devices == 1 && (std::getenv("SLURM_PROCID") != nullptr || (visible != nullptr && *visible != '\0'));
 }
@@ -70,7 +70,7 @@ at::Device choose_device(const std::string& wanted, int index) {
   const std::string reason = load_cuda();
   if (reason.empty()) {
     const int devices = at::detail::getCUDAHooks().deviceCount();
-    if (shown_one_alone(devices)) {
+    if (sees_only_own_device(devices)) {
       index = 0;
     }
     if (index >= devices) {

@@ -25,7 +25,7 @@ bool is_out_of_memory(const std::exception& failure) {
          text.find("allocate memory") != std::string_view::npos || text.find("ALLOC_FAILED") != std::string_view::npos;
 }
 
-std::string last_words(const std::exception& failure) {
+std::string last_line_of(const std::exception& failure) {
   std::string_view text = failure.what();
   text = text.substr(0, text.find("\nException raised from "));  // torch's C++ adds its own stack behind
   const std::size_t end = text.find_last_not_of(" \r\n");

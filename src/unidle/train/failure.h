@@ -11,6 +11,6 @@ bool is_out_of_memory(const std::exception& failure);
 
 /// The last line of an exception in a torch module, which is the module's own message: torch puts the source location
 /// before it.
-std::string last_words(const std::exception& failure);
+std::string last_line_of(const std::exception& failure);
 
 }  // namespace unidle::train

@@ -221,7 +221,7 @@ void Trainer::loop() {
     if (options_.on_progress) {
       options_.on_progress({position_.samples, total_, losses_.last(), step_.input_wait_ns()});
     }
-    if (stopping_ || (world() == 1 && stop_asked())) {
+    if (stopping_ || (world() == 1 && stop_requested())) {
       break;
     }
   }
@@ -336,7 +336,7 @@ void Trainer::combine(at::Tensor& losses) {
   if (options_.ranks == nullptr) {
     return;
   }
-  at::Tensor all = at::cat({losses, at::full({1}, stop_asked() ? 1.0 : 0.0, losses.options())});
+  at::Tensor all = at::cat({losses, at::full({1}, stop_requested() ? 1.0 : 0.0, losses.options())});
   options_.ranks->sum(all);
   losses = all.narrow(0, 0, losses.size(0)) / world();
   stopping_ = all[-1].item<double>() > 0;

@@ -58,7 +58,7 @@ class Trainer {
   Effective effective() const;
 
  private:
-  bool stop_asked() const { return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed); }
+  bool stop_requested() const { return options_.stop != nullptr && options_.stop->load(std::memory_order_relaxed); }
   int rank() const { return options_.ranks != nullptr ? options_.ranks->rank() : 0; }
   int world() const { return options_.ranks != nullptr ? options_.ranks->world() : 1; }
   /// Summed over all processes.

@@ -11,16 +11,16 @@ from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.samples import whole_batches
 
 PACKAGES = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
-_NAME = "_unidle_shim_likeness"
+_NAME = "_unidle_shim_recognition"
 _MOST_BYTES = 1 << 20  # of a source file of the program
 
 
-def _likeness(name="__init__"):
-    """Imports a module of unidle.data.likeness under another name, from beside the shim: a program that is
+def _recognition(name="__init__"):
+    """Imports a module of unidle.data.recognition under another name, from beside the shim: a program that is
     only observed must not import the package. None if it is missing."""
     known = sys.modules.get(_NAME)
     if known is None:
-        folder = os.path.join(PACKAGES, "unidle", "data", "likeness")
+        folder = os.path.join(PACKAGES, "unidle", "data", "recognition")
         file = os.path.join(folder, "__init__.py")
         if sys.version_info < (3, 9) or not os.path.exists(file):
             return None
@@ -69,10 +69,10 @@ def order_of(real):
 
 def note_of(real, where):
     """The fields of the note "source"; None if nothing is known about the data set."""
-    likeness = _likeness()
-    if likeness is None:
+    recognition = _recognition()
+    if recognition is None:
         return None
-    found = likeness.recognize(real.dataset)
+    found = recognition.recognize(real.dataset)
     if found is None:
         return None
     why = why_not(real)
@@ -99,7 +99,7 @@ def _patch(real, where):
             encoding = file.encoding
         with open(path, encoding=encoding, newline="") as file:
             text = file.read()
-        live = _likeness("patch")
+        live = _recognition("patch")
         order = order_of(real)
         form = live.Live(real.batch_size, order["shuffle"], order["drop_last"])
         return live.patch(text, name, int(line), form) or None

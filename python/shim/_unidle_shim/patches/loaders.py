@@ -42,7 +42,7 @@ class Loader:
         self.samples = self.making or package_loading.Costs(self)
         self.facts = None  # properties read by inspection, kept when the loader is gone
         self.source = None  # a source of the package that could replace its data set
-        self.likeness = None  # distinguishes loaders that are made at the same line
+        self.recognition = None  # distinguishes loaders that are made at the same line
         self.real = None  # weak reference to the DataLoader
         self.dataset = None  # weak reference to its data set, if it supports one
         self.dataset_anew = False  # a successor had another data set
@@ -106,7 +106,7 @@ def _starts_workers(real):
     return real.num_workers > 0 and getattr(real, "_iterator", None) is None
 
 
-def _successor(state, where, likeness, of_package):
+def _successor(state, where, recognition, of_package):
     """Returns the earlier Loader that this DataLoader continues, if that one is gone: a program may make a
     new loader in each epoch. It is recognised by the line that makes it. A framework makes all loaders at one
     line, so their properties must match as well."""
@@ -114,7 +114,7 @@ def _successor(state, where, likeness, of_package):
         if (
             loader.where == where
             and where is not None
-            and loader.likeness == likeness
+            and loader.recognition == recognition
             and loader.real() is None
         ):
             return loader
@@ -125,10 +125,10 @@ def _successor(state, where, likeness, of_package):
             for loader in state.all_loaders
             if loader.real() is None and loader.of_package == of_package
         ]
-        for loader in [loader for loader in gone if loader.likeness == likeness] or gone:
+        for loader in [loader for loader in gone if loader.recognition == recognition] or gone:
             return loader
     loader = Loader(len(state.all_loaders), where, of_package)
-    loader.likeness = likeness
+    loader.recognition = recognition
     state.all_loaders.append(loader)
     return loader
 

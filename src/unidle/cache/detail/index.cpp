@@ -16,7 +16,7 @@ constexpr std::int64_t kIndexVersion = 2;
 /// The small queue gets one part in this many of the cache's bound.
 constexpr std::uint64_t kSmallShare = 10;
 /// Number of reads that move an entry from the small queue to the main queue.
-constexpr unsigned kLift = 1;
+constexpr unsigned kPromoteReads = 1;
 /// Held entries are skipped; after this many, eviction gives up.
 constexpr int kMostHeld = 256;
 
@@ -312,7 +312,7 @@ bool Index::evict_to(Sums& sums, std::uint64_t limit, std::uint64_t max_bytes,
       throw Error(ErrorCode::kCorrupt, path_.string(), "has sums that do not match its rows");
     }
     const unsigned hits = board_.hits(*key);
-    if (row.queue == kSmall && hits >= kLift) {
+    if (row.queue == kSmall && hits >= kPromoteReads) {
       board_.set_hits(*key, 0);
       move_to_end(sums, *key, row, kMain);
     } else if (row.queue == kMain && hits > 0) {

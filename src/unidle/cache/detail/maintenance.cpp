@@ -156,7 +156,7 @@ Statistics State::count_files() const {
   return all;
 }
 
-void State::put_rows_right(std::size_t part, const BlobFolder& folder, Sizes seen) {
+void State::repair_rows(std::size_t part, const BlobFolder& folder, Sizes seen) {
   std::sort(seen.begin(), seen.end());  // in the order of the index
   with_index([&](Index& index) {
     const Sizes rows = index.rows(part);
@@ -223,7 +223,7 @@ Verified State::verify(std::stop_token stop, const std::function<void(std::uint6
     }
     tell(some);
     if (writable_) {
-      put_rows_right(part, folder, std::move(good));
+      repair_rows(part, folder, std::move(good));
     }
   };
   const auto work = [&] {
@@ -268,7 +268,7 @@ Pruned State::prune(std::optional<std::uint64_t> max_bytes) {
         seen.emplace_back(key, *bytes);
       }
     }
-    put_rows_right(part, folder, std::move(seen));
+    repair_rows(part, folder, std::move(seen));
   }
   const std::optional<std::uint64_t> most = max_bytes ? max_bytes : max_bytes_;
   if (most) {

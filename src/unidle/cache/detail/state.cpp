@@ -51,7 +51,7 @@ State::State(const Options& options)
     open_for_writing();
     writable_ = true;
   } catch (const Error& error) {
-    tell_once("open", fmt::format("the cache cannot be written, and goes on without storing: {}", error.what()));
+    warn_once("open", fmt::format("the cache cannot be written, and goes on without storing: {}", error.what()));
   }
 }
 
@@ -93,7 +93,7 @@ void State::write_settings() {
   }
 }
 
-void State::tell_once(const std::string& kind, const std::string& text) {
+void State::warn_once(const std::string& kind, const std::string& text) {
   const std::scoped_lock lock(told_mutex_);
   if (told_.insert(kind).second) {
     options_.tell ? options_.tell(text) : say(text);
@@ -133,7 +133,7 @@ std::optional<Entry> State::accept(const Key& key, OpenedBlob opened) {
     case OpenedBlob::State::kGood: return Entry(std::move(opened.held));
     case OpenedBlob::State::kDamaged: set_aside(key, opened.reason); return std::nullopt;
     case OpenedBlob::State::kUnreadable:
-      tell_once("read", fmt::format("{}: {}; it is computed instead", files_.path(key).string(), opened.reason));
+      warn_once("read", fmt::format("{}: {}; it is computed instead", files_.path(key).string(), opened.reason));
       return std::nullopt;
     case OpenedBlob::State::kMissing:
     case OpenedBlob::State::kNewer: return std::nullopt;
@@ -148,12 +148,12 @@ std::vector<Key> State::keys(std::size_t part) const {
 
 void State::set_aside(const Key& key, const std::string& reason) {
   if (!writable_) {
-    tell_once("damaged", fmt::format("{} {}, and is not used", files_.path(key).string(), reason));
+    warn_once("damaged", fmt::format("{} {}, and is not used", files_.path(key).string(), reason));
     return;
   }
   // Another process may have replaced the blob meanwhile.
   if (files_.open(key).state == OpenedBlob::State::kDamaged && files_.set_aside(key)) {
-    tell_once("damaged",
+    warn_once("damaged",
               fmt::format("{} {}: it was set aside, and is computed again", files_.path(key).string(), reason));
     board_->bump_generation(key);
     forget(key);
@@ -206,7 +206,7 @@ bool State::claim(const Key& key, bool wait) {
   }
   const Outcome outcome = !claims_ ? Outcome::kUnsupported : wait ? claims_->wait(key, {}) : claims_->try_lock(key);
   if (outcome == Outcome::kUnsupported && claims_) {
-    tell_once("locks", fmt::format("{}: there are no locks here; several processes may compute the same entry",
+    warn_once("locks", fmt::format("{}: there are no locks here; several processes may compute the same entry",
                                    options_.path.string()));
   }
   if (outcome == Outcome::kBusy) {

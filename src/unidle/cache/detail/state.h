@@ -79,9 +79,9 @@ class State {
   Statistics count_files() const;
   using Sizes = std::vector<std::pair<Key, std::uint64_t>>;
   /// Repairs the rows of the part from the blobs in its folder: adds missing rows, and removes rows without a blob.
-  void put_rows_right(std::size_t part, const BlobFolder& folder, Sizes seen);
+  void repair_rows(std::size_t part, const BlobFolder& folder, Sizes seen);
   void heed_pressure();
-  void tell_once(const std::string& kind, const std::string& text);
+  void warn_once(const std::string& kind, const std::string& text);
 
   const Options options_;
   const std::filesystem::path folder_;  // of this version of the format

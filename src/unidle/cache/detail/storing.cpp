@@ -49,7 +49,7 @@ std::size_t State::write(std::span<Incoming> entries, Group& group) {
   for (std::size_t i = 0; i < entries.size(); ++i) {
     Incoming& entry = entries[i];
     if (max_bytes_ && entry.blob.bytes > *max_bytes_) {
-      tell_once("large", fmt::format("an entry of {} bytes is not stored: the cache may hold {}", entry.blob.bytes,
+      warn_once("large", fmt::format("an entry of {} bytes is not stored: the cache may hold {}", entry.blob.bytes,
                                      *max_bytes_));
       continue;
     }
@@ -83,7 +83,7 @@ void State::make_room(std::span<Wanted> blobs) {
     }
   }
   if (std::any_of(blobs.begin(), blobs.end(), refused)) {
-    tell_once("held", "the cache is full of entries that are being read; what is new is not stored");
+    warn_once("held", "the cache is full of entries that are being read; what is new is not stored");
   }
 }
 
@@ -167,7 +167,7 @@ std::size_t State::store(std::span<Incoming> entries) {
     return taken;
   } catch (const Error& error) {
     retry_ns_ = clock_.now_ns() + kRetry_ns;
-    tell_once("write", fmt::format("the cache goes on without storing: {}", error.what()));
+    warn_once("write", fmt::format("the cache goes on without storing: {}", error.what()));
     return entries.size();
   }
 }

@@ -128,7 +128,7 @@ std::size_t words_after_marker() {
 }
 
 /// `unidle optimize -- CMD ...` has no configuration: the first word, parsed as one, belongs to the program.
-Arguments sorted_out(Arguments arguments) {
+Arguments move_config_to_command(Arguments arguments) {
   if (!arguments.config.empty() && words_after_marker() == arguments.command.size() + 1) {
     arguments.command.insert(arguments.command.begin(), arguments.config);
     arguments.config.clear();
@@ -151,7 +151,7 @@ Arguments sorted_out(Arguments arguments) {
 }
 
 int run(const Arguments& given) {
-  const Arguments arguments = sorted_out(given);
+  const Arguments arguments = move_config_to_command(given);
   if (arguments.undo) {
     return undo(arguments);
   }

@@ -53,7 +53,7 @@ std::string traced(const fs::path& folder, const std::string& record) {
 
 /// Prints which requested settings the running program took, as read back from it; settings passed in the command's
 /// words are in force anyway.
-void tell_what_became(const tune::Reach& reached, const fs::path& folder) {
+void print_applied_settings(const tune::Reach& reached, const fs::path& folder) {
   const knobs::Settings& asked = reached.at_run_time;
   if (asked.empty()) {
     return;  // nothing was requested: do not read the record
@@ -80,7 +80,7 @@ void tell(const Arguments& arguments, const tune::Reach& reached, const fs::path
     if (reached.command != arguments.command) {
       say(fmt::format("ran {}", shell_joined(mask_secrets(reached.command))));
     }
-    tell_what_became(reached, folder);
+    print_applied_settings(reached, folder);
     trace = arguments.trace ? traced(folder, record) : "";
   } catch (const std::exception& failure) {  // the command's own result stays
     say(failure.what());

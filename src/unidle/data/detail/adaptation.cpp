@@ -11,7 +11,7 @@ namespace unidle::data::detail {
 namespace {
 
 // Shares of time. Between these two, a consumer gets what it needs and little more.
-constexpr double kHungry = 0.03;
+constexpr double kStarved = 0.03;
 constexpr double kFed = 0.01;
 constexpr double kIdle = 0.1;      // of workers: they wait for slots
 constexpr double kFullest = 0.8;   // largest share of its time that a worker may work after others were removed
@@ -64,7 +64,7 @@ std::int64_t Adaptation::fewest_ready() const {
 
 bool Adaptation::hungry() const {
   return (count_ >= kSoon && consumer_wait(kSoon) >= kStarving) ||
-         (count_ >= kWindows && consumer_wait(kWindows) >= kHungry);
+         (count_ >= kWindows && consumer_wait(kWindows) >= kStarved);
 }
 
 void Adaptation::forget_what_changed(const Conditions& now) {
@@ -113,9 +113,9 @@ bool Adaptation::judge() {
   }
   const Conditions now = conditions();
   const double wanted =
-      more_workers ? 1 + kGain * (static_cast<double>(pace_.workers) / before.workers - 1) : 1 + kHungry;
+      more_workers ? 1 + kGain * (static_cast<double>(pace_.workers) / before.workers - 1) : 1 + kStarved;
   const double wait = consumer_wait(kWindows);
-  const bool helps = wait < kHungry || now.rate >= wanted * trial_->conditions.rate ||
+  const bool helps = wait < kStarved || now.rate >= wanted * trial_->conditions.rate ||
                      (!more_workers && wait <= (1 - kGain) * trial_->consumer_wait);
   if (!helps) {
     take_back();

@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "unidle/data/buffer_pool.h"
-#include "unidle/data/detail/crew.h"
 #include "unidle/data/detail/item_maker.h"
 #include "unidle/data/detail/slot_ring.h"
+#include "unidle/data/detail/worker_threads.h"
 #include "unidle/data/loader.h"
 #include "unidle/data/random.h"
 #include "unidle/data/testing/counting_allocator.h"
@@ -36,11 +36,11 @@ class PacedThreads {
     for (int thread = 0; thread < kWorkers; ++thread) {
       makers.emplace_back(stream, ring, thread + 1, sums[static_cast<std::size_t>(thread)]);
     }
-    crew.start(kWorkers, [this](int thread) { work(static_cast<std::size_t>(thread) - 1); });
+    threads.start(kWorkers, [this](int thread) { work(static_cast<std::size_t>(thread) - 1); });
   }
   ~PacedThreads() {
     ring.close();
-    crew.stop();
+    threads.stop();
   }
 
   /// The bytes of both fields of the next batch, which is returned at once or later.
@@ -71,13 +71,13 @@ class PacedThreads {
   std::vector<StageSums> sums;
   std::deque<ItemMaker> makers;
   std::atomic<std::int64_t> next_unit{0};
-  Crew crew;
+  WorkerThreads threads;
   std::int64_t taken = 0;
   std::deque<Slot*> held;
 
  private:
   void work(std::size_t number) {
-    while (crew.stays(static_cast<int>(number) + 1)) {
+    while (threads.stays(static_cast<int>(number) + 1)) {
       const Plan::Range unit = plan.unit(next_unit.fetch_add(1));
       if (!ring.wait_open(plan.last_batch(unit.end - 1), waits[number])) {
         return;
@@ -107,7 +107,7 @@ TEST(PaceChangesTest, TheOrderStaysTheSame) {
         ASSERT_EQ(paced.take(), expected) << i;
         paced.give_back_all_but(random.below(3));
         if (random.below(3) == 0) {
-          paced.crew.want(1 + static_cast<int>(random.below(kWorkers)));
+          paced.threads.want(1 + static_cast<int>(random.below(kWorkers)));
           paced.ring.set_depth(2 + paced.plan.straddle() + random.below(kSlots - 3));
         }
       }
@@ -218,7 +218,7 @@ TEST(PaceChangesTest, NoMoreThreadsWorkThanAreWanted) {
   };
   CountingAllocator memory;
   PacedThreads paced(source, {.batch = 4}, memory);
-  paced.crew.want(2);
+  paced.threads.want(2);
   for (int i = 0; i < 4 * kSlots; ++i) {  // work that the others had started is done by then
     paced.take();
     paced.give_back_all_but(0);
@@ -237,7 +237,7 @@ TEST(PaceChangesTest, StopsAtAnyTime) {
     CountingAllocator memory;
     PacedThreads paced(source, {.batch = 4}, memory);
     paced.ring.set_depth(3 + round % 5);
-    paced.crew.want(1 + round % kWorkers);
+    paced.threads.want(1 + round % kWorkers);
     for (int i = 0; i < round; ++i) {
       paced.take();
       paced.give_back_all_but(0);

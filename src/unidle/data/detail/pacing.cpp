@@ -14,8 +14,8 @@ constexpr int kLeastBatches = 4;
 
 }  // namespace
 
-Pacing::Pacing(std::int64_t least_depth, Crew& crew, SlotRing& ring, const std::vector<WaitSum>& waits)
-    : crew_(crew),
+Pacing::Pacing(std::int64_t least_depth, WorkerThreads& threads, SlotRing& ring, const std::vector<WaitSum>& waits)
+    : threads_(threads),
       ring_(ring),
       waits_(waits),
       adaptation_({static_cast<int>(waits.size()), std::min(least_depth, ring.count()), ring.count()}) {
@@ -64,9 +64,9 @@ void Pacing::taken(std::int64_t samples) {
     return std::clamp(static_cast<double>(ns) / (span * of), 0.0, 1.0);
   };
   const Pace pace = adaptation_.next({share(consumer_waited_ns_, 1),
-                                      share(workers_waited_ns(now_ns) - workers_waited_at_start_ns_, crew_.wanted()),
+                                      share(workers_waited_ns(now_ns) - workers_waited_at_start_ns_, threads_.wanted()),
                                       static_cast<double>(samples_) / seconds(span_ns), fewest_ready_});
-  crew_.want(pace.workers);
+  threads_.want(pace.workers);
   ring_.set_depth(pace.depth);
   begin_window(now_ns);
 }

@@ -5,17 +5,17 @@
 #include <vector>
 
 #include "unidle/data/detail/adaptation.h"
-#include "unidle/data/detail/crew.h"
 #include "unidle/data/detail/slot_ring.h"
 #include "unidle/data/detail/stages.h"
+#include "unidle/data/detail/worker_threads.h"
 
 namespace unidle::data::detail {
 
 /// Used by the consumer thread only. Its arguments must outlive it.
 class Pacing {
  public:
-  /// `waits` are those of the crew's threads, which are all active at first.
-  Pacing(std::int64_t least_depth, Crew& crew, SlotRing& ring, const std::vector<WaitSum>& waits);
+  /// `waits` are those of `threads`, which are all active at first.
+  Pacing(std::int64_t least_depth, WorkerThreads& threads, SlotRing& ring, const std::vector<WaitSum>& waits);
 
   /// The batch was requested; called again for each partial wait.
   void asked(std::int64_t batch_index);
@@ -27,7 +27,7 @@ class Pacing {
   void begin_window(std::int64_t now_ns);
   std::int64_t workers_waited_ns(std::int64_t now_ns) const;
 
-  Crew& crew_;
+  WorkerThreads& threads_;
   SlotRing& ring_;
   const std::vector<WaitSum>& waits_;
   Adaptation adaptation_;

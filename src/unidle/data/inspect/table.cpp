@@ -8,7 +8,7 @@
 #include "unidle/data/csv_rows.h"
 #include "unidle/data/inspect/kinds.h"
 #include "unidle/data/tables/chunks.h"
-#include "unidle/data/tables/column_look.h"
+#include "unidle/data/tables/column_statistics.h"
 #include "unidle/data/tables/number.h"
 #include "unidle/data/tables/parts.h"
 
@@ -58,7 +58,7 @@ struct CellCounts {
   std::int64_t part_numbers = 0;  // of the current part
   std::int64_t part_texts = 0;
   std::vector<Inspection::Problem> first_texts;
-  tables::ColumnLook look{tables::kPlainNumbers};
+  tables::ColumnStatistics look{tables::kPlainNumbers};
   Faults no_utf8;
 
   void end_part() {

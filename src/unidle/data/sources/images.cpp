@@ -50,7 +50,7 @@ bool is_readable_picture(const fs::path& path) {
 constexpr const char* kExpected = "expected a folder for each class, FOLDER/CLASS/NAME.jpg";
 
 /// A link to an ancestor folder would be followed forever.
-void refuse_circle(const fs::path& entry) {
+void reject_link_cycle(const fs::path& entry) {
   std::error_code unknown;
   const std::string to = fs::canonical(entry, unknown).string() + "/";
   const std::string here = fs::canonical(entry.parent_path(), unknown).string() + "/";
@@ -66,7 +66,7 @@ std::vector<fs::path> listed(const fs::path& folder, fs::directory_options optio
   for (Iterator entry(folder, options, error), end; !error && entry != end; entry.increment(error)) {
     std::error_code ignored;
     if (!folders && entry->is_symlink(ignored) && entry->is_directory(ignored)) {
-      refuse_circle(entry->path());
+      reject_link_cycle(entry->path());
     }
     if (folders ? entry->is_directory(ignored) : !entry->is_directory(ignored) && is_readable_picture(entry->path())) {
       paths.push_back(entry->path());

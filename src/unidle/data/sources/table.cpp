@@ -117,7 +117,7 @@ void TableSource::prepare_values(const TableOptions& options) {
     // A constant column becomes 0, without dividing by zero.
     scale_.push_back(moved && all[i].deviation > 0 ? static_cast<float>(1 / all[i].deviation) : 1);
   }
-  as_they_are_ = options.fill == TableFill::kNan && !options.standardize;
+  unchanged_ = options.fill == TableFill::kNan && !options.standardize;
 }
 
 std::int64_t TableSource::items() const { return chosen_ ? static_cast<std::int64_t>(rows_.size()) : file_->rows(); }
@@ -125,7 +125,7 @@ std::int64_t TableSource::items() const { return chosen_ ? static_cast<std::int6
 std::span<const TableColumn> TableSource::columns() const { return file_->facts().columns; }
 
 void TableSource::put(const float* from, std::byte* to, std::size_t first, std::size_t count) const {
-  if (as_they_are_) {
+  if (unchanged_) {
     std::memcpy(to, from + first, count * sizeof(float));
     return;
   }

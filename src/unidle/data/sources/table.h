@@ -151,7 +151,7 @@ class TableSource final : public Source {
   bool built_ = false;
   std::int64_t features_ = 0;
   std::int64_t grain_ = 1;
-  bool as_they_are_ = true;  // neither filled nor standardised
+  bool unchanged_ = true;    // neither filled nor standardised
   std::vector<float> fill_;  // by column
   std::vector<double> mean_;
   std::vector<float> scale_;

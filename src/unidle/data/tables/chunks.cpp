@@ -82,7 +82,7 @@ bool Chunks::fill(const Range& range, Chunk& chunk) {
   char* data = chunk.buffer.reserve(bytes + kRoomBehind);
   read(range.part, range.begin, data, bytes);
   CsvState before{};
-  const std::optional<RecordScan> scan = look_through(range, chunk.number, {data, bytes}, before);
+  const std::optional<RecordScan> scan = scan_range(range, chunk.number, {data, bytes}, before);
   if (!scan) {
     return false;
   }
@@ -98,8 +98,8 @@ bool Chunks::fill(const Range& range, Chunk& chunk) {
   return true;
 }
 
-std::optional<RecordScan> Chunks::look_through(const Range& range, std::int64_t number, std::string_view text,
-                                               CsvState& before) {
+std::optional<RecordScan> Chunks::scan_range(const Range& range, std::int64_t number, std::string_view text,
+                                             CsvState& before) {
   {
     std::unique_lock lock(mutex_);
     turn_changed_.wait(lock, [&] { return turn_ == number || stopped_; });

@@ -66,8 +66,8 @@ class Chunks {
   bool fill(const Range& range, Chunk& chunk);
   void read(std::size_t part, std::uint64_t offset, char* to, std::size_t bytes);
   /// Scans this range after all earlier ones. Returns nothing when stopped.
-  std::optional<RecordScan> look_through(const Range& range, std::int64_t number, std::string_view text,
-                                         CsvState& before);
+  std::optional<RecordScan> scan_range(const Range& range, std::int64_t number, std::string_view text,
+                                       CsvState& before);
   /// Reads past the range to the end of its last record; returns the new number of bytes.
   std::size_t finish_last_record(const Range& range, RecordScan scan, ChunkBuffer& buffer);
 

@@ -11,7 +11,7 @@
 #include "unidle/base/error.h"
 #include "unidle/data/csv_rows.h"
 #include "unidle/data/tables/chunks.h"
-#include "unidle/data/tables/column_look.h"
+#include "unidle/data/tables/column_statistics.h"
 #include "unidle/data/tables/number.h"
 
 namespace unidle::data::tables {
@@ -22,7 +22,7 @@ bool among(const std::vector<std::string>& names, std::string_view name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-void add_cells(const CsvLayout& layout, const Chunk& chunk, std::vector<ColumnLook>& looks) {
+void add_cells(const CsvLayout& layout, const Chunk& chunk, std::vector<ColumnStatistics>& looks) {
   CsvRows rows(chunk.text, layout.parts[chunk.part].path, layout.delimiter, 2);
   while (rows.next()) {
     const std::size_t count = std::min(rows.fields().size(), looks.size());
@@ -34,9 +34,9 @@ void add_cells(const CsvLayout& layout, const Chunk& chunk, std::vector<ColumnLo
 
 /// Inspects the columns in the first records, and in more until each column has a value. A few texts among many numbers
 /// are faults of the file: such a column is used, and its first text is an error.
-std::vector<ColumnLook> looks_of(const CsvLayout& layout, const NumberFormat& format) {
+std::vector<ColumnStatistics> looks_of(const CsvLayout& layout, const NumberFormat& format) {
   constexpr std::size_t kLookedAtBytes = std::size_t{1} << 20;
-  std::vector<ColumnLook> looks(layout.columns.size(), ColumnLook(format));
+  std::vector<ColumnStatistics> looks(layout.columns.size(), ColumnStatistics(format));
   Chunks chunks(layout, kLookedAtBytes);
   Chunk chunk;
   do {
@@ -51,7 +51,7 @@ std::vector<ColumnLook> looks_of(const CsvLayout& layout, const NumberFormat& fo
       }
       break;  // reported with its line when the rows are read
     }
-  } while (std::any_of(looks.begin(), looks.end(), [](const ColumnLook& look) { return look.is_blank(); }));
+  } while (std::any_of(looks.begin(), looks.end(), [](const ColumnStatistics& look) { return look.is_blank(); }));
   return looks;
 }
 
@@ -186,7 +186,7 @@ class Planner {
   void add_all_numbers() {
     for (std::size_t table = 0; table < layouts_.size(); ++table) {
       const CsvLayout& layout = *layouts_[table];
-      const std::vector<ColumnLook> looks = looks_of(layout, plan_.rows.numbers);
+      const std::vector<ColumnStatistics> looks = looks_of(layout, plan_.rows.numbers);
       for (std::size_t column = 0; column < looks.size(); ++column) {
         const std::string& name = layout.columns[column];
         if (use_of({table, column}).key || among(options_.targets, name) || among(options_.categorical, name) ||

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "unidle/base/printable.h"
-#include "unidle/data/tables/column_look.h"
+#include "unidle/data/tables/column_statistics.h"
 #include "unidle/data/tables/number.h"
 
 namespace unidle::data::tables {

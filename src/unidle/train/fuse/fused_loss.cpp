@@ -194,7 +194,7 @@ void FusedLoss::load(Package& package, const std::vector<at::Tensor>& fields) {
   try {
     package.loaded = open(path);
   } catch (const std::exception&) {
-    package.loaded = open(maker_.make_anew(traced));
+    package.loaded = open(maker_.rebuild(traced));
   }
   const std::string numbers = package.loaded->get_metadata()["gradients"];
   for (std::string_view rest = numbers; !rest.empty();) {

@@ -154,7 +154,7 @@ fs::path PackageMaker::package_of(const TracedLoss& loss) {
   return place;
 }
 
-fs::path PackageMaker::make_anew(const TracedLoss& loss) {
+fs::path PackageMaker::rebuild(const TracedLoss& loss) {
   const fs::path place = place_of(loss);
   make(loss, place);
   return place;

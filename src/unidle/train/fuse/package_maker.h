@@ -19,7 +19,7 @@ class PackageMaker {
   /// stderr. Throws kMissing when there is no such Python, kChild when it fails, and kCancelled.
   std::filesystem::path package_of(const TracedLoss& loss);
   /// The same, but always built: the existing one is unreadable.
-  std::filesystem::path make_anew(const TracedLoss& loss);
+  std::filesystem::path rebuild(const TracedLoss& loss);
 
  private:
   std::filesystem::path place_of(const TracedLoss& loss) const;

@@ -76,7 +76,7 @@ std::vector<at::Tensor> gradients_of_rank(int rank, std::uint16_t port) {
                .local_world = kWorld,
                .address = "127.0.0.1",
                .port = port,
-               .store_is_there = false,
+               .store_exists = false,
                .prefix = ""},
               kLongestWait);
   std::vector<at::Tensor> weights;

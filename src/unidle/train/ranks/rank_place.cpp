@@ -44,8 +44,8 @@ RankPlace from_torchrun() {
                 "torchrun sets it");
   }
   // The same test as in torch.distributed.rendezvous.
-  place.store_is_there = variable("TORCHELASTIC_USE_AGENT_STORE") == "True";
-  place.prefix = place.store_is_there
+  place.store_exists = variable("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  place.prefix = place.store_exists
                      ? fmt::format("/worker/attempt_{}", variable("TORCHELASTIC_RESTART_COUNT").value_or("0"))
                      : "/unidle";
   return place;

@@ -38,8 +38,9 @@ using namespace std::chrono_literals;
 constexpr const char* kFailed = "failed";
 constexpr const char* kHeard = "heard";
 constexpr const char* kSettings = "settings";
-constexpr milliseconds kForAWord{2000};  // time to wait for the reason, which is written before a connection closes
-constexpr milliseconds kForOthersToHear{10000};  // machines may be busy
+constexpr milliseconds kReasonTimeout{
+    2000};  // time to wait for the reason, which is written before a connection closes
+constexpr milliseconds kDeliveryTimeout{10000};  // machines may be busy
 constexpr milliseconds kBetweenLooks{20};
 constexpr std::size_t kBroadcastBytes = std::size_t{250} << 20;  // as in DistributedDataParallel
 
@@ -54,7 +55,7 @@ struct AnotherFailed final : std::runtime_error {
 };
 
 /// Whether another process caused the failure: it reported so, or its connection closed.
-bool is_of_another(const std::exception& failure) {
+bool caused_by_another(const std::exception& failure) {
   constexpr std::array<std::string_view, 7> kWords = {
       "gloo", "Gloo", "NCCL", "onnection closed", "onnection reset", "ocket", "Broken pipe"};
   const std::string_view text = failure.what();
@@ -142,7 +143,7 @@ void Ranks::Impl::join(const RankPlace& place, milliseconds timeout) {
   const std::string address = fmt::format("{}:{}", place.address, place.port);
   c10d::TCPStoreOptions options;
   options.port = place.port;
-  options.isServer = place.rank == 0 && !place.store_is_there;
+  options.isServer = place.rank == 0 && !place.store_exists;
   options.waitWorkers = false;
   options.timeout = timeout;
   try {
@@ -320,8 +321,8 @@ void Ranks::join_gradients(const std::vector<at::Tensor>& parameters) {
 void Ranks::before_backward(const at::Tensor& loss) { impl_->reducer->prepare_for_backward({loss}); }
 
 /// The first process may own the store that the others read.
-void Ranks::wait_until_heard() {
-  const auto until = std::chrono::steady_clock::now() + kForOthersToHear;
+void Ranks::wait_for_acknowledgement() {
+  const auto until = std::chrono::steady_clock::now() + kDeliveryTimeout;
   while (impl_->store->add(kHeard, 0) < world() && std::chrono::steady_clock::now() < until) {
     std::this_thread::sleep_for(kBetweenLooks);
   }
@@ -335,7 +336,7 @@ void Ranks::end_all() {
     std::rethrow_exception(current);
   } catch (const std::exception& failure) {
     message = short_of(failure.what());
-    of_another = is_of_another(failure);
+    of_another = caused_by_another(failure);
   }
   try {
     if (!of_another) {
@@ -345,12 +346,12 @@ void Ranks::end_all() {
     // may own.
     impl_->disconnect();
     if (of_another) {
-      impl_->store->wait({kFailed}, kForAWord);
+      impl_->store->wait({kFailed}, kReasonTimeout);
       message = to_text(impl_->store->get(kFailed));
     }
     impl_->store->add(kHeard, 1);
     if (first()) {
-      wait_until_heard();
+      wait_for_acknowledgement();
     }
   } catch (const std::exception&) {  // nobody left a reason, or nobody is there to read it
   }

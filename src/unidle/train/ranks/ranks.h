@@ -21,8 +21,8 @@ struct RankPlace {
   int local_world = 1;  // on this machine
   std::string address;  // of the first rank
   std::uint16_t port = 0;
-  bool store_is_there = false;  // owned by torchrun's agent; otherwise by the first process
-  std::string prefix;           // of all its keys
+  bool store_exists = false;  // owned by torchrun's agent; otherwise by the first process
+  std::string prefix;         // of all its keys
 
   /// From the variables of torchrun (RANK, WORLD_SIZE, MASTER_ADDR, ...) or a Slurm step (SLURM_PROCID, ...); nothing
   /// for a single process. Throws kUsage naming the variable that is missing or wrong.
@@ -71,7 +71,7 @@ class Ranks {
 
  private:
   void refuse_shared(at::Device device);
-  void wait_until_heard();
+  void wait_for_acknowledgement();
 
   struct Impl;
   RankPlace place_;

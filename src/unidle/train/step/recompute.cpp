@@ -37,15 +37,15 @@ std::vector<at::Tensor> random_states(at::Device device) {
 }
 
 /// Restores the generators to `states` while this lives.
-class RandomAsItWas {
+class RandomStateGuard {
  public:
-  RandomAsItWas(at::Device device, const std::vector<at::Tensor>& states)
+  RandomStateGuard(at::Device device, const std::vector<at::Tensor>& states)
       : device_(device), now_(random_states(device)) {
     set(states);
   }
-  ~RandomAsItWas() { set(now_); }
-  RandomAsItWas(const RandomAsItWas&) = delete;
-  RandomAsItWas& operator=(const RandomAsItWas&) = delete;
+  ~RandomStateGuard() { set(now_); }
+  RandomStateGuard(const RandomStateGuard&) = delete;
+  RandomStateGuard& operator=(const RandomStateGuard&) = delete;
 
  private:
   void set(const std::vector<at::Tensor>& states) {
@@ -88,7 +88,7 @@ class Recompute : public torch::autograd::Function<Recompute> {
     const auto holder = context->saved_data["body"].toCapsule();
     at::Tensor output;
     {
-      const RandomAsItWas random(device, context->saved_data["random"].toTensorVector());
+      const RandomStateGuard random(device, context->saved_data["random"].toTensorVector());
       const at::AutoGradMode with_grad(true);
       const AutocastGuard autocast(device.type(), static_cast<at::ScalarType>(context->saved_data["dtype"].toInt()));
       output = static_cast<BodyHolder&>(*holder).body(inputs);

@@ -13,7 +13,7 @@
 #include "unidle/base/log.h"
 #include "unidle/base/units.h"
 #include "unidle/diagnose/diagnose.h"
-#include "unidle/experiment/last_words.h"
+#include "unidle/experiment/last_line_of.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/observe/observe.h"
 #include "unidle/record/note_types.h"
@@ -159,7 +159,7 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
   }
   const std::string& program = options_.command.front();
   if (!ended.result.timed_out && !ended.result.status.ok()) {
-    throw Error(ErrorCode::kChild, program, experiment::last_words(ended.result.err_tail, ended.result.out_tail),
+    throw Error(ErrorCode::kChild, program, experiment::last_line_of(ended.result.err_tail, ended.result.out_tail),
                 "the program must run as it is, without a terminal");
   }
   const record::Reader reader(ended.result.record);
@@ -250,7 +250,7 @@ TrialResult ApplyRunner::run(const knobs::Settings& changes, const Length& lengt
     } else if (ended.result.timed_out) {
       result.problem = fmt::format("took longer than {:.0f} s and was ended", length.limit_s);
     } else if (!ended.result.status.ok()) {
-      result.problem = experiment::last_words(ended.result.err_tail, ended.result.out_tail);
+      result.problem = experiment::last_line_of(ended.result.err_tail, ended.result.out_tail);
     } else {
       read(ended.result.record, changes, result);
     }

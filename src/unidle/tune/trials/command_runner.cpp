@@ -11,7 +11,7 @@
 #include "unidle/base/units.h"
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/experiment/configurations.h"
-#include "unidle/experiment/last_words.h"
+#include "unidle/experiment/last_line_of.h"
 #include "unidle/observe/observe.h"
 #include "unidle/tune/advice/suggestions.h"
 #include "unidle/tune/trials/memory_margin.h"
@@ -99,7 +99,7 @@ TrialResult CommandRunner::run_once(const knobs::Settings& changes, bool longest
   }
   late_ = ended.timed_out;
   if (!ended.timed_out && !ended.status.ok()) {
-    result.problem = experiment::last_words(ended.err_tail, ended.out_tail);
+    result.problem = experiment::last_line_of(ended.err_tail, ended.out_tail);
     return result;
   }
   read(run.record, changes, result);

@@ -14,7 +14,7 @@
 #include "unidle/base/numbers.h"
 #include "unidle/base/stats.h"
 #include "unidle/diagnose/diagnose.h"
-#include "unidle/experiment/last_words.h"
+#include "unidle/experiment/last_line_of.h"
 #include "unidle/observe/observe.h"
 #include "unidle/tune/advice/suggestions.h"
 #include "unidle/tune/trials/memory_margin.h"
@@ -171,7 +171,7 @@ const TrialPlan& EngineRunner::calibrate(std::stop_token stop) {
     }
     if (!result.timed_out) {
       throw Error(code_of(result.status), options_.config.string(),
-                  experiment::last_words(result.err_tail, result.out_tail));
+                  experiment::last_line_of(result.err_tail, result.out_tail));
     }
   }
   throw Error(ErrorCode::kChild, options_.config.string(), "takes minutes for a few steps",
@@ -192,7 +192,7 @@ TrialResult EngineRunner::run(const knobs::Settings& changes, std::stop_token st
   }
   if (run.timed_out || !run.status.ok()) {
     result.problem = run.timed_out ? fmt::format("took longer than {:.0f} s", limit_s)
-                                   : experiment::last_words(run.err_tail, run.out_tail);
+                                   : experiment::last_line_of(run.err_tail, run.out_tail);
     return result;
   }
   read_summary(run.out_tail, plan.whole_epochs, result);

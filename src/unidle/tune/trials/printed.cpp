@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "unidle/base/json.h"
-#include "unidle/experiment/last_words.h"
+#include "unidle/experiment/last_line_of.h"
 
 namespace unidle::tune {
 

@@ -1,4 +1,4 @@
-#include "unidle/experiment/last_words.h"
+#include "unidle/experiment/last_line_of.h"
 
 #include "unidle/base/secrets.h"
 
@@ -22,7 +22,7 @@ std::string_view last_line(std::string_view text, bool (*accept)(std::string_vie
   return {};
 }
 
-std::string last_words(std::string_view err, std::string_view out) {
+std::string last_line_of(std::string_view err, std::string_view out) {
   std::string_view line = last_line(err, has_text);
   line = line.empty() ? last_line(out, has_text) : line;
   return line.empty() ? "the program failed without a word" : mask_secrets(line);

@@ -1,4 +1,4 @@
-#include "unidle/base/loose_thread.h"
+#include "unidle/base/abandonable_thread.h"
 
 #include <pthread.h>
 #include <signal.h>
@@ -35,7 +35,7 @@ class AllSignalsBlocked {
 
 }  // namespace
 
-struct LooseThread::State {
+struct AbandonableThread::State {
   std::function<void(std::stop_token)> work;
   std::stop_source stop;
   std::mutex mutex;
@@ -56,15 +56,15 @@ struct LooseThread::State {
   }
 };
 
-LooseThread::LooseThread(std::function<void(std::stop_token)> work) : state_(std::make_shared<State>()) {
+AbandonableThread::AbandonableThread(std::function<void(std::stop_token)> work) : state_(std::make_shared<State>()) {
   state_->work = std::move(work);
   const AllSignalsBlocked blocked;
   std::thread([state = state_] { state->run(); }).detach();
 }
 
-LooseThread::~LooseThread() { end(0); }
+AbandonableThread::~AbandonableThread() { end(0); }
 
-bool LooseThread::end(std::int64_t patience_ns) {
+bool AbandonableThread::end(std::int64_t patience_ns) {
   state_->stop.request_stop();
   std::unique_lock lock(state_->mutex);
   const auto returned = [this] { return state_->returned; };

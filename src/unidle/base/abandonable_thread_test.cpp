@@ -1,4 +1,4 @@
-#include "unidle/base/loose_thread.h"
+#include "unidle/base/abandonable_thread.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -11,21 +11,21 @@
 namespace unidle {
 namespace {
 
-TEST(LooseThread, IsStoppedAndWaitedFor) {
+TEST(AbandonableThread, IsStoppedAndWaitedFor) {
   bool stopped = false;
-  LooseThread thread(
+  AbandonableThread thread(
       [&](std::stop_token stop) { stopped = !system_clock().sleep_until(INT64_MAX / 2, std::move(stop)); });
   EXPECT_TRUE(thread.end(-1));
   EXPECT_TRUE(stopped);
   EXPECT_FALSE(threads_left_behind());
 }
 
-TEST(LooseThread, WhatDoesNotReturnIsLeftBehindUntilItDoes) {
+TEST(AbandonableThread, WhatDoesNotReturnIsLeftBehindUntilItDoes) {
   auto gate = std::make_shared<std::promise<void>>();
   auto over = std::make_shared<std::promise<void>>();
   auto keeps_over_alive = std::shared_ptr<void>(nullptr, [over](void*) { over->set_value(); });
   {
-    LooseThread thread(
+    AbandonableThread thread(
         [gate, keeps = std::move(keeps_over_alive)](const std::stop_token&) { gate->get_future().wait(); });
     EXPECT_FALSE(thread.end(0));
     EXPECT_TRUE(threads_left_behind());
@@ -39,9 +39,9 @@ TEST(LooseThread, WhatDoesNotReturnIsLeftBehindUntilItDoes) {
   }
 }
 
-TEST(LooseThread, BlocksAllSignals) {
+TEST(AbandonableThread, BlocksAllSignals) {
   sigset_t mask{};
-  LooseThread thread([&](const std::stop_token&) { pthread_sigmask(SIG_BLOCK, nullptr, &mask); });
+  AbandonableThread thread([&](const std::stop_token&) { pthread_sigmask(SIG_BLOCK, nullptr, &mask); });
   EXPECT_TRUE(thread.end(-1));
   EXPECT_EQ(sigismember(&mask, SIGTERM), 1);
   sigset_t ours{};
@@ -49,8 +49,8 @@ TEST(LooseThread, BlocksAllSignals) {
   EXPECT_EQ(sigismember(&ours, SIGTERM), 0);
 }
 
-TEST(LooseThread, AnExceptionEndsItAndNothingElse) {
-  LooseThread thread([](const std::stop_token&) { throw 1; });
+TEST(AbandonableThread, AnExceptionEndsItAndNothingElse) {
+  AbandonableThread thread([](const std::stop_token&) { throw 1; });
   EXPECT_TRUE(thread.end(-1));
 }
 

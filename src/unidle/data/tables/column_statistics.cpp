@@ -1,4 +1,4 @@
-#include "unidle/data/tables/column_look.h"
+#include "unidle/data/tables/column_statistics.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -54,7 +54,7 @@ std::string quoted(std::string_view text) {
 
 }  // namespace
 
-void ColumnLook::add(std::string_view cell) {
+void ColumnStatistics::add(std::string_view cell) {
   if (format_->is_missing(cell)) {
     ++missing_;
     return;
@@ -66,7 +66,7 @@ void ColumnLook::add(std::string_view cell) {
   add_text(cell);
 }
 
-void ColumnLook::add_text(std::string_view cell) {
+void ColumnStatistics::add_text(std::string_view cell) {
   const std::string_view text = without_blanks(cell);
   ++texts_;
   if (stands_for_nothing(text)) {
@@ -83,13 +83,13 @@ void ColumnLook::add_text(std::string_view cell) {
   }
 }
 
-void ColumnLook::keep(std::vector<std::string>& texts, std::string_view text) {
+void ColumnStatistics::keep(std::vector<std::string>& texts, std::string_view text) {
   if (texts.size() < kMostTexts && std::find(texts.begin(), texts.end(), text) == texts.end()) {
     texts.emplace_back(text);
   }
 }
 
-std::string ColumnLook::options() const {
+std::string ColumnStatistics::options() const {
   if (!is_otherwise_of_numbers() || (decimals_ > 0 && decimals_ == thousands_) || groups_ > 0) {
     return {};
   }
@@ -105,7 +105,7 @@ std::string ColumnLook::options() const {
   return fmt::format("{}", fmt::join(all, ", "));
 }
 
-std::string ColumnLook::shown_texts() const {
+std::string ColumnStatistics::shown_texts() const {
   std::vector<std::string> shown;
   std::transform(first_others_.begin(), first_others_.end(), std::back_inserter(shown), quoted);
   std::transform(first_markers_.begin(), first_markers_.end(), std::back_inserter(shown), quoted);
@@ -113,7 +113,7 @@ std::string ColumnLook::shown_texts() const {
   return fmt::format("{}", fmt::join(shown, ", "));
 }
 
-std::string ColumnLook::what() const {
+std::string ColumnStatistics::what() const {
   if (filled() == 0) {
     return "all cells are empty";
   }

@@ -15,15 +15,15 @@ namespace unidle::data::detail {
 std::int64_t own_cpu_ns();
 
 /// Threads 1 to `most`, which block signals. Threads beyond wanted() sleep. Thread-safe where noted.
-class Crew {
+class WorkerThreads {
  public:
   /// The body of thread `thread`, called once. Returns when stays() or whatever it waits for says to end.
   using Work = std::function<void(int thread)>;
 
-  Crew() = default;
-  ~Crew() { stop(); }
-  Crew(const Crew&) = delete;
-  Crew& operator=(const Crew&) = delete;
+  WorkerThreads() = default;
+  ~WorkerThreads() { stop(); }
+  WorkerThreads(const WorkerThreads&) = delete;
+  WorkerThreads& operator=(const WorkerThreads&) = delete;
 
   /// All threads are wanted at first. Throws kOutOfMemory when a thread cannot be started; earlier ones keep running.
   void start(int most, Work work);

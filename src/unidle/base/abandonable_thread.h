@@ -11,14 +11,14 @@ namespace unidle {
 /// Runs `work` on a thread of its own. If it hangs in foreign code (a driver's call, the constructor of a library, a
 /// file system that does not answer), the destructor does not wait for it: `work` must own or share everything it uses.
 /// The thread blocks all signals: they belong to the main thread. Not thread-safe; an exception ends `work`.
-class LooseThread {
+class AbandonableThread {
  public:
   /// Throws std::system_error when no thread can be created.
-  explicit LooseThread(std::function<void(std::stop_token)> work);
+  explicit AbandonableThread(std::function<void(std::stop_token)> work);
   /// Ends the thread without waiting long.
-  ~LooseThread();
-  LooseThread(const LooseThread&) = delete;
-  LooseThread& operator=(const LooseThread&) = delete;
+  ~AbandonableThread();
+  AbandonableThread(const AbandonableThread&) = delete;
+  AbandonableThread& operator=(const AbandonableThread&) = delete;
 
   /// Requests a stop and waits at most that long (negative: without limit). False when the thread did not return: it is
   /// abandoned.

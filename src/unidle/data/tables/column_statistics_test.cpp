@@ -1,4 +1,4 @@
-#include "unidle/data/tables/column_look.h"
+#include "unidle/data/tables/column_statistics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@ namespace {
 using ::testing::EndsWith;
 using ::testing::StartsWith;
 
-ColumnLook look_of(const std::vector<std::string>& cells, const NumberFormat& format = kPlainNumbers) {
-  ColumnLook look(format);
+ColumnStatistics look_of(const std::vector<std::string>& cells, const NumberFormat& format = kPlainNumbers) {
+  ColumnStatistics look(format);
   for (const std::string& cell : cells) {
     look.add(cell);
   }
@@ -27,7 +27,7 @@ std::vector<std::string> numbers_and(const std::vector<std::string>& others, int
 
 TEST(ColumnLookTest, MarksThatStandForNoValueAreOffered) {
   for (const char* marker : {"?", ".", "-", "--", "...", "*", "unknown", "Missing", " ? ", "n.a."}) {
-    const ColumnLook look = look_of(numbers_and({marker, marker}));
+    const ColumnStatistics look = look_of(numbers_and({marker, marker}));
     const std::string text(without_blanks(marker));
     EXPECT_FALSE(look.is_of_numbers());
     EXPECT_TRUE(look.is_mostly_numbers());
@@ -39,11 +39,11 @@ TEST(ColumnLookTest, MarksThatStandForNoValueAreOffered) {
 }
 
 TEST(ColumnLookTest, OtherTextsAreToldAndNotExplainedAway) {
-  const ColumnLook few = look_of(numbers_and({"abc", "?", "12a"}));
+  const ColumnStatistics few = look_of(numbers_and({"abc", "?", "12a"}));
   EXPECT_TRUE(few.is_mostly_numbers());
   EXPECT_EQ(few.options(), "");
   EXPECT_EQ(few.what(), "numbers in 95 of 98 cells, others in 3 (\"abc\", \"12a\", \"?\")");
-  const ColumnLook many = look_of(numbers_and({"A/5 21171", "PC 17599"}, 5));
+  const ColumnStatistics many = look_of(numbers_and({"A/5 21171", "PC 17599"}, 5));
   EXPECT_FALSE(many.is_mostly_numbers());
   EXPECT_EQ(look_of({"+", "-", "+"}).what(), "texts (\"+\", \"-\")");
   EXPECT_FALSE(look_of({"?", "?"}).is_mostly_numbers());
@@ -57,11 +57,11 @@ TEST(ColumnLookTest, DecimalCommasAreOfferedAndThousandsAreNot) {
   EXPECT_EQ(look_of({"1,5", "2", "3,25"}).options(), "decimal=\",\"");
   EXPECT_EQ(look_of({"1,5", "-", ",5", "1,5e3"}).options(), "missing=[\"-\"], decimal=\",\"");
   EXPECT_THAT(look_of({"1,5"}).what(), StartsWith("numbers with decimal commas (\"1,5\") in 1 of 1 cells"));
-  const ColumnLook either = look_of({"1,234", "2,500", "7"});
+  const ColumnStatistics either = look_of({"1,234", "2,500", "7"});
   EXPECT_TRUE(either.is_mostly_numbers());
   EXPECT_EQ(either.options(), "");
   EXPECT_THAT(either.what(), EndsWith("groups of thousands are not read"));
-  const ColumnLook groups = look_of({"1,234,567", "2,500", "7"});
+  const ColumnStatistics groups = look_of({"1,234,567", "2,500", "7"});
   EXPECT_TRUE(groups.is_mostly_numbers());
   EXPECT_EQ(groups.options(), "");
   EXPECT_THAT(groups.what(), StartsWith("numbers in groups of thousands with commas (\"1,234,567\", \"2,500\")"));

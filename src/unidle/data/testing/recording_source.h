@@ -13,9 +13,9 @@
 namespace unidle::data::testing {
 
 /// Each sample contains its epoch, item and part of the item; items with one sample can be made several at once.
-class TellingSource : public Source {
+class RecordingSource : public Source {
  public:
-  TellingSource(std::int64_t items, std::int64_t per_item, std::int64_t grain = 1)
+  RecordingSource(std::int64_t items, std::int64_t per_item, std::int64_t grain = 1)
       : items_(items), per_item_(per_item), grain_(grain) {}
 
   const std::vector<Field>& fields() const override { return fields_; }
@@ -42,17 +42,17 @@ class TellingSource : public Source {
   std::int64_t grain_;
 };
 
-struct ToldSample {
+struct RecordedSample {
   std::int64_t epoch;
   std::int64_t item;
   std::int64_t part;
-  auto operator<=>(const ToldSample&) const = default;
+  auto operator<=>(const RecordedSample&) const = default;
 };
-using ToldSamples = std::vector<ToldSample>;
+using RecordedSamples = std::vector<RecordedSample>;
 
-inline ToldSamples told_samples(const Batch& batch) {
-  ToldSamples samples(static_cast<std::size_t>(batch.samples()));
-  std::memcpy(samples.data(), batch.field(0), samples.size() * sizeof(ToldSample));
+inline RecordedSamples told_samples(const Batch& batch) {
+  RecordedSamples samples(static_cast<std::size_t>(batch.samples()));
+  std::memcpy(samples.data(), batch.field(0), samples.size() * sizeof(RecordedSample));
   return samples;
 }
 

@@ -11,9 +11,9 @@
 namespace unidle::data::tables {
 
 /// Counts cells: numbers, markers of missing values ("?", "-", "unknown"), and numbers in another notation.
-class ColumnLook {
+class ColumnStatistics {
  public:
-  explicit ColumnLook(const NumberFormat& format) : format_(&format) {}
+  explicit ColumnStatistics(const NumberFormat& format) : format_(&format) {}
 
   void add(std::string_view cell);
   void add_number() { ++numbers_; }

@@ -10,6 +10,6 @@ namespace unidle::experiment {
 std::string_view last_line(std::string_view text, bool (*accept)(std::string_view));
 
 /// The last non-blank line of standard error, else of standard output, with secrets masked.
-std::string last_words(std::string_view err, std::string_view out);
+std::string last_line_of(std::string_view err, std::string_view out);
 
 }  // namespace unidle::experiment

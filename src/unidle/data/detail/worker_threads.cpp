@@ -1,4 +1,4 @@
-#include "unidle/data/detail/crew.h"
+#include "unidle/data/detail/worker_threads.h"
 
 #include <fmt/format.h>
 #include <pthread.h>
@@ -44,7 +44,7 @@ std::int64_t cpu_ns_of(pthread_t thread) {
 
 std::int64_t own_cpu_ns() { return cpu_ns_of(pthread_self()); }
 
-void Crew::start(int most, Work work) {
+void WorkerThreads::start(int most, Work work) {
   const SignalsBlocked blocked;
   wanted_.store(most, std::memory_order_relaxed);
   try {
@@ -61,7 +61,7 @@ void Crew::start(int most, Work work) {
   }
 }
 
-void Crew::stop() {
+void WorkerThreads::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopped_.store(true, std::memory_order_relaxed);
@@ -70,7 +70,7 @@ void Crew::stop() {
   threads_.clear();  // joins
 }
 
-void Crew::want(int threads) {
+void WorkerThreads::want(int threads) {
   {
     const std::lock_guard lock(mutex_);
     wanted_.store(threads, std::memory_order_relaxed);
@@ -78,7 +78,7 @@ void Crew::want(int threads) {
   changed_.notify_all();
 }
 
-bool Crew::stays(int thread) {
+bool WorkerThreads::stays(int thread) {
   if (thread > wanted()) {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return stopped_.load(std::memory_order_relaxed) || thread <= wanted(); });
@@ -86,7 +86,7 @@ bool Crew::stays(int thread) {
   return !stopped_.load(std::memory_order_relaxed);
 }
 
-std::int64_t Crew::cpu_ns() {
+std::int64_t WorkerThreads::cpu_ns() {
   std::int64_t sum = 0;
   for (std::jthread& thread : threads_) {
     sum += cpu_ns_of(thread.native_handle());

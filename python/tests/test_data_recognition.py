@@ -6,8 +6,8 @@ import unittest
 from pathlib import Path
 
 import package
-from unidle.data.likeness import recognize
-from unidle.data.likeness.patch import Live, patch
+from unidle.data.recognition import recognize
+from unidle.data.recognition.patch import Live, patch
 
 import unidle
 from unidle import data
