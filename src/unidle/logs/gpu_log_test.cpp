@@ -317,15 +317,6 @@ TEST(GpuQuery, NothingButTrouble) {
   }
 }
 
-TEST(GpuQuery, WhatPowerShellWritesIsRefusedWithTheWayOut) {
-  try {
-    sniff_bytes(std::string_view("\xff\xfet\0i\0m\0e\0", 10), "gpu.csv");
-    FAIL() << "nothing was noticed";
-  } catch (const Error& error) {
-    EXPECT_THAT(error.what(), ::testing::HasSubstr("iconv -f UTF-16"));
-  }
-}
-
 TEST(GpuQuery, ATimeInAnotherFormIsNone) {
   const GpuLog log = recognised(
       "timestamp, name, utilization.gpu [%], temperature.gpu\n"

@@ -34,6 +34,41 @@ std::string gzipped(const std::string& bytes) {
   return read_file(path);
 }
 
+/// `text` in UTF-16 with a byte order mark; each of its bytes is a character.
+std::string utf16(std::string_view text, bool big_endian) {
+  std::string bytes = big_endian ? "\xfe\xff" : "\xff\xfe";
+  for (const char sign : text) {
+    bytes += big_endian ? std::string{'\0', sign} : std::string{sign, '\0'};
+  }
+  return bytes;
+}
+
+TEST(Lines, Utf16IsReadAsUtf8) {
+  for (const bool big_endian : {false, true}) {
+    EXPECT_THAT(read(utf16("a\r\nb\n", big_endian)), ElementsAre("1:a", "2:b"));
+    EXPECT_THAT(read(utf16("", big_endian)), ElementsAre());
+  }
+  // U+1F600 is a pair of two units, which a block of the file may divide.
+  const std::string pair("\x3d\xd8\x00\xde", 4);
+  for (const std::size_t before : {131'068, 131'069, 131'070, 131'071, 131'072}) {
+    const std::string text(before, 'x');
+    const std::vector<std::string> lines = read(utf16(text, false) + pair + utf16("y\n", false).substr(2), 1U << 20U);
+    EXPECT_THAT(lines, ElementsAre("1:" + text + "\xf0\x9f\x98\x80y"));
+  }
+}
+
+TEST(Lines, Utf16ThatIsNotValidIsMarked) {
+  const std::string end = utf16("b\n", false).substr(2);
+  const std::string lone_low("\x00\xde", 2);
+  const std::string lone_high("\x3d\xd8", 2);
+  EXPECT_THAT(read(utf16("a", false) + lone_low + end), ElementsAre("1:a\xef\xbf\xbd"
+                                                                    "b"));
+  EXPECT_THAT(read(utf16("a", false) + lone_high + end), ElementsAre("1:a\xef\xbf\xbd"
+                                                                     "b"));
+  EXPECT_THAT(read(utf16("a", false) + lone_high), ElementsAre("1:a|"));  // cut off within the pair
+  EXPECT_THAT(read(utf16("a", false) + "b"), ElementsAre("1:a|"));
+}
+
 TEST(Lines, EveryKindOfEnd) {
   EXPECT_THAT(read("a\nb\r\nc\rd"), ElementsAre("1:a", "2:b", "3:c", "3:d|"));
   EXPECT_THAT(read("a\n\nb\n"), ElementsAre("1:a", "2:", "3:b"));

@@ -79,10 +79,6 @@ Content sniff_bytes(std::string_view head, const std::string& name) {
   if (head.starts_with("SQLite format 3")) {
     return {Kind::kRecord};
   }
-  if (head.starts_with("\xff\xfe") || head.starts_with("\xfe\xff")) {
-    throw Error(ErrorCode::kInput, name, "is text in UTF-16, as PowerShell writes it",
-                "UTF-8 was expected: iconv -f UTF-16 -t UTF-8 converts it");
-  }
   if (is_binary(head)) {
     throw Error(ErrorCode::kInput, name, "holds binary data, no log", "expected: " + known_logs() + ", or a record");
   }

@@ -1,6 +1,7 @@
 #include "unidle/logs/source.h"
 
 #include <fcntl.h>
+#include <iconv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -31,6 +32,42 @@ struct Source::Inflater {
   ~Inflater() { ::inflateEnd(&stream); }
   Inflater(const Inflater&) = delete;
   Inflater& operator=(const Inflater&) = delete;
+};
+
+/// Converts UTF-16 to UTF-8. What is not valid becomes U+FFFD.
+struct Source::Utf16 {
+  iconv_t handle;
+  std::string text;  // converted but not returned yet
+  std::size_t at = 0;
+
+  explicit Utf16(bool big_endian) : handle(::iconv_open("UTF-8", big_endian ? "UTF-16BE" : "UTF-16LE")) {
+    if (handle == reinterpret_cast<iconv_t>(-1)) {  // NOLINT(performance-no-int-to-ptr): as iconv_open documents it
+      throw system_error(ErrorCode::kMissing, "iconv", "cannot convert from UTF-16", errno);
+    }
+  }
+  ~Utf16() { ::iconv_close(handle); }
+  Utf16(const Utf16&) = delete;
+  Utf16& operator=(const Utf16&) = delete;
+
+  /// Converts `bytes` to `text` and removes them, but for the start of a character that is not complete.
+  void convert(std::string_view& bytes) {
+    text.resize(2 * bytes.size() + 4);  // two bytes become at most three
+    at = 0;
+    char* in = const_cast<char*>(bytes.data());  // iconv does not write there
+    char* out = text.data();
+    std::size_t in_left = bytes.size();
+    std::size_t out_left = text.size();
+    while (::iconv(handle, &in, &in_left, &out, &out_left) == static_cast<std::size_t>(-1) && errno == EILSEQ) {
+      constexpr std::string_view kReplacement = "\xef\xbf\xbd";
+      std::memcpy(out, kReplacement.data(), kReplacement.size());
+      out += kReplacement.size();
+      out_left -= kReplacement.size();
+      in += 2;
+      in_left -= 2;
+    }
+    bytes.remove_prefix(bytes.size() - in_left);
+    text.resize(text.size() - out_left);
+  }
 };
 
 Source::Source(const std::filesystem::path& path, OnRead on_read) : name_(path.string()), on_read_(std::move(on_read)) {
@@ -89,6 +126,10 @@ void Source::look_at_first_bytes() {
   stored_.resize(read_stored(stored_));
   if (stored_.size() >= 2 && stored_[0] == '\x1f' && stored_[1] == '\x8b') {
     inflater_ = std::make_unique<Inflater>();
+  } else if (stored_.size() >= 2 && (stored_[0] == '\xff' || stored_[0] == '\xfe') &&
+             static_cast<unsigned char>(stored_[0]) + static_cast<unsigned char>(stored_[1]) == 0xff + 0xfe) {
+    utf16_ = std::make_unique<Utf16>(stored_[0] == '\xfe');
+    stored_at_ = 2;
   }
 }
 
@@ -99,6 +140,9 @@ std::size_t Source::read(std::span<char> into) {
   if (inflater_ != nullptr) {
     return inflate_into(into);
   }
+  if (utf16_ != nullptr) {
+    return decode_into(into);
+  }
   if (stored_at_ < stored_.size()) {
     const std::size_t size = std::min(into.size(), stored_.size() - stored_at_);
     std::memcpy(into.data(), stored_.data() + stored_at_, size);
@@ -106,6 +150,31 @@ std::size_t Source::read(std::span<char> into) {
     return size;
   }
   return read_stored(into);
+}
+
+std::size_t Source::decode_into(std::span<char> into) {
+  Utf16& utf16 = *utf16_;
+  while (utf16.at == utf16.text.size()) {
+    const std::size_t left = stored_.size() - stored_at_;
+    std::string_view bytes(stored_.data() + stored_at_, left);
+    utf16.convert(bytes);
+    if (!utf16.text.empty()) {
+      stored_at_ = stored_.size() - bytes.size();
+      break;
+    }
+    std::memmove(stored_.data(), bytes.data(), bytes.size());  // the start of a character
+    stored_at_ = 0;
+    stored_.resize(kStoredBlock);
+    const std::size_t got = read_stored(std::span(stored_).subspan(bytes.size()));
+    stored_.resize(bytes.size() + got);
+    if (got == 0) {
+      return 0;  // a character that was cut off is left out
+    }
+  }
+  const std::size_t size = std::min(into.size(), utf16.text.size() - utf16.at);
+  std::memcpy(into.data(), utf16.text.data() + utf16.at, size);
+  utf16.at += size;
+  return size;
 }
 
 std::size_t Source::inflate_into(std::span<char> into) {

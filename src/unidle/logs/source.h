@@ -1,4 +1,4 @@
-// The bytes of a log, plain or gzip, in order.
+// The bytes of a log, plain or gzip, UTF-8 or UTF-16, in order.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ namespace unidle::logs {
 /// on two threads at once.
 using OnRead = std::function<void(std::uint64_t taken, std::uint64_t of)>;
 
-/// Recognises gzip by its first bytes and decompresses it. Not thread-safe.
+/// Recognises gzip by its first bytes and decompresses it; UTF-16, as PowerShell writes it, by its byte order mark and
+/// gives it as UTF-8. Not thread-safe.
 class Source {
  public:
   /// Throws kInput (subject: the path) when the file is missing, unreadable or a folder.
@@ -37,9 +38,11 @@ class Source {
 
  private:
   struct Inflater;
+  struct Utf16;
   std::size_t read_stored(std::span<char> into);
   void look_at_first_bytes();
   std::size_t inflate_into(std::span<char> into);
+  std::size_t decode_into(std::span<char> into);
 
   std::string name_;
   OnRead on_read_;
@@ -50,6 +53,7 @@ class Source {
   std::uint64_t stored_bytes_ = 0;
   std::uint64_t taken_bytes_ = 0;
   std::unique_ptr<Inflater> inflater_;
+  std::unique_ptr<Utf16> utf16_;
 };
 
 }  // namespace unidle::logs
