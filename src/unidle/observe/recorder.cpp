@@ -291,7 +291,7 @@ void Recorder::write_end(int code, int signal, std::string_view outcome) {
   guarded([&](record::Writer& writer) {
     events_->write_work();
     nlohmann::json exit = {{"code", code}, {"signal", signal}};
-    // The kernel reports an out-of-memory kill only here.
+    // The kernel reports a kill for lack of memory only here.
     if (const auto kills = telemetry::read_cgroup_use().oom_kills; kills && oom_kills_ && *kills >= *oom_kills_) {
       exit["oom_kills"] = *kills - *oom_kills_;
     }

@@ -22,7 +22,7 @@ class MemoryErrors:
         self.newest = None  # arguments of the newest error, kept so that no other error gets the same object
 
     def look_at(self, error):
-        """Counts the error if it is an out-of-memory error, and returns whether it is."""
+        """Counts the error if memory ran out, and returns whether it is."""
         if error is None:
             return False
         words = value_or_none(str, error) or ""

@@ -13,7 +13,7 @@ Evaluation evaluate_idle_for_input(const Context& context, const Policy& policy)
     return Missing{detail::kTimelineMissing};
   }
   if (timeline->input < policy.warning_share || context.workers == 0) {
-    return Nothing{};  // without workers the loader makes samples in the loop; loader-no-workers covers that
+    return Nothing{};  // without workers the loader makes samples in the loop, which has a rule of its own
   }
   Finding finding = detail::of_idle(context, policy, timeline->input);
   finding.evidence.emplace_back(

@@ -66,7 +66,7 @@ std::string_view meaning_of(int signal) {
   }
 }
 
-/// Adds the signal that ended a process; out-of-memory covers a known lack of memory.
+/// Adds the signal that ended a process; a known lack of memory has a rule of its own.
 void add_signal(const Context& context, const logs::FailureFacts& facts, Finding& finding) {
   if (facts.signal == 0 || facts.speaker == logs::Speaker::kScheduler || facts.speaker == logs::Speaker::kKernel) {
     return;
