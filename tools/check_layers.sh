@@ -6,13 +6,13 @@ set -euo pipefail
 cd "${UNIDLE_TREE:-$(dirname "${BASH_SOURCE[0]}")/..}"
 
 ORDER=(base language knobs traits telemetry record logs probe observe trace account diagnose data cache experiment tune report check monitor slurm train cli)
-SHIM_ROOMS=(host loop source samples facts session patches trial knobs install __init__)
+SHIM_FOLDERS=(host loop source samples facts session patches trial knobs install __init__)
 
 # The folders from which a folder of the shim, or a file beside the folders, may import.
 check_shim() {
   local failures=0 rank=0 name path line room from
   declare -A position
-  for name in "${SHIM_ROOMS[@]}"; do position[$name]=$((rank++)); done
+  for name in "${SHIM_FOLDERS[@]}"; do position[$name]=$((rank++)); done
   while IFS=: read -r path line from; do
     room=${path#*/_unidle_shim/}; room=${room%%/*}; room=${room%.py}
     from=${from#*_unidle_shim}; from=${from#.}; from=${from# import }; from=${from%%[. ,]*}
@@ -25,13 +25,13 @@ check_shim() {
 
 # The folders of a module with several: a file includes only from its own and those to the left. Files
 # directly in the module's folder are above all of them; testing/ is for tests.
-declare -A MODULE_ROOMS=([tune]="advice trials search output")
+declare -A MODULE_FOLDERS=([tune]="advice trials search output")
 
-# check_rooms MODULE
-check_rooms() {
+# check_folders MODULE
+check_folders() {
   local failures=0 rank=0 room folder file line included
   declare -A position
-  for room in ${MODULE_ROOMS[$1]} ""; do position[/$room]=$((rank++)); done
+  for room in ${MODULE_FOLDERS[$1]} ""; do position[/$room]=$((rank++)); done
   for folder in src/unidle/"$1"/*/; do
     room=$(basename "$folder")
     if [ "$room" != testing ] && [ -z "${position[/$room]+x}" ]; then
@@ -69,8 +69,8 @@ check() {
       fi
     done < <(grep -rnE '^[[:space:]]*#[[:space:]]*include[[:space:]]*"unidle/' "$folder" --include='*.h' --include='*.cpp')
   done
-  for module in "${!MODULE_ROOMS[@]}"; do
-    if [ -d "src/unidle/$module" ]; then check_rooms "$module" || failures=1; fi
+  for module in "${!MODULE_FOLDERS[@]}"; do
+    if [ -d "src/unidle/$module" ]; then check_folders "$module" || failures=1; fi
   done
   while IFS=: read -r file line _; do
     echo "$file:$line: layers: torch belongs to train, workloads, engine and the Python bridge"; failures=1

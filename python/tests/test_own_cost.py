@@ -92,7 +92,7 @@ class PassedBatchesTest(unittest.TestCase):
                 mine.collate_begin = t + 3000
                 sample_cost.account(mine, ring, t, t + 4000, 32, 3000, 1000, 0)
             elif batch % 8 == 1:
-                mine.pass_by(ring, t, 7 * 4000, 7 * 32, 7)
+                mine.count_unwatched(ring, t, 7 * 4000, 7 * 32, 7)
             t += 1_000_000
         mine.tell()
         note = mine.note()

@@ -70,7 +70,7 @@ class ModesTest(unittest.TestCase):
         sample = {"x": self.tensor, "y": [1, 2.5]}
         again = packing.unpacked(packing.packed(sample))
         self.assertEqual(packing.packed(again), packing.packed(sample))
-        with shapes.untold(torch):
+        with shapes.hidden_queries(torch):
             self.assertEqual(again["x"].device.type, "cpu")
         whole_batches.rows_of(whole_batches.tensors([self.tensor], 4), [0, 2])
 

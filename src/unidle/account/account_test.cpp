@@ -204,8 +204,8 @@ TEST(Cpus, OfOthersAreThoseOfTheMachineWhileItTrains) {
   EXPECT_EQ(account.cpus.others, 1);
   EXPECT_EQ(account.cpus_allowed.now, 3);
   EXPECT_EQ(account.cpus_allowed.at_start, 4.5);
-  EXPECT_NEAR(mean_ever(run, "tree.cpu").value(), 0.75, 1e-9);
-  EXPECT_EQ(most_ever(run, "host.cpu"), 8);
+  EXPECT_NEAR(mean_over_run(run, "tree.cpu").value(), 0.75, 1e-9);
+  EXPECT_EQ(max_over_run(run, "host.cpu"), 8);
 }
 
 TEST(Tidy, ImpossibleTimesAreLeftOutAndCounted) {

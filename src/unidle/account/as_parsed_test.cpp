@@ -30,8 +30,8 @@ std::vector<std::string> configured(std::vector<Setting> settings, const std::ve
   return found;
 }
 
-std::vector<Setting> batch(const std::string& value, const std::string& said_by) {
-  return {{"batch.size", value, "configured", "train.py:3"}, {"batch.size", said_by, "argument", "batch_size"}};
+std::vector<Setting> batch(const std::string& value, const std::string& value_origin) {
+  return {{"batch.size", value, "configured", "train.py:3"}, {"batch.size", value_origin, "argument", "batch_size"}};
 }
 
 TEST(AsParsed, ADefaultThatTheCommandOverridesIsNoConfiguredValue) {

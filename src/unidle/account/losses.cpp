@@ -5,7 +5,7 @@
 namespace unidle::account {
 
 Curve curve_of(Curve points) {
-  std::erase_if(points, [](const CurvePoint& point) { return !workable(point.value); });
+  std::erase_if(points, [](const CurvePoint& point) { return !is_representable(point.value); });
   std::stable_sort(points.begin(), points.end(), [](const auto& x, const auto& y) { return x.samples < y.samples; });
   return points;
 }
@@ -16,7 +16,7 @@ LossCurve loss_curve(const RunData& run, const Timeline& timeline) {
   for (const record::Step& step : timeline.steps) {
     const double at = step.samples_before ? static_cast<double>(*step.samples_before) : seen;
     seen = at + static_cast<double>(step.samples);
-    if (step.loss && workable(*step.loss)) {
+    if (step.loss && is_representable(*step.loss)) {
       out.points.push_back({at * timeline.rank_factor, *step.loss});
     } else if (step.loss) {
       out.not_finite.push_back(at * timeline.rank_factor);

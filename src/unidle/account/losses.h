@@ -11,7 +11,7 @@ struct CurvePoint {
   double samples = 0;
   double value = 0;
 };
-/// Sorted by samples; every value is workable().
+/// Sorted by samples; every value is is_representable().
 using Curve = std::vector<CurvePoint>;
 
 /// Sorts by samples. Drops values that are not finite or too large to compute with.

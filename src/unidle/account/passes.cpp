@@ -15,13 +15,13 @@ std::int64_t input_ns(const record::Step& step) { return std::max<std::int64_t>(
 
 /// Calls `visit(step, first of its epoch, samples before it)` for every step.
 template <typename Visit>
-void walk_passes(const Timeline& timeline, std::optional<double> per_pass, Visit visit) {
+void walk_passes(const Timeline& timeline, std::optional<double> samples_per_epoch, Visit visit) {
   double samples = 0;
   double next_pass = 0;
   for (const record::Step& step : timeline.steps) {
-    const bool first = per_pass && samples >= next_pass;
-    while (per_pass && samples >= next_pass) {
-      next_pass += *per_pass;
+    const bool first = samples_per_epoch && samples >= next_pass;
+    while (samples_per_epoch && samples >= next_pass) {
+      next_pass += *samples_per_epoch;
     }
     visit(step, first, samples);
     samples += static_cast<double>(step.samples);
@@ -32,7 +32,7 @@ constexpr std::size_t kFewestForBursts = 20;  // with fewer steps, a tenth is on
 
 }  // namespace
 
-std::optional<double> told_samples_per_pass(const RunData& run) {
+std::optional<double> reported_samples_per_epoch(const RunData& run) {
   std::optional<double> each;
   record::each_note<record::NoteType::kData>(run.notes, [&](const auto& note) {
     const auto told = note.number("samples_per_epoch");
@@ -41,11 +41,11 @@ std::optional<double> told_samples_per_pass(const RunData& run) {
   return each;
 }
 
-std::optional<double> input_bursts(const Timeline& timeline, std::optional<double> per_pass) {
+std::optional<double> input_bursts(const Timeline& timeline, std::optional<double> samples_per_epoch) {
   const std::size_t half = timeline.steps.size() / 2;
   std::vector<double> waits;
   std::size_t index = 0;
-  walk_passes(timeline, per_pass, [&](const record::Step& step, bool first, double) {
+  walk_passes(timeline, samples_per_epoch, [&](const record::Step& step, bool first, double) {
     if (index++ >= half && !first) {
       waits.push_back(static_cast<double>(input_ns(step)));
     }
@@ -60,18 +60,18 @@ std::optional<double> input_bursts(const Timeline& timeline, std::optional<doubl
   return all > 0 ? std::optional(longest / all) : std::nullopt;
 }
 
-std::optional<LaterPasses> later_passes(const Timeline& timeline, double per_pass) {
-  std::optional<LaterPasses> later;
-  walk_passes(timeline, per_pass, [&](const record::Step& step, bool, double samples) {
-    if (samples >= per_pass) {
-      later = later ? later : LaterPasses{step.t_ns, 0};
+std::optional<AfterFirstEpoch> later_passes(const Timeline& timeline, double samples_per_epoch) {
+  std::optional<AfterFirstEpoch> later;
+  walk_passes(timeline, samples_per_epoch, [&](const record::Step& step, bool, double samples) {
+    if (samples >= samples_per_epoch) {
+      later = later ? later : AfterFirstEpoch{step.t_ns, 0};
       later->input_s += static_cast<double>(input_ns(step)) * 1e-9;
     }
   });
   return later;
 }
 
-double pass_start_wait_s(const Timeline& timeline, double per_pass, std::int64_t workers) {
+double pass_start_wait_s(const Timeline& timeline, double samples_per_epoch, std::int64_t workers) {
   std::vector<double> waits;
   for (const record::Step& step : timeline.steps) {
     waits.push_back(static_cast<double>(input_ns(step)));
@@ -84,7 +84,7 @@ double pass_start_wait_s(const Timeline& timeline, double per_pass, std::int64_t
   const double usual_ns = *middle;
   double total_ns = 0;
   std::int64_t step_of_pass = 0;
-  walk_passes(timeline, per_pass, [&](const record::Step& step, bool first, double) {
+  walk_passes(timeline, samples_per_epoch, [&](const record::Step& step, bool first, double) {
     step_of_pass = first ? 0 : step_of_pass + 1;
     if (step_of_pass < workers) {
       total_ns += std::max(0.0, static_cast<double>(input_ns(step)) - usual_ns);

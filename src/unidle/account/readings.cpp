@@ -41,7 +41,7 @@ std::optional<double> Readings::most(std::string_view name, const std::string* s
   return values.empty() ? std::nullopt : std::optional(*std::max_element(values.begin(), values.end()));
 }
 
-std::optional<double> mean_ever(const RunData& run, std::string_view name) {
+std::optional<double> mean_over_run(const RunData& run, std::string_view name) {
   double sum = 0;
   std::size_t count = 0;
   for (const auto* points : run.points(name)) {
@@ -53,7 +53,7 @@ std::optional<double> mean_ever(const RunData& run, std::string_view name) {
   return count == 0 ? std::nullopt : std::optional(sum / static_cast<double>(count));
 }
 
-std::optional<double> most_ever(const RunData& run, std::string_view name) {
+std::optional<double> max_over_run(const RunData& run, std::string_view name) {
   std::optional<double> most;
   for (const auto* points : run.points(name)) {
     for (const record::Point& point : *points) {

@@ -30,7 +30,7 @@ class Readings {
 };
 
 /// Over the whole run, including start-up, and all subjects.
-std::optional<double> mean_ever(const RunData& run, std::string_view name);
-std::optional<double> most_ever(const RunData& run, std::string_view name);
+std::optional<double> mean_over_run(const RunData& run, std::string_view name);
+std::optional<double> max_over_run(const RunData& run, std::string_view name);
 
 }  // namespace unidle::account

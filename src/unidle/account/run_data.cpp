@@ -35,12 +35,13 @@ std::size_t drop_impossible(RunData& run) {
   dropped += std::erase_if(run.spans, [](const auto& span) { return !possible(span.t_ns, span.duration_ns); });
   for (auto& [name, values] : run.metrics) {
     dropped += std::erase_if(values, [](const auto& metric) {
-      return !possible(metric.t_ns, 0) || metric.samples < 0 || metric.samples > kLatestNs || !workable(metric.value);
+      return !possible(metric.t_ns, 0) || metric.samples < 0 || metric.samples > kLatestNs ||
+             !is_representable(metric.value);
     });
   }
   for (auto& [series, points] : run.series) {
-    dropped +=
-        std::erase_if(points, [](const auto& point) { return !possible(point.t_ns, 0) || !workable(point.value); });
+    dropped += std::erase_if(
+        points, [](const auto& point) { return !possible(point.t_ns, 0) || !is_representable(point.value); });
   }
   return dropped;
 }
@@ -113,7 +114,7 @@ std::vector<const std::vector<record::Point>*> RunData::points(std::string_view 
   return found;
 }
 
-bool workable(double value) { return std::abs(value) < 1e30; }
+bool is_representable(double value) { return std::abs(value) < 1e30; }
 
 void tidy(RunData& run) {
   if (!run.meta.is_object()) {

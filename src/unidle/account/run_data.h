@@ -15,7 +15,8 @@
 
 namespace unidle::account {
 
-/// One run. After tidy(), times are sorted and within [0, 2^61] ns, and every value except losses is workable().
+/// One run. After tidy(), times are sorted and within [0, 2^61] ns, and every value except losses is
+/// is_representable().
 struct RunData {
   std::string name;  // the record folder's name
   std::filesystem::path folder;
@@ -39,7 +40,7 @@ struct RunData {
 };
 
 /// True for a finite value far enough from the limit that sums and squares stay finite.
-bool workable(double value);
+bool is_representable(double value);
 
 /// Reads the record at `path` (its folder or record.db) and tidies it. Throws kInput when it is not a record.
 RunData load_run(const std::filesystem::path& path);

@@ -136,7 +136,7 @@ void add_device_facts(Context& context, const Policy& policy) {
         "how long kernels run (the device keeps up with the host: NVML and events count the gaps between kernels too)");
   } else {
     // NVML also counts copies. While the compute stream copies, it computes nothing.
-    const double copying = detail::copying_in_line(context, policy).value_or(0);
+    const double copying = detail::compute_stream_copy_share(context, policy).value_or(0);
     context.computing = std::min(busy * *context.train, *context.train - copying);
   }
   bound_by_idle(context);

@@ -21,7 +21,7 @@ struct Missing {
 using Evaluation = std::variant<Nothing, Missing, Finding>;
 
 /// Whose time a rule's share counts. On a GPU, host time counts only up to the device's idle time.
-enum class Counts { kUnsaid, kHostTime, kDeviceTime, kOther };
+enum class Counts { kUnset, kHostTime, kDeviceTime, kOther };
 
 /// What a finding shows when its cause may be another rule's. It is folded into the finding of a rule that explains it.
 enum class Symptom {
@@ -49,9 +49,9 @@ struct Rule {
   std::string proposes;     // knobs in words
   Evaluation (*evaluate)(const Context& context, const Policy& policy);
 
-  Counts counts = Counts::kUnsaid;  // every rule must set it
-  int leads = 0;                    // place before all other findings, from 1; 0: by severity and share
-  std::string hint_title = {};      // title of a finding that is only a hint, when `title` would overstate it
+  Counts counts = Counts::kUnset;  // every rule must set it
+  int leads = 0;                   // place before all other findings, from 1; 0: by severity and share
+  std::string hint_title = {};     // title of a finding that is only a hint, when `title` would overstate it
 
   /// The answer when this rule leads, with {device} and {share}; empty: the verdict's sentence.
   std::string sentence = {};

@@ -75,11 +75,11 @@ struct SampleFacts {
   std::optional<double> cpu_s;      // part of total_s on a CPU
   std::optional<double> wait_s;     // part of total_s not on a CPU
   /// Samples that were made again and compared, and how many of them were identical to the byte.
-  std::int64_t looked_at_again = 0;
-  std::int64_t same_again = 0;
+  std::int64_t compared_samples = 0;
+  std::int64_t identical_samples = 0;
 
   /// True when some samples differ each epoch: they are drawn at random, or the data changes.
-  bool differ() const { return same_again < looked_at_again; }
+  bool differ() const { return identical_samples < compared_samples; }
 };
 
 /// A line of the program in which stack samples fell.
@@ -338,8 +338,8 @@ struct Signals {
   std::vector<std::pair<std::string, std::string>> unread_keys;
 
   // Facts that only the source of the signals knows, in words; added to the finding that they concern.
-  std::vector<std::string> told_of_failure;
-  std::vector<std::string> told_of_limit;
+  std::vector<std::string> failure_evidence;
+  std::vector<std::string> limit_evidence;
   std::vector<std::string> told_of_idle_device;
 
   std::optional<std::string> effective(const std::string& knob) const;

@@ -54,8 +54,9 @@ INSTANTIATE_TEST_SUITE_P(All, Timelines, ::testing::ValuesIn(timelines_in(kFolde
 TEST_P(Timelines, NamesAndOrdersDoNotMatter) {
   const TimelineCase timeline = read_timeline(GetParam());
   const std::string plain = to_json(diagnosis_of(timeline, {})).dump();
-  for (const Disguise& disguise :
-       {Disguise{4711, 1000000000, false}, Disguise{42, 86400000000000, false}, Disguise{42, 1000000000, true}}) {
+  for (const RecordVariation& disguise :
+       {RecordVariation{4711, 1000000000, false}, RecordVariation{42, 86400000000000, false},
+        RecordVariation{42, 1000000000, true}}) {
     const TemporaryFolder folder;
     write_record(timeline, {}, folder.path() / "other name", disguise);
     EXPECT_EQ(to_json(diagnose_record(folder.path() / "other name")).dump(), plain);

@@ -74,14 +74,15 @@ std::optional<Protection> protection_named(std::string_view name) {
 
 std::string_view in_words(Protection protection) { return names_of(protection).words; }
 
-bool is_certain(Protection protection) {
+bool is_enforced(Protection protection) {
   return protection == Protection::kLayers || protection == Protection::kWriteLock;
 }
 
-bool is_apart(Protection protection) { return protection != Protection::kInPlace; }
+bool is_isolated(Protection protection) { return protection != Protection::kInPlace; }
 
-Ways ways_to_protect(const fs::path& folder, const std::vector<std::string>& command, const fs::path& scratch) {
-  Ways found;
+ProtectionOptions ways_to_protect(const fs::path& folder, const std::vector<std::string>& command,
+                                  const fs::path& scratch) {
+  ProtectionOptions found;
   const char* asked = std::getenv("UNIDLE_PROTECTION");
   if (const auto named = protection_named(asked == nullptr ? "" : asked)) {
     found.ways = {*named};
@@ -114,8 +115,8 @@ Ways ways_to_protect(const fs::path& folder, const std::vector<std::string>& com
   found.ways.push_back(Protection::kInPlace);
   // A failing program may already have destroyed files, so ways without the kernel's help are only for machines that
   // offer no others.
-  if (std::any_of(found.ways.begin(), found.ways.end(), is_certain)) {
-    std::erase_if(found.ways, [](Protection way) { return !is_certain(way); });
+  if (std::any_of(found.ways.begin(), found.ways.end(), is_enforced)) {
+    std::erase_if(found.ways, [](Protection way) { return !is_enforced(way); });
   }
   if (found.ways.front() == Protection::kLayers) {
     found.lacking.clear();
@@ -123,8 +124,8 @@ Ways ways_to_protect(const fs::path& folder, const std::vector<std::string>& com
   return found;
 }
 
-void need_permission(const Ways& found, Protection protection, bool may_write) {
-  if (is_certain(protection)) {
+void need_permission(const ProtectionOptions& found, Protection protection, bool may_write) {
+  if (is_enforced(protection)) {
     return;
   }
   if (!may_write && !found.asked_for) {
@@ -156,7 +157,7 @@ void protect(observe::Options& run, Protection protection, const fs::path& folde
     make_folders(own / "tmp");
     run.environment["TMPDIR"] = (own / "tmp").string();
   }
-  if (is_certain(protection)) {
+  if (is_enforced(protection)) {
     run.sandbox = std::move(sandbox);
   }
 }

@@ -24,11 +24,11 @@ std::optional<Protection> protection_named(std::string_view name);
 /// What protects the user's files, in words.
 std::string_view in_words(Protection protection);
 /// True when the kernel enforces it.
-bool is_certain(Protection protection);
+bool is_enforced(Protection protection);
 /// True when trials run outside of the working folder.
-bool is_apart(Protection protection);
+bool is_isolated(Protection protection);
 
-struct Ways {
+struct ProtectionOptions {
   /// The ways that this machine offers, best first: those that the kernel enforces, or, without any, the others, ending
   /// with kInPlace.
   std::vector<Protection> ways;
@@ -37,12 +37,12 @@ struct Ways {
 };
 
 /// The ways for trials of `command` in `folder`, tested in `scratch`. UNIDLE_PROTECTION selects one.
-Ways ways_to_protect(const std::filesystem::path& folder, const std::vector<std::string>& command,
-                     const std::filesystem::path& scratch);
+ProtectionOptions ways_to_protect(const std::filesystem::path& folder, const std::vector<std::string>& command,
+                                  const std::filesystem::path& scratch);
 
 /// Throws kUsage when the kernel would not stop trials from writing and the user has not allowed that; warns when the
 /// user has.
-void need_permission(const Ways& found, Protection protection, bool may_write);
+void need_permission(const ProtectionOptions& found, Protection protection, bool may_write);
 
 /// Sets folder, environment and sandbox of a trial. `own`: the trial's own folder, which must exist. Experiment
 /// trackers are muted in all cases. Throws kIo.

@@ -25,22 +25,22 @@ TEST(ProtectionNames, AreReadBack) {
     EXPECT_THAT(in_words(each), Not(IsEmpty()));
   }
   EXPECT_FALSE(protection_named("none"));
-  EXPECT_TRUE(is_certain(Protection::kLayers) && is_certain(Protection::kWriteLock));
-  EXPECT_FALSE(is_certain(Protection::kCopy) || is_certain(Protection::kInPlace));
+  EXPECT_TRUE(is_enforced(Protection::kLayers) && is_enforced(Protection::kWriteLock));
+  EXPECT_FALSE(is_enforced(Protection::kCopy) || is_enforced(Protection::kInPlace));
 }
 
 TEST(ProtectionOfTrials, IsTheBestAndNeverLessThanTheMachineOffers) {
   const TemporaryFolder scratch;
   fs::create_directories(scratch.path() / "project");
-  const Ways found = ways_to_protect(scratch.path() / "project", {"python", "train.py"}, scratch.path());
-  const bool certain = is_certain(found.ways.front());
-  EXPECT_TRUE(std::all_of(found.ways.begin(), found.ways.end(), [&](auto way) { return is_certain(way) == certain; }));
+  const ProtectionOptions found = ways_to_protect(scratch.path() / "project", {"python", "train.py"}, scratch.path());
+  const bool certain = is_enforced(found.ways.front());
+  EXPECT_TRUE(std::all_of(found.ways.begin(), found.ways.end(), [&](auto way) { return is_enforced(way) == certain; }));
   EXPECT_TRUE(certain || found.ways.back() == Protection::kInPlace);
   EXPECT_EQ(found.lacking.empty(), found.ways.front() == Protection::kLayers) << found.lacking;
 }
 
 TEST(ProtectionOfTrials, WithoutACertainOneSomebodyHasToAllowIt) {
-  Ways found{{Protection::kInPlace}, "no layers: as a test has it", false};
+  ProtectionOptions found{{Protection::kInPlace}, "no layers: as a test has it", false};
   EXPECT_THROW(need_permission(found, Protection::kInPlace, false), Error);
   EXPECT_NO_THROW(need_permission(found, Protection::kInPlace, true));
   EXPECT_NO_THROW(need_permission(found, Protection::kLayers, false));
@@ -51,7 +51,7 @@ TEST(ProtectionOfTrials, WithoutACertainOneSomebodyHasToAllowIt) {
 TEST(ProtectionOfTrials, AFolderIsNotCopiedIntoItself) {
   const TemporaryFolder folder;
   fs::create_directories(folder.path() / "tmp");
-  const Ways found = ways_to_protect(folder.path(), {"python", "train.py"}, folder.path() / "tmp");
+  const ProtectionOptions found = ways_to_protect(folder.path(), {"python", "train.py"}, folder.path() / "tmp");
   EXPECT_THAT(found.ways, Not(Contains(Protection::kCopy)));
   EXPECT_THAT(found.ways, Not(Contains(Protection::kWriteLock)));
 }

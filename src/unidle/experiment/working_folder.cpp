@@ -73,7 +73,7 @@ void add_absolute(std::string_view text, std::set<fs::path>& paths) {
 }
 
 /// True when `word` leads out of the folder and beyond its siblings.
-bool leads_far(const std::string& word) {
+bool leaves_siblings(const std::string& word) {
   const std::size_t at = word.find("..");
   return at != std::string::npos && word.find("..", at + 2) != std::string::npos;
 }
@@ -136,7 +136,7 @@ std::vector<fs::path> places_of(const fs::path& folder, const std::vector<std::s
 
 std::optional<std::string> why_not_copied(const fs::path& folder, const std::vector<std::string>& command) {
   for (const std::string& word : command) {
-    if (leads_far(word)) {
+    if (leaves_siblings(word)) {
       return fmt::format("{} leads far out of the working folder", word);
     }
   }

@@ -129,11 +129,11 @@ Use use_of(const Job& job, const JobFiles& files) {
     try {
       const account::RunData run = account::load_series(
           record::Reader(path), {record::series::kTreeCpu, record::series::kTreeMemory, record::series::kGpuUtil});
-      const auto cpus = account::mean_ever(run, record::series::kTreeCpu);
+      const auto cpus = account::mean_over_run(run, record::series::kTreeCpu);
       add(use.cpus, cpus);
       raise(use.node_cpus, cpus);
-      raise(use.peak_memory_bytes, account::most_ever(run, record::series::kTreeMemory));
-      if (const auto mean = account::mean_ever(run, record::series::kGpuUtil)) {
+      raise(use.peak_memory_bytes, account::max_over_run(run, record::series::kTreeMemory));
+      if (const auto mean = account::mean_over_run(run, record::series::kGpuUtil)) {
         gpu += *mean;
         ++nodes;
       }

@@ -32,7 +32,7 @@ std::unique_ptr<CommandRunner> command_runner(const OptimizeOptions& options, co
   running.allow_semantic = options.allow_semantic;
   running.trial_s = trial_s;
   running.folder = fs::current_path();
-  const experiment::Ways found = experiment::ways_to_protect(running.folder, options.command, scratch);
+  const experiment::ProtectionOptions found = experiment::ways_to_protect(running.folder, options.command, scratch);
   running.ways = found.ways;
   need_permission(found, found.ways.front(), options.may_write);
   return std::make_unique<CommandRunner>(running);

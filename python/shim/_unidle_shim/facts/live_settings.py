@@ -8,7 +8,7 @@ from _unidle_shim.facts import loading
 from _unidle_shim.host import places
 from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.host.guard import caught, value_or_none
-from _unidle_shim.host.shapes import shape_of, undispatched, untold
+from _unidle_shim.host.shapes import shape_of, undispatched, hidden_queries
 
 _AMP_NAMES = {"torch.bfloat16": "bf16", "torch.float16": "fp16"}
 _TIME_MAJOR = ("RNN", "LSTM", "GRU", "MultiheadAttention")
@@ -36,7 +36,7 @@ def device_of(module):
 def kind_of(torch, module, tensor):
     """The kind of device on which a model computes: that of its parameters, because a model may move its
     batch."""
-    with untold(torch):
+    with hidden_queries(torch):
         device = device_of(module) or getattr(tensor, "device", None)
         return getattr(device, "type", "cpu")
 
@@ -129,7 +129,7 @@ def look_for_time_major(loop, module, first):
 
 
 def model_note(torch, module):
-    with untold(torch):
+    with hidden_queries(torch):
         return _model_note(torch, module)
 
 
@@ -161,7 +161,7 @@ def channels_last(torch, tensor):
     """Returns None if the order is ambiguous: with one channel, or one pixel, both orders are the same."""
     if not isinstance(tensor, torch.Tensor):
         return None
-    with untold(torch):
+    with hidden_queries(torch):
         if tensor.dim() != 4:
             return None
         last = tensor.is_contiguous(memory_format=torch.channels_last)
@@ -304,7 +304,7 @@ def measured_settings(state, facts, settings):
 def optimizer_note(optimizer):
     groups = optimizer.param_groups
     tensors = [p for group in groups for p in group["params"]]
-    with untold(sys.modules.get("torch")):
+    with hidden_queries(sys.modules.get("torch")):
         parameters = sum(p.numel() for p in tensors)
     return {
         "type": "optimizer",
@@ -345,7 +345,7 @@ def compile_note(state, facts):
 def add_padding(facts, torch, batch):
     """Counts real and padded elements of a batch that has a mask or lengths."""
     if hasattr(batch, "keys"):
-        with untold(torch), undispatched(torch):
+        with hidden_queries(torch), undispatched(torch):
             _add_padding(facts, torch, batch)
 
 

@@ -6,7 +6,7 @@ import types
 from _unidle_shim.facts import package_loading, replaceable
 from _unidle_shim.host import places
 from _unidle_shim.host.exception_origin import pass_on
-from _unidle_shim.host.shapes import untold
+from _unidle_shim.host.shapes import hidden_queries
 from _unidle_shim.samples import whole_batches
 from _unidle_shim.source import side_effects
 
@@ -54,7 +54,7 @@ def batch_size(real):
 def samples_per_epoch(real):
     try:
         sampler = real.batch_sampler
-        with untold(sys.modules["torch"]):
+        with hidden_queries(sys.modules["torch"]):
             if sampler is not None and batch_size(real):
                 each = getattr(sampler, "sampler", None)
                 return len(each) if each is not None else len(sampler) * batch_size(real)
@@ -65,7 +65,7 @@ def samples_per_epoch(real):
 
 def length_of(value):
     try:
-        with untold(sys.modules["torch"]):
+        with hidden_queries(sys.modules["torch"]):
             return len(value)
     except Exception as failure:
         pass_on(failure)
@@ -249,7 +249,7 @@ def members(dataset):
 def rows_of(torch, value):
     """(rows, bytes) of a tensor, array, data frame or list of numbers and arrays."""
     if isinstance(value, torch.Tensor):
-        with untold(torch):
+        with hidden_queries(torch):
             return (value.shape[0] if value.dim() else 0), value.numel() * value.element_size()
     kind = type(value).__module__.split(".")[0]
     if kind == "numpy" and hasattr(value, "nbytes"):

@@ -24,7 +24,7 @@ def argparse_imported(argparse):
         try:
             words = args[0] if args else kwargs.get("args")
             arguments.parsed(argparse, self, words, parsed)
-            if not _told and (words is None or list(words) == sys.argv[1:]) and _takes_more(self):
+            if not _told and (words is None or list(words) == sys.argv[1:]) and _accepts_options_after(self):
                 _tell(argparse, self, parsed[0])
         except BaseException as failure:
             caught(failure)
@@ -33,7 +33,7 @@ def argparse_imported(argparse):
     put(argparse.ArgumentParser, "parse_known_args", parse_known_args)
 
 
-def _takes_more(parser):
+def _accepts_options_after(parser):
     """Whether an option after the last word still belongs to this parser."""
     plain = all(action.option_strings or action.nargs is None for action in parser._actions)
     return plain and parser._subparsers is None and "-" in parser.prefix_chars

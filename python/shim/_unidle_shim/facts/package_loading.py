@@ -101,5 +101,5 @@ class Costs:
     def tell(self):
         """Does nothing: there is nothing left to write."""
 
-    def pass_by(self, *batches):
+    def count_unwatched(self, *batches):
         """Does nothing: the package counts."""

@@ -21,7 +21,7 @@ def shape_of(value):
             return None
         if not issubclass(kind, torch.Tensor):
             return value.shape
-        with untold(torch):
+        with hidden_queries(torch):
             shape = value.shape
         return shape if all(type(extent) is int for extent in shape) else None
     except Exception as failure:
@@ -34,17 +34,17 @@ def length_of_nested(value):
     torch = sys.modules["torch"]
     if not isinstance(value, torch.Tensor):
         return None
-    with untold(torch):
+    with hidden_queries(torch):
         return value.size(0) if getattr(value, "is_nested", False) else None
 
 
 def sees_functions(torch):
-    """Whether the program has such a mode active. Much cheaper than `untold`."""
+    """Whether the program has such a mode active. Much cheaper than `hidden_queries`."""
     asked = getattr(torch._C, "_is_torch_function_mode_enabled", None)
     return asked is None or asked()
 
 
-def untold(torch):
+def hidden_queries(torch):
     """Queries of tensors in this context are hidden from subclasses and from modes that see functions."""
     return contextlib.nullcontext() if torch is None else torch._C.DisableTorchFunction()
 
@@ -63,7 +63,7 @@ def unseen(function):
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
         torch = sys.modules["torch"]
-        with untold(torch), undispatched(torch):
+        with hidden_queries(torch), undispatched(torch):
             return function(*args, **kwargs)
 
     return wrapper

@@ -145,7 +145,7 @@ class KeptSamples:
 
     def __getitem__(self, index):
         try:
-            kept, seen = self._asked_for(index)
+            kept, seen = self._find_kept(index)
             if kept is not None and seen is None:
                 return packing.unpacked(kept)
         except BaseException as failure:
@@ -165,7 +165,7 @@ class KeptSamples:
                 caught(failure)
         return sample
 
-    def _asked_for(self, index):
+    def _find_kept(self, index):
         """Returns (the kept sample or None, the state before the call or None). A kept sample is
         made again now and then."""
         store = self._store

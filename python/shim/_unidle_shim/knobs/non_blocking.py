@@ -17,7 +17,7 @@ from collections import deque
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from _unidle_shim.host import places
-from _unidle_shim.host.shapes import untold
+from _unidle_shim.host.shapes import hidden_queries
 
 KNOB = "transfer.non_blocking"
 _WATCHED = 8  # copies of a line that still block, until it is clear whether their sources are reused
@@ -58,7 +58,7 @@ class Sources:
         count = self.lines.get(line, 0)
         if count is None:
             return False
-        with untold(self.torch):
+        with hidden_queries(self.torch):
             if tensor.is_inference() or tensor._version != 0:
                 return False  # written since it was made, according to torch
             if not tensor.is_pinned():
@@ -77,7 +77,7 @@ class Sources:
 
     def copied(self, tensor, result, went_on):
         """The program's copy to a CUDA device was started, or completed."""
-        with untold(self.torch):
+        with hidden_queries(self.torch):
             index, pinned = result.device.index, went_on and tensor.is_pinned()
         self.stream = self.torch.cuda.current_stream(index)
         if pinned and not self._captured():

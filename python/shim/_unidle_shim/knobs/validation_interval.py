@@ -81,7 +81,7 @@ class Validating:
         if why is not None:
             self._say(self.interval, "refused-in-part", why)
         else:
-            Rarer(self, function)
+            ValidationSkipper(self, function)
 
     def in_force(self):
         return self.interval if self.said else 1
@@ -114,7 +114,7 @@ class Validating:
         self.actuators.say(KNOB, asked, status, why, value)
 
 
-class Rarer:
+class ValidationSkipper:
     """Decides for each call of the function whether it is made. The first calls are made and inspected."""
 
     def __init__(self, validating, function):

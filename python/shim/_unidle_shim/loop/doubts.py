@@ -54,7 +54,7 @@ class Doubts:
             one.loader.proven = True
         self.doubts = []
 
-    def another_goes_on(self, loader):
+    def other_loader_continues(self, loader):
         """A batch of `loader` is requested, after those of the loaders in doubt."""
         for one in self.doubts:
             alone = loader.proven or one.batches >= _FEWEST

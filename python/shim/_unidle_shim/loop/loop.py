@@ -79,7 +79,7 @@ class Loop(Steps, Validations, Doubts):
         """`place`: the program's call that requests the batch; None if another loader may begin there."""
         self.phase, self.fetch_place = INPUT_PHASE, place
         if self.doubts:
-            self.another_goes_on(loader)
+            self.other_loader_continues(loader)
         self.taken_back = None
         # The short path for most steps; the code below would do the same.
         if loader.use == "train" and self.validation is None and self.held is None:

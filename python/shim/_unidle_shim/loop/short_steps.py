@@ -339,7 +339,7 @@ class MarkedSteps:
         loader.wait_ns += waited_ns
         loader.batches += batches
         if loader.samples.count and self.samples is None:
-            loader.samples.pass_by(self.state.ring, first, waited_ns, samples, batches)
+            loader.samples.count_unwatched(self.state.ring, first, waited_ns, samples, batches)
 
 
 def _shared(parts, steps):

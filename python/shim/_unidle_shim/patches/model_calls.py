@@ -95,7 +95,7 @@ def install(state):
 def _watch_compile(state, torch):
     def before(args, kwargs):
         try:
-            state.module_classes.watch_all_for_good()
+            state.module_classes.watch_all_permanently()
             state.compiled = (kwargs.get("mode"), str(kwargs.get("backend", "inductor")))
         except BaseException as failure:
             caught(failure)
@@ -201,7 +201,7 @@ def _watch_export(state, torch):
 
     def before(args, kwargs):
         try:
-            state.module_classes.watch_all_for_good()
+            state.module_classes.watch_all_permanently()
         except BaseException as failure:
             caught(failure)
 

@@ -86,7 +86,7 @@ class ModuleClasses:
             if "__call__" not in kind.__dict__:
                 kind.__call__ = self.class_call
 
-    def watch_all_for_good(self):
+    def watch_all_permanently(self):
         """Patches no single class any more: a compiler would take our `__call__` of a class for the
         program's."""
         self.for_good = True

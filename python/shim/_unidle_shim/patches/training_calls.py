@@ -7,7 +7,7 @@ from _unidle_shim import session
 from _unidle_shim.host import event_kinds, hidden_frames, places
 from _unidle_shim.host.guard import caught, value_or_none
 from _unidle_shim.host.patching import around, put
-from _unidle_shim.host.shapes import undispatched, untold
+from _unidle_shim.host.shapes import undispatched, hidden_queries
 from _unidle_shim.loop.loop import now
 from _unidle_shim.loop.marks_file import MOST
 from _unidle_shim.loop.short_steps import Patch
@@ -71,7 +71,7 @@ def _reader_of_loss(state, torch):
 
     def loss_of(tensor):
         """Its value if it is on the CPU; otherwise recorded when the program itself reads it."""
-        with untold(torch), undispatched(torch):
+        with hidden_queries(torch), undispatched(torch):
             if tensor.numel() != 1 or tensor.is_complex():
                 return None
             if tensor.is_cpu:

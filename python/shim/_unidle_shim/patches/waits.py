@@ -13,7 +13,7 @@ from _unidle_shim.host import places
 from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.host.guard import caught
 from _unidle_shim.host.patching import around
-from _unidle_shim.host.shapes import untold
+from _unidle_shim.host.shapes import hidden_queries
 from _unidle_shim.loop.loop import now
 
 _get_ident = threading.get_ident
@@ -35,7 +35,7 @@ class WatchedLoss:
         if type(tensor) is not self.torch.Tensor:
             return False
         try:
-            with untold(self.torch):
+            with hidden_queries(self.torch):
                 return (
                     tensor.data_ptr() == self.place
                     and _storage_of(tensor)._cdata == self.storage.cdata
@@ -294,12 +294,12 @@ def _leaves_it_open(name, args, kwargs):
 
 
 def _place_of(tensor):
-    with untold(sys.modules["torch"]):
+    with hidden_queries(sys.modules["torch"]):
         return tensor.device.type
 
 
 def _bytes_of(tensor):
-    with untold(sys.modules["torch"]):
+    with hidden_queries(sys.modules["torch"]):
         return tensor.numel() * tensor.element_size()
 
 
@@ -353,7 +353,7 @@ def _patch_transfer(state, Tensor, name):
 
 
 def _moved(state, tensor, result, t0, t1, size, blocking, frame):
-    with untold(sys.modules["torch"]):
+    with hidden_queries(sys.modules["torch"]):
         pinned = tensor.is_pinned()
         stream_now = state.waits.stream_now
         in_line = stream_now is not None and result.is_cuda and stream_now(result.get_device()) == 0

@@ -3,7 +3,7 @@
 import random
 import sys
 
-from _unidle_shim.host.shapes import untold
+from _unidle_shim.host.shapes import hidden_queries
 
 _GENERATOR = "the dataset has a random generator of its own, which a sample made again would advance"
 _SHARED = "the dataset has a value that processes share, so that samples may change without us seeing it"
@@ -26,7 +26,7 @@ def _is_shared(value):
     """Whether it is a multiprocessing counter, a manager's proxy, or a small tensor in shared memory."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
-        with untold(torch):
+        with hidden_queries(torch):
             small = value.layout == torch.strided and value.device.type == "cpu" and value.numel() <= _SMALL
             return small and value.is_shared()
     return type(value).__module__ in ("multiprocessing.sharedctypes", "multiprocessing.managers")

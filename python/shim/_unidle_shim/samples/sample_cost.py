@@ -70,30 +70,30 @@ class Samples:
         self.passed_batches = self.passed = self.passed_ns = (
             0  # of the batches not inspected: their number, samples, ns
         )
-        self.untold = None  # cheap batches without an event yet: [begin, ns, samples, slowest]
+        self.hidden_queries = None  # cheap batches without an event yet: [begin, ns, samples, slowest]
         self.ring = None
 
     def cpu_seconds(self):
         busy = self.total_ns + self.collate_ns + self.passed_ns
         return self.cpu_ns * 1e-9 * (busy / self.asked_ns if 0 < self.asked_ns < busy else 1)
 
-    def pass_by(self, ring, begin_ns, duration_ns, count, batches):
+    def count_unwatched(self, ring, begin_ns, duration_ns, count, batches):
         """Counts batches of which only the wait was timed."""
         self.passed_batches += batches
         self.passed += count
         self.passed_ns += duration_ns
-        untold = self.untold
-        if untold is None:
-            self.ring, self.untold = ring, [begin_ns, duration_ns, count, 0]
+        hidden_queries = self.hidden_queries
+        if hidden_queries is None:
+            self.ring, self.hidden_queries = ring, [begin_ns, duration_ns, count, 0]
         else:
-            untold[1] += duration_ns
-            untold[2] += count
+            hidden_queries[1] += duration_ns
+            hidden_queries[2] += count
 
     def tell(self):
         """Writes the event of the batches without one."""
-        untold, self.untold = self.untold, None
-        if untold is not None and self.ring is not None:
-            begin, busy, count, slowest = untold
+        hidden_queries, self.hidden_queries = self.hidden_queries, None
+        if hidden_queries is not None and self.ring is not None:
+            begin, busy, count, slowest = hidden_queries
             self.ring.emit(event_kinds.SAMPLE, begin, busy, 0, 0, 0, float(count), slowest)
 
     def take_one(self, duration_ns):
@@ -308,17 +308,17 @@ def account(samples, ring, t0, t1, count, busy, collate_ns, first):
         samples.max_ns = worst
     if not count:
         return
-    untold = samples.untold
-    if untold is not None:
-        if t1 - untold[0] < _SEVERAL_NS:
-            untold[1] += busy
-            untold[2] += count
-            if worst > untold[3]:
-                untold[3] = worst
+    hidden_queries = samples.hidden_queries
+    if hidden_queries is not None:
+        if t1 - hidden_queries[0] < _SEVERAL_NS:
+            hidden_queries[1] += busy
+            hidden_queries[2] += count
+            if worst > hidden_queries[3]:
+                hidden_queries[3] = worst
             return
         samples.tell()
     if t1 - t0 < _SEVERAL_NS:
-        samples.ring, samples.untold = ring, [t0, busy, count, worst]
+        samples.ring, samples.hidden_queries = ring, [t0, busy, count, worst]
     else:
         ring.emit(event_kinds.SAMPLE, t0, busy, 0, first, 0, float(count), worst)
 

@@ -3,7 +3,7 @@
 import os
 
 from _unidle_shim.host.exception_origin import pass_on
-from _unidle_shim.host.shapes import unseen, untold
+from _unidle_shim.host.shapes import unseen, hidden_queries
 from _unidle_shim.samples import own_state, packing, row_access
 from _unidle_shim.source import purity
 
@@ -59,7 +59,7 @@ def _is_tensors(dataset):
 
 
 def _is_plain(torch, tensor):
-    with untold(torch):
+    with hidden_queries(torch):
         dense, quantized = tensor.layout == torch.strided, tensor.is_quantized
         return dense and not quantized and tensor.device.type == "cpu" and not tensor.requires_grad
 

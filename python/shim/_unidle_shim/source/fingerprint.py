@@ -9,7 +9,7 @@ them.
 import sys
 from itertools import islice
 
-from _unidle_shim.host.shapes import untold
+from _unidle_shim.host.shapes import hidden_queries
 
 _DEEPEST = 4
 _MOST_ENTRIES = 200  # per container
@@ -72,7 +72,7 @@ def _of_array(value):
     """The array's part of the fingerprint; None if it is neither array nor tensor."""
     torch, numpy = sys.modules.get("torch"), sys.modules.get("numpy")
     if torch is not None and isinstance(value, torch.Tensor):
-        with untold(torch):
+        with hidden_queries(torch):
             return id(value), 0 if value.is_inference() else value._version
     if numpy is not None and isinstance(value, numpy.ndarray):
         return id(

@@ -113,8 +113,8 @@ int execute(const Arguments& arguments) {
     options.environment["CUDA_INJECTION64_PATH"] = trace::library_to_inject(program_folder()).string();
   }
   std::error_code ignored;
-  options.configured =
-      diagnose::settings_told(options.argv, fs::current_path(ignored), merged_environment(options.environment), asked);
+  options.configured = diagnose::configured_run_settings(options.argv, fs::current_path(ignored),
+                                                         merged_environment(options.environment), asked);
   std::optional<record::RunFolder> made;
   options.record =
       named ? fs::path(arguments.record)

@@ -25,8 +25,9 @@ std::vector<record::Setting> environment_settings(const std::vector<std::string>
 
 /// Both of the above, for the record of a run, without the knobs in `overruled`, which the user sets on purpose. Never
 /// throws: problems are logged and do not affect the command.
-std::vector<record::Setting> settings_told(const std::vector<std::string>& command, const std::filesystem::path& folder,
-                                           const std::vector<std::string>& environment,
-                                           const knobs::Settings& overruled);
+std::vector<record::Setting> configured_run_settings(const std::vector<std::string>& command,
+                                                     const std::filesystem::path& folder,
+                                                     const std::vector<std::string>& environment,
+                                                     const knobs::Settings& overruled);
 
 }  // namespace unidle::diagnose

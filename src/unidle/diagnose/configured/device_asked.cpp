@@ -53,7 +53,7 @@ bool wants_cpu(std::string_view flag, std::string_view behind) {
 }
 
 /// Collects requests; conflicting ones give nothing.
-class Said {
+class DeviceRequests {
  public:
   void add(std::string value, std::string where) {
     differ_ = differ_ || (said_ && said_->value != value);
@@ -69,7 +69,7 @@ class Said {
 }  // namespace
 
 std::optional<record::Setting> device_of_command(const std::vector<std::string>& command) {
-  Said said;
+  DeviceRequests said;
   for (std::size_t i = 1; i < command.size(); ++i) {
     const std::string& word = command[i];
     const std::size_t equals = word.find('=');
@@ -87,7 +87,7 @@ std::optional<record::Setting> device_of_command(const std::vector<std::string>&
 }
 
 std::optional<record::Setting> device_of_file(const knobs::ConfigFile& file, const std::string& name) {
-  Said said;
+  DeviceRequests said;
   for (const knobs::Scalar& scalar : file.scalars()) {
     if (auto value = names_device(scalar.path) ? device_value(scalar.value) : std::nullopt) {
       said.add(std::move(*value), fmt::format("{}:{}", name, scalar.line));

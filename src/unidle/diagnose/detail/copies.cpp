@@ -67,7 +67,7 @@ std::optional<double> link_rate(const Signals& signals, const Policy& policy) {
   return raw ? std::optional(std::max(*raw * policy.link_payload, gpu.link_received.value_or(0))) : std::nullopt;
 }
 
-std::optional<double> copying_in_line(const Context& context, const Policy& policy) {
+std::optional<double> compute_stream_copy_share(const Context& context, const Policy& policy) {
   const auto& transfer = context.signals.transfer;
   if (!context.on_gpu || !transfer || !transfer->in_line_bytes) {
     return std::nullopt;

@@ -23,7 +23,7 @@ std::optional<double> raw_link_rate(double lanes, double generation);
 
 /// Share of the wall time that copies take in the compute stream: a lower bound, since no link is faster. Nothing when
 /// a signal is missing.
-std::optional<double> copying_in_line(const Context& context, const Policy& policy);
+std::optional<double> compute_stream_copy_share(const Context& context, const Policy& policy);
 
 /// How much of `share`, the cost of `part` of the copies, pinned memory and non-blocking calls can win back: the copy
 /// itself stays. All of it when the link is not known.

@@ -52,7 +52,7 @@ std::vector<std::string> texts_in(const json& list) {
 }
 
 /// Steps needed with device events; fewer are not evidence.
-constexpr double kFewestLooks = 10;
+constexpr double kFewestStackSamples = 10;
 
 void add_to(std::optional<double>& total, const std::optional<double>& value) {
   if (value) {
@@ -221,11 +221,11 @@ void Notes::read_samples_again(SampleFacts& facts) const {
           !told[2].is_number_integer()) {
         continue;
       }
-      facts.same_again += told[1].get<std::int64_t>();
-      facts.looked_at_again += told[1].get<std::int64_t>() + told[2].get<std::int64_t>();
+      facts.identical_samples += told[1].get<std::int64_t>();
+      facts.compared_samples += told[1].get<std::int64_t>() + told[2].get<std::int64_t>();
       const auto [known, fresh] = first.emplace(std::pair(id.dump(), index), told[0].get<std::string>());
-      facts.looked_at_again += fresh ? 0 : 1;
-      facts.same_again += !fresh && known->second == told[0].get<std::string>() ? 1 : 0;
+      facts.compared_samples += fresh ? 0 : 1;
+      facts.identical_samples += !fresh && known->second == told[0].get<std::string>() ? 1 : 0;
     }
   });
 }
@@ -369,7 +369,7 @@ void Notes::read_device(Signals& signals) const {
       signals.gpu_capability = capability;
     }
     const auto looked_at = note.number("looked_at");
-    if (const auto kept_up = note.number("kept_up"); kept_up && looked_at.value_or(0) >= kFewestLooks) {
+    if (const auto kept_up = note.number("kept_up"); kept_up && looked_at.value_or(0) >= kFewestStackSamples) {
       signals.device_kept_up = std::clamp(*kept_up / *looked_at, 0.0, 1.0);
     }
     signals.gpu.alloc_retries = note.whole("alloc_retries");

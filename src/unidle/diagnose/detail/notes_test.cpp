@@ -76,8 +76,8 @@ TEST(Notes, SamplesThatWereMadeAgain) {
                                 note(2, 100, with(1, {{"7", {"aa", 0, 0}}, {"9", {"bb", 2, 1}}})),
                                 note(3, 101, with(1, {{"7", {"aa", 0, 0}}, {"9", {"cc", 0, 0}}, {"11", {1, 2}}})),
                                 note(3, kTraining, with(2, {{"7", {"dd", 5, 5}}}))});
-  EXPECT_EQ(signals.samples->looked_at_again, 5);
-  EXPECT_EQ(signals.samples->same_again, 3);
+  EXPECT_EQ(signals.samples->compared_samples, 5);
+  EXPECT_EQ(signals.samples->identical_samples, 3);
   EXPECT_TRUE(signals.samples->differ());
 }
 

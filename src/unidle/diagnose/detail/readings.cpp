@@ -101,7 +101,7 @@ void read_host_series(const account::RunData& run, const Readings& readings, Sig
   if (const auto machine = number_in(host, "memory_bytes")) {
     limit = std::min(limit.value_or(*machine), *machine);
   }
-  const auto most = account::most_ever(run, record::series::kTreeMemory);
+  const auto most = account::max_over_run(run, record::series::kTreeMemory);
   if (limit && *limit > 0 && most) {
     signals.host_memory_used = std::clamp(*most / *limit, 0.0, 1.0);
   }

@@ -17,19 +17,19 @@ using unidle::logs::TextLog;
 constexpr std::int64_t kHopelessLines = 3;
 
 /// A failure that ended the run, or that the run survived.
-struct Trouble {
+struct LogFailure {
   const TextLog* log = nullptr;
   Quote quote;
   PrintedFailure failure;
   std::optional<std::int64_t> t_ns;  // on a clock shared with other files
 };
 
-Trouble trouble_of(const TextLog& log, const Quote& quote, std::string message) {
+LogFailure trouble_of(const TextLog& log, const Quote& quote, std::string message) {
   return {
       &log, quote, {std::move(message), std::nullopt, unidle::logs::progress_after(log, quote) > 0, {}}, std::nullopt};
 }
 
-void add_losses(const TextLog& log, Language language, std::vector<Trouble>& troubles) {
+void add_losses(const TextLog& log, Language language, std::vector<LogFailure>& troubles) {
   if (log.hopeless_loss && log.hopeless_loss_lines >= kHopelessLines) {
     troubles.push_back(trouble_of(
         log, *log.hopeless_loss,
@@ -46,8 +46,8 @@ void add_losses(const TextLog& log, Language language, std::vector<Trouble>& tro
 }
 
 /// Most decisive first.
-std::vector<Trouble> troubles_of(const TextLog& log, Language language) {
-  std::vector<Trouble> troubles;
+std::vector<LogFailure> troubles_of(const TextLog& log, Language language) {
+  std::vector<LogFailure> troubles;
   if (const auto decisive = unidle::logs::decisive_failure(log); decisive.failure != nullptr) {
     troubles.push_back({&log, decisive.failure->quote, printed_failure(decisive),
                         log.has_date ? decisive.failure->t_ns : std::nullopt});
@@ -63,7 +63,7 @@ std::vector<Trouble> troubles_of(const TextLog& log, Language language) {
 }
 
 /// For several processes with a log each: causes before consequences, then by time.
-bool explains_more(const Trouble& one, const Trouble& other) {
+bool explains_more(const LogFailure& one, const LogFailure& other) {
   if (one.failure.went_on != other.failure.went_on) {
     return !one.failure.went_on;
   }
@@ -73,10 +73,10 @@ bool explains_more(const Trouble& one, const Trouble& other) {
 }
 
 /// The trouble that best explains the end; the first one of equals.
-std::optional<Trouble> worst_trouble(const JobLogs& job) {
-  std::optional<Trouble> worst;
+std::optional<LogFailure> most_decisive_failure(const JobLogs& job) {
+  std::optional<LogFailure> worst;
   for (const TextLog& log : job.texts) {
-    for (Trouble& trouble : troubles_of(log, job.language)) {
+    for (LogFailure& trouble : troubles_of(log, job.language)) {
       if (!worst || explains_more(trouble, *worst)) {
         worst = std::move(trouble);
       }
@@ -85,7 +85,7 @@ std::optional<Trouble> worst_trouble(const JobLogs& job) {
   return worst;
 }
 
-std::optional<PrintedFailure> lack_told_in(const JobLogs& job) {
+std::optional<PrintedFailure> out_of_memory_in(const JobLogs& job) {
   std::optional<PrintedFailure> found;
   for (const TextLog& log : job.texts) {
     const auto memory = unidle::logs::lack_of_memory(log);
@@ -97,7 +97,7 @@ std::optional<PrintedFailure> lack_told_in(const JobLogs& job) {
 }
 
 /// The exit code of the process that failed first when its launcher says so, else the last one stated.
-std::optional<int> exit_code_of(const Trouble& trouble) {
+std::optional<int> exit_code_of(const LogFailure& trouble) {
   std::optional<int> code;
   for (const auto& failure : trouble.log->failures) {
     const bool of_another = trouble.failure.facts.rank && failure.facts.rank != trouble.failure.facts.rank;
@@ -108,9 +108,9 @@ std::optional<int> exit_code_of(const Trouble& trouble) {
   return code;
 }
 
-void add_trouble(const Trouble& trouble, const JobLogs& job, Signals& signals) {
+void add_trouble(const LogFailure& trouble, const JobLogs& job, Signals& signals) {
   const bool fatal = !trouble.failure.went_on;
-  auto& evidence = signals.told_of_failure;
+  auto& evidence = signals.failure_evidence;
   const std::string place = place_in(trouble.log->file, trouble.quote.line);
   evidence.push_back(trouble.t_ns ? translate(job.language, "it stands at {}, logged at {}", place,
                                               unidle::logs::format_stamp(*trouble.t_ns))
@@ -143,7 +143,7 @@ bool is_complete(const TextLog& log) {
 }
 
 /// A person pressed Ctrl-C, and no other failure explains the end.
-bool is_interrupt(const Trouble& trouble) {
+bool is_interrupt(const LogFailure& trouble) {
   return !trouble.failure.went_on && (trouble.failure.message.starts_with("KeyboardInterrupt") ||
                                       trouble.failure.message.ends_with("got signal: 2"));
 }
@@ -159,12 +159,12 @@ const TextLog* ended_by_scheduler(const JobLogs& job) {
 }
 
 /// A failed job may be cancelled as well: by the scheduler, or by a person who sees it hang.
-bool failed_before(const std::optional<Trouble>& trouble, const TextLog& ended) {
+bool failed_before(const std::optional<LogFailure>& trouble, const TextLog& ended) {
   return trouble && !trouble->failure.went_on && trouble->failure.facts.blame == unidle::logs::Blame::kOwn &&
          (trouble->log != &ended || trouble->quote.line < ended.end->quote.line);
 }
 
-Outcome outcome_of(const TextLog& ended, const std::optional<Trouble>& trouble) {
+Outcome outcome_of(const TextLog& ended, const std::optional<LogFailure>& trouble) {
   switch (ended.end->end) {
     case LogEnd::kTimeLimit: return Outcome::kTimedOut;
     case LogEnd::kCancelled: return failed_before(trouble, ended) ? Outcome::kFailed : Outcome::kStopped;
@@ -187,10 +187,10 @@ void add_earlier_attempts(const JobLogs& job, Signals& signals) {
 }  // namespace
 
 void add_end(const JobLogs& job, Signals& signals) {
-  const auto trouble = worst_trouble(job);
+  const auto trouble = most_decisive_failure(job);
   if (const TextLog* log = ended_by_scheduler(job)) {
     signals.outcome = outcome_of(*log, trouble);
-    auto& told = log->end->end == LogEnd::kTimeLimit ? signals.told_of_limit : signals.told_of_failure;
+    auto& told = log->end->end == LogEnd::kTimeLimit ? signals.limit_evidence : signals.failure_evidence;
     told.push_back(scheduler_said(job, *log, *log->end));
   }
   add_earlier_attempts(job, signals);
@@ -205,7 +205,7 @@ void add_end(const JobLogs& job, Signals& signals) {
   }
   if (trouble) {
     signals.printed->failure = trouble->failure;
-    signals.printed->memory = lack_told_in(job);
+    signals.printed->memory = out_of_memory_in(job);
     add_trouble(*trouble, job, signals);
   }
 }

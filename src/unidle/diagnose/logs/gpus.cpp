@@ -228,7 +228,7 @@ void add_gpus(const JobLogs& job, const unidle::logs::OnRead& on_read, Signals& 
   for (const GpuFile& file : job.gpus) {
     if (const std::string said = trouble(file, job.language); !said.empty()) {
       troubles += "; " + said;
-      signals.told_of_failure.push_back(said);
+      signals.failure_evidence.push_back(said);
     }
   }
   if (busiest.use == nullptr || signals.device_kind == "cpu") {

@@ -84,8 +84,8 @@ void add_how_far(const TextLog& log, const JobTimes& times, Language language, S
     facts.push_back(sentence);
   }
   const bool failed = signals.printed && signals.printed->failure && !signals.printed->failure->went_on;
-  for (auto* told : {signals.outcome == Outcome::kTimedOut ? &signals.told_of_limit : nullptr,
-                     failed ? &signals.told_of_failure : nullptr}) {
+  for (auto* told : {signals.outcome == Outcome::kTimedOut ? &signals.limit_evidence : nullptr,
+                     failed ? &signals.failure_evidence : nullptr}) {
     if (told != nullptr) {
       told->insert(told->begin(), facts.begin(), facts.end());  // these lines say more than the quotes
     }

@@ -159,7 +159,7 @@ TEST(BoundedByIdle, EveryRuleSaysWhatItCounts) {
     EXPECT_TRUE(cases.insert(one.id).second) << one.id;
   }
   for (const Rule* rule : all_rules()) {
-    EXPECT_NE(rule->counts, Counts::kUnsaid) << rule->id << ": does it count what the host spends?";
+    EXPECT_NE(rule->counts, Counts::kUnset) << rule->id << ": does it count what the host spends?";
     EXPECT_TRUE(!cases.contains(rule->id) || rule->counts == Counts::kHostTime) << rule->id;
   }
 }

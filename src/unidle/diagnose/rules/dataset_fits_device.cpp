@@ -26,7 +26,7 @@ Evaluation evaluate_dataset_fits_device(const Context& context, const Policy& po
   const double free =
       static_cast<double>(*signals.gpu.memory_bytes) * std::max(0.0, policy.memory_target - *signals.gpu_memory_used);
   // Non-blocking copies take no host time; in the compute stream they take device time.
-  const double in_line = context.behind ? detail::copying_in_line(context, policy).value_or(0) : 0;
+  const double in_line = context.behind ? detail::compute_stream_copy_share(context, policy).value_or(0) : 0;
   const double copying = std::max(*context.transfer, in_line);
   const auto bytes = static_cast<double>(*signals.loader->in_memory_bytes);
   if (bytes > free || *context.passes <= policy.min_epochs || copying < policy.warning_share ||

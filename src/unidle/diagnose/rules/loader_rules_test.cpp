@@ -289,12 +289,12 @@ TEST(DatasetSlowSample, ProposesToKeepOnlyWhatCanBeKept) {
   set_effective(signals, "cache.features", "off");
   EXPECT_NE(fix_of(fired("dataset-slow-sample", signals), "cache.features"), nullptr);
   signals.samples.emplace();
-  signals.samples->looked_at_again = 8;
+  signals.samples->compared_samples = 8;
   const Finding finding = fired("dataset-slow-sample", signals);
   EXPECT_EQ(fix_of(finding, "cache.features"), nullptr);
   EXPECT_THAT(finding.evidence, Contains(HasSubstr("only made cheaper")));
 
-  signals.samples->looked_at_again = 0;
+  signals.samples->compared_samples = 0;
   signals.loader.emplace().made_with = "unidle";
   const Finding of_package = fired("dataset-slow-sample", signals);
   EXPECT_EQ(fix_of(of_package, "cache.features"), nullptr);

@@ -13,7 +13,7 @@ namespace unidle::diagnose::rules {
 namespace {
 
 /// A lack of memory that was printed, or seen by the instrumentation.
-std::optional<PrintedFailure> told_lack(const Signals& signals) {
+std::optional<PrintedFailure> reported_lack(const Signals& signals) {
   auto printed = detail::printed_end(signals).memory;
   if (!printed && signals.exception) {
     const auto facts = logs::facts_of_message(*signals.exception);
@@ -111,7 +111,7 @@ void add_smaller_batch(const Context& context, bool failed, Finding& finding) {
 
 Evaluation evaluate_out_of_memory(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
-  const auto told = told_lack(signals);
+  const auto told = reported_lack(signals);
   const bool counted = signals.gpu.ooms.value_or(0) > 0;
   const bool killed = killed_by_the_kernel(signals) || killed_at_the_limit(signals, policy);
   if (!told && !counted && !killed) {

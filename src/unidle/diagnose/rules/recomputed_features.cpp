@@ -39,14 +39,14 @@ void add_evidence(const Context& context, Finding& finding, double later_s) {
     finding.evidence.push_back(
         context.say("{} of {} samples that were looked at again were others: only what a sample "
                     "begins with can be the same each time",
-                    samples.looked_at_again - samples.same_again, samples.looked_at_again));
-  } else if (samples.looked_at_again > 0) {
+                    samples.compared_samples - samples.identical_samples, samples.compared_samples));
+  } else if (samples.compared_samples > 0) {
     finding.evidence.push_back(
         context.say("one sample costs {}, and the data was passed over {} times: {} of that work "
                     "gave results that were there before",
                     format_seconds(later_s), passes, repeated));
     finding.evidence.push_back(
-        context.say("{} samples were looked at again, and all were the same to the byte", samples.looked_at_again));
+        context.say("{} samples were looked at again, and all were the same to the byte", samples.compared_samples));
   } else {
     finding.evidence.push_back(
         context.say("one sample costs {}, and the data was passed over {} times: {} of that work "

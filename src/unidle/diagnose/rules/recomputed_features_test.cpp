@@ -48,15 +48,15 @@ TEST(RecomputedFeatures, SaysOnlyOfTheSameSamplesThatTheyWereThere) {
   Signals signals = recomputing();
   EXPECT_THAT(fired("recomputed-features", signals).evidence, Not(Contains(HasSubstr("results that were there"))));
   signals.samples.emplace();
-  signals.samples->looked_at_again = signals.samples->same_again = 12;
+  signals.samples->compared_samples = signals.samples->identical_samples = 12;
   EXPECT_THAT(fired("recomputed-features", signals).evidence, Contains(HasSubstr("results that were there")));
 }
 
 TEST(RecomputedFeatures, OfSamplesThatDifferOnlyAFunctionsResultsCanBeKept) {
   Signals signals = recomputing();
   signals.samples.emplace();
-  signals.samples->looked_at_again = 12;
-  signals.samples->same_again = 5;
+  signals.samples->compared_samples = 12;
+  signals.samples->identical_samples = 5;
   EXPECT_TRUE(silent("recomputed-features", signals));
   signals.loader.emplace();
   signals.loader->workers = 0;

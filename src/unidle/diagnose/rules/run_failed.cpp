@@ -33,7 +33,7 @@ bool is_the_same(const PrintedFailure& printed, std::string_view seen) {
 
 /// The failure in the program's output, or the one that the instrumentation saw. The latter is preferred, because
 /// output only gives hints.
-std::optional<PrintedFailure> told_failure(const Signals& signals) {
+std::optional<PrintedFailure> reported_failure(const Signals& signals) {
   auto printed = detail::printed_end(signals).failure;
   if (!signals.exception) {
     return printed;
@@ -100,7 +100,7 @@ Evaluation evaluate_run_failed(const Context& context, const Policy&) {
     return Nothing{};  // on request
   }
   const std::string end = bad_end(context);
-  const auto failure = told_failure(signals);
+  const auto failure = reported_failure(signals);
   const bool ended = signals.exit_code || signals.exit_signal || signals.outcome != Outcome::kUnknown;
   if (end.empty() && !failure) {
     if (auto hint = detail::earlier_attempt(context, false)) {
@@ -155,7 +155,7 @@ const Rule& run_failed() {
       .leads = 1,
       .hint_title = "An error after which training went on",
       .shows = Symptom::kFailure,
-      .told = &Signals::told_of_failure,
+      .told = &Signals::failure_evidence,
   };
   return kRule;
 }

@@ -48,7 +48,7 @@ const Rule& run_timed_out() {
       .leads = 2,
       .hint_title = "A time limit after which training went on",
       .explains = {Symptom::kFailure},
-      .told = &Signals::told_of_limit,
+      .told = &Signals::limit_evidence,
   };
   return kRule;
 }

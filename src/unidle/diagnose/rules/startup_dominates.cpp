@@ -8,7 +8,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-constexpr std::int64_t kLeastLooks = 20;  // stack samples of about a second
+constexpr std::int64_t kLeastStackSamples = 20;  // stack samples of about a second
 constexpr double kMostly = 0.5;
 
 /// The function with most stack samples before training began. The shim starts to sample once the framework is loaded,
@@ -16,7 +16,7 @@ constexpr double kMostly = 0.5;
 std::optional<detail::HotFunction> mostly_in(const Signals& signals) {
   const auto hot = detail::hot_function(
       signals, [](const HotLine& line) { return line.role == "train" && line.phase == "startup"; });
-  return hot && hot->looks >= kLeastLooks && hot->share >= kMostly ? hot : std::nullopt;
+  return hot && hot->looks >= kLeastStackSamples && hot->share >= kMostly ? hot : std::nullopt;
 }
 
 Evaluation evaluate_startup_dominates(const Context& context, const Policy& policy) {

@@ -76,7 +76,7 @@ Evaluation evaluate_transfer_not_overlapped(const Context& context, const Policy
   if (!context.behind && !blocking) {
     return Nothing{};  // the device waits for the host anyway
   }
-  const double copying = detail::copying_in_line(context, policy).value_or(0);
+  const double copying = detail::compute_stream_copy_share(context, policy).value_or(0);
   const double share = std::min(copying, std::max(0.0, *context.train - copying));  // copies and compute overlap
   if (share < policy.warning_share) {
     return Nothing{};

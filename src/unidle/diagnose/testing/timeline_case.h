@@ -80,7 +80,7 @@ struct TimelineCase {
 TimelineCase read_timeline(const std::filesystem::path& file);
 
 /// Details that must not affect a diagnosis.
-struct Disguise {
+struct RecordVariation {
   std::int64_t process = 42;           // pid of the training process
   std::int64_t start_ns = 1000000000;  // of the clock
   bool reversed = false;               // settings and notes are written in reverse order
@@ -88,7 +88,7 @@ struct Disguise {
 
 /// Writes the run as a record into `folder`. Throws kInput with subject "file:line".
 void write_record(const TimelineCase& timeline, const std::map<std::string, std::string>& replaced,
-                  const std::filesystem::path& folder, const Disguise& disguise = {});
+                  const std::filesystem::path& folder, const RecordVariation& disguise = {});
 
 /// What is wrong with the diagnosis of the run, one line each; empty when it is as expected.
 std::vector<std::string> judge(const TimelineCase& timeline, const Diagnosis& diagnosis);

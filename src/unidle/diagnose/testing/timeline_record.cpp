@@ -18,10 +18,10 @@ namespace {
 constexpr std::int64_t kReading_ns = 250 * kNsPerMs;  // the sampler's interval
 
 /// Plays the lines of one run into a record.
-class Player {
+class TimelineWriter {
  public:
-  Player(const TimelineCase& timeline, const std::map<std::string, std::string>& replaced,
-         const std::filesystem::path& folder, const Disguise& disguise)
+  TimelineWriter(const TimelineCase& timeline, const std::map<std::string, std::string>& replaced,
+                 const std::filesystem::path& folder, const RecordVariation& disguise)
       : timeline_(timeline),
         disguise_(disguise),
         values_(timeline.values),
@@ -374,7 +374,7 @@ class Player {
   }
 
   const TimelineCase& timeline_;
-  const Disguise disguise_;
+  const RecordVariation disguise_;
   std::map<std::string, std::string> values_;
   record::Writer writer_;
   std::size_t line_ = 0;
@@ -394,8 +394,8 @@ class Player {
 }  // namespace
 
 void write_record(const TimelineCase& timeline, const std::map<std::string, std::string>& replaced,
-                  const std::filesystem::path& folder, const Disguise& disguise) {
-  Player(timeline, replaced, folder, disguise).play();
+                  const std::filesystem::path& folder, const RecordVariation& disguise) {
+  TimelineWriter(timeline, replaced, folder, disguise).play();
 }
 
 }  // namespace unidle::diagnose::testing

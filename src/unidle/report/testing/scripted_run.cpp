@@ -17,9 +17,9 @@ constexpr double kFullMemory = 80.0 * 1024 * 1024 * 1024;
 
 std::int64_t ns(double milliseconds) { return static_cast<std::int64_t>(std::max(0.0, milliseconds) * 1e6); }
 
-class Player {
+class TimelineWriter {
  public:
-  explicit Player(const Script& script) : script_(script), random_(script.seed) {}
+  explicit TimelineWriter(const Script& script) : script_(script), random_(script.seed) {}
 
   RunData play() {
     run_.name = script_.name;
@@ -147,7 +147,7 @@ class Player {
 
 }  // namespace
 
-RunData scripted_run(const Script& script) { return Player(script).play(); }
+RunData scripted_run(const Script& script) { return TimelineWriter(script).play(); }
 
 Script naive_script() {
   Script script;

@@ -13,7 +13,7 @@ namespace unidle::tune {
 namespace {
 
 /// True when the command sets a logging interval shorter than the one in `changes`.
-bool logs_oftener(const std::vector<std::string>& command, const knobs::Settings& changes) {
+bool logs_more_often(const std::vector<std::string>& command, const knobs::Settings& changes) {
   const auto settings = knobs::recognize_command(command);
   return std::ranges::any_of(settings, [&](const knobs::CommandSetting& setting) {
     const auto said = setting.means ? setting.means->integer() : std::nullopt;
@@ -23,7 +23,7 @@ bool logs_oftener(const std::vector<std::string>& command, const knobs::Settings
 
 /// True when the command has a word for only one of batch size and accumulation. Then neither is changed in the
 /// command, to keep the effective batch.
-bool only_one_is_said(const std::vector<std::string>& command, const knobs::Settings& changes) {
+bool only_one_in_command(const std::vector<std::string>& command, const knobs::Settings& changes) {
   const auto unsaid = [&](const char* knob) {
     return changes.contains(knob) && !knobs::apply_to_command(command, knob, changes.at(knob));
   };
@@ -33,8 +33,8 @@ bool only_one_is_said(const std::vector<std::string>& command, const knobs::Sett
 
 }  // namespace
 
-std::vector<std::string> with_spare(std::vector<std::string> command, const SpareOptions& spare,
-                                    const knobs::Settings& changes) {
+std::vector<std::string> with_omitted_options(std::vector<std::string> command, const OmittedOptions& spare,
+                                              const knobs::Settings& changes) {
   for (const auto& [knob, words] : spare) {
     if (changes.contains(knob) && !knobs::apply_to_command(command, knob, changes.at(knob))) {
       command.insert(command.end(), words.begin(), words.end());
@@ -65,13 +65,13 @@ std::string why_refused(const std::vector<std::string>& command, const OptionCho
 
 Reach reach(const std::vector<std::string>& command, const knobs::Settings& changes) {
   Reach found{command, {}};
-  const bool batch_from_outside = only_one_is_said(command, changes);
+  const bool batch_from_outside = only_one_in_command(command, changes);
   for (const auto& [knob, value] : changes) {
     // A program with an option for fp16 has its own gradient scaler.
     const bool own_word = value == "fp16";
     const bool of_batch = knob == "batch.size" || knob == "batch.accumulation";
     const bool from_outside = of_batch ? batch_from_outside : knobs::applies_at_run_time(knob, value) && !own_word;
-    const bool enough = knob == "metrics.interval" && !logs_oftener(found.command, changes);
+    const bool enough = knob == "metrics.interval" && !logs_more_often(found.command, changes);
     auto spelled = from_outside || enough ? std::nullopt : knobs::apply_to_command(found.command, knob, value);
     if (spelled) {
       found.command = std::move(*spelled);

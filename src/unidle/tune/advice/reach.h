@@ -11,11 +11,11 @@ namespace unidle::tune {
 
 /// Options that the program accepts but the command omits, with their effective values, by knob: {"--batch-size",
 /// "64"}.
-using SpareOptions = std::map<std::string, std::vector<std::string>>;
+using OmittedOptions = std::map<std::string, std::vector<std::string>>;
 
 /// The command with the options of `spare` that `changes` needs appended; its behaviour stays the same.
-std::vector<std::string> with_spare(std::vector<std::string> command, const SpareOptions& spare,
-                                    const knobs::Settings& changes);
+std::vector<std::string> with_omitted_options(std::vector<std::string> command, const OmittedOptions& spare,
+                                              const knobs::Settings& changes);
 
 /// Allowed values of options that list them, by option name without dashes: "batch_size".
 using OptionChoices = std::map<std::string, std::vector<std::string>>;

@@ -47,7 +47,7 @@ json to_json(const ProgramResult& program) {
           {"steps", program.plan.steps},
           {"trial_limit_s", program.plan.limit_s},
           {"settings", program.plan.settings},
-          {"working_folder", is_apart(program.plan.protection) ? "copy" : "in-place"},
+          {"working_folder", is_isolated(program.plan.protection) ? "copy" : "in-place"},
           {"protection", to_string(program.plan.protection)},
           {"note", program.note},
           {"run", program.run.empty() ? json() : json(program.run)},

@@ -35,7 +35,7 @@ BatchSearch::Result BatchTrials::try_size(const BatchChoice& choice, double& rat
 
 /// A short trial may not contain the longest samples. True when they fit, when all samples are equally long, or when it
 /// cannot be tested.
-bool BatchTrials::has_room_for_the_longest() {
+bool BatchTrials::fits_longest_samples() {
   const Best& best = contest_.best();
   if (!best.result.lengths_vary || log_.stopped()) {
     return true;
@@ -77,7 +77,7 @@ std::optional<FoundBatch> BatchTrials::find(int trials, const std::function<bool
     }
     search.report(result);
   }
-  while (found.back().at > start && !has_room_for_the_longest()) {
+  while (found.back().at > start && !fits_longest_samples()) {
     found.pop_back();
     contest_.restore(found.back().best);
   }

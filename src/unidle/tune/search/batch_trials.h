@@ -28,7 +28,7 @@ class BatchTrials {
 
  private:
   BatchSearch::Result try_size(const BatchChoice& choice, double& ratio);
-  bool has_room_for_the_longest();
+  bool fits_longest_samples();
 
   std::vector<BatchChoice> choices_;
   Contest& contest_;

@@ -66,7 +66,7 @@ class Search {
   void take_removals();
   bool remove(std::span<const Unit> group);
   void split_and_remove(std::span<const Unit> group);
-  void drop_dead_letters();
+  void drop_ineffective_settings();
   void verify_best();
   bool take_fastest();
   TunerOutcome conclude();
@@ -127,7 +127,7 @@ TunerOutcome Search::run() {
   take_batch();
   take_steps();
   take_removals();
-  drop_dead_letters();
+  drop_ineffective_settings();
   return conclude();
 }
 
@@ -276,7 +276,7 @@ bool Search::remove(std::span<const Unit> group) {
 }
 
 /// Without workers, their other settings have no effect, whatever a noisy trial said.
-void Search::drop_dead_letters() {
+void Search::drop_ineffective_settings() {
   knobs::Settings& best = contest_.best().settings;
   if (knobs::overlaid(settings_, best).integer("loader.workers") == 0) {
     best.erase("loader.prefetch_factor");

@@ -27,7 +27,7 @@ struct ProgramPlan {
   experiment::Protection protection = experiment::Protection::kInPlace;  // of the user's files in trials
   std::map<std::string, std::string>
       places;  // "loader", "dataset", "function", "model": file:line; "made_with"; "replacement": a patch
-  SpareOptions spare;
+  OmittedOptions spare;
   OptionChoices choices;
 };
 

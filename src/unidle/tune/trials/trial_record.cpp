@@ -101,9 +101,9 @@ OptionChoices option_choices(const account::RunData& run) {
   return choices;
 }
 
-SpareOptions spare_options(const account::RunData& run, const std::vector<std::string>& command,
-                           const knobs::Settings& effective) {
-  SpareOptions spare;
+OmittedOptions spare_options(const account::RunData& run, const std::vector<std::string>& command,
+                             const knobs::Settings& effective) {
+  OmittedOptions spare;
   std::set<std::string> unclear;
   for (const record::Note& note : run.notes) {
     if (!record::is_of(note, record::NoteType::kOptions) || !is_of_command(note.body, command)) {

@@ -109,7 +109,7 @@ ProgramPlan plan_of(const json& body) {
   plan.places = body.at("places").get<std::map<std::string, std::string>>();
   plan.protection =
       experiment::protection_named(body.at("protection").get<std::string>()).value_or(experiment::Protection::kInPlace);
-  plan.spare = body.at("spare").get<SpareOptions>();
+  plan.spare = body.at("spare").get<OmittedOptions>();
   plan.choices = body.at("choices").get<OptionChoices>();
   return plan;
 }
