@@ -362,7 +362,7 @@ int parse_and_run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  hold_standard_streams();
+  open_missing_standard_streams();
   engine::let_waiting_threads_spin_briefly(argv);
   try {
     init_log();

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 from common.workload_runs import ROOT, config_of, prepare, training
 
-# ProtectionOptions of PyTorch: those with a short warm-up first. graph: torch.cuda.graph around the whole step.
+# Ways of PyTorch: those with a short warm-up first. graph: torch.cuda.graph around the whole step.
 WAYS = ["eager", "graph", "max-autotune", "reduce-overhead", "default"]
 MODES = ["off", "graph", "fused", "auto"]  # compile.mode of the engine
 AT_ONCE = max(4, len(os.sched_getaffinity(0)))  # programs that warm up in parallel

@@ -21,7 +21,7 @@ void run_times(std::string_view bytes) {
     if (const auto time = parse_utc(text, kRecords)) {
       require(format_utc(*time) == text);
     }
-    record::RunGlance run;
+    record::RunSummary run;
     run.name = text;
     run.started_utc = text;
     record::RunFilter filter;

@@ -77,7 +77,7 @@ bool AbandonableThread::end(std::int64_t patience_ns) {
   return state_->returned;
 }
 
-bool threads_left_behind() { return left_behind > 0; }
+bool has_abandoned_threads() { return left_behind > 0; }
 
 void end_at_once(int code) {
   std::fflush(nullptr);

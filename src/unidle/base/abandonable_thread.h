@@ -31,7 +31,7 @@ class AbandonableThread {
 
 /// True while an abandoned thread has not returned. Then end the program with end_at_once(): exit() would wait for
 /// locks that the thread may hold (the loader's, inside a library's constructor).
-bool threads_left_behind();
+bool has_abandoned_threads();
 
 /// Flushes the standard streams and ends the process without destructors.
 [[noreturn]] void end_at_once(int code);

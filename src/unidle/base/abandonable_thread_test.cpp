@@ -17,7 +17,7 @@ TEST(AbandonableThread, IsStoppedAndWaitedFor) {
       [&](std::stop_token stop) { stopped = !system_clock().sleep_until(INT64_MAX / 2, std::move(stop)); });
   EXPECT_TRUE(thread.end(-1));
   EXPECT_TRUE(stopped);
-  EXPECT_FALSE(threads_left_behind());
+  EXPECT_FALSE(has_abandoned_threads());
 }
 
 TEST(AbandonableThread, WhatDoesNotReturnIsLeftBehindUntilItDoes) {
@@ -28,13 +28,13 @@ TEST(AbandonableThread, WhatDoesNotReturnIsLeftBehindUntilItDoes) {
     AbandonableThread thread(
         [gate, keeps = std::move(keeps_over_alive)](const std::stop_token&) { gate->get_future().wait(); });
     EXPECT_FALSE(thread.end(0));
-    EXPECT_TRUE(threads_left_behind());
+    EXPECT_TRUE(has_abandoned_threads());
     EXPECT_FALSE(thread.end(0));
   }
-  EXPECT_TRUE(threads_left_behind());
+  EXPECT_TRUE(has_abandoned_threads());
   gate->set_value();
   over->get_future().wait();  // its objects are destroyed
-  while (threads_left_behind()) {
+  while (has_abandoned_threads()) {
     sched_yield();
   }
 }

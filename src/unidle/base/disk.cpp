@@ -61,7 +61,7 @@ int Disk::sync(int fd) { return ::fdatasync(fd) == 0 ? 0 : errno; }
 
 int Disk::sync_all(int fd) { return ::fsync(fd) == 0 ? 0 : errno; }
 
-bool Disk::names_go_with_files(const std::filesystem::path& path) {
+bool Disk::sync_includes_names(const std::filesystem::path& path) {
   struct stat status {};
   const auto mounts = try_read_file("/proc/self/mountinfo");
   if (::stat(path.c_str(), &status) != 0 || !mounts) {

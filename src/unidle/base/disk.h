@@ -32,7 +32,7 @@ class Disk {
   virtual int sync_all(int fd);
   /// Whether on the file system of `path`, sync_all() of a renamed file also writes its new name, and the folders above
   /// it, to the disk, because the file system keeps one ordered journal. POSIX requires a sync of the folder.
-  virtual bool names_go_with_files(const std::filesystem::path& path);
+  virtual bool sync_includes_names(const std::filesystem::path& path);
   /// A hint that sync() will follow: the disk may start writing. Cannot fail.
   virtual void begin_sync(int fd);
   virtual int rename(const std::filesystem::path& from, const std::filesystem::path& to);

@@ -59,7 +59,7 @@ std::string without_unseen(std::string dumped) {
     const CodePoint point = first_code_point(rest);
     const std::size_t bytes = std::max<std::size_t>(point.bytes, 1);
     // Only indentation contains characters below a blank: dump() has escaped the others.
-    if (point.value >= 0x7F && acts_unseen(point.value)) {
+    if (point.value >= 0x7F && is_interpreted(point.value)) {
       text += escaped(point.value);
     } else {
       text += rest.substr(0, bytes);

@@ -14,7 +14,7 @@ namespace unidle {
 nlohmann::json parse_json(std::string_view text);
 
 /// `document` as valid UTF-8 JSON, indented by `indent` (-1: on one line). Invalid UTF-8 is replaced; characters that a
-/// terminal interprets (see acts_unseen) are escaped, which does not change the value.
+/// terminal interprets (see is_interpreted) are escaped, which does not change the value.
 std::string json_text(const nlohmann::json& document, int indent = 2);
 std::string json_text(const nlohmann::ordered_json& document, int indent = 2);
 

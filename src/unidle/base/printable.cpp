@@ -39,7 +39,7 @@ bool stays(std::string_view rest) { return rest[0] == '\n' || rest[0] == '\t' ||
 
 }  // namespace
 
-bool acts_unseen(std::uint32_t code_point) {
+bool is_interpreted(std::uint32_t code_point) {
   static constexpr std::array<std::pair<std::uint32_t, std::uint32_t>, 10> kRanges = {{{0x00, 0x1F},
                                                                                        {0x7F, 0x9F},
                                                                                        {0x061C, 0x061C},
@@ -60,7 +60,7 @@ std::string printable(std::string_view text) {
   while (!text.empty()) {
     const CodePoint point = first_code_point(text);
     const std::size_t bytes = point.bytes == 0 ? 1 : point.bytes;
-    const bool shown = point.bytes != 0 && (!acts_unseen(point.value) || stays(text));
+    const bool shown = point.bytes != 0 && (!is_interpreted(point.value) || stays(text));
     out += shown ? text.substr(0, bytes) : kReplacement;
     text.remove_prefix(bytes);
   }

@@ -9,7 +9,7 @@ namespace unidle {
 
 /// Whether a terminal or a page interprets the character instead of showing it: control characters (C0, DEL, C1),
 /// direction marks, line and paragraph separators, and invisible characters (tags, annotations).
-bool acts_unseen(std::uint32_t code_point);
+bool is_interpreted(std::uint32_t code_point);
 
 /// `text` as valid UTF-8 with U+FFFD for each such character and each invalid byte. Newlines, tabs, and carriage
 /// returns right before a newline stay. Thread-safe.

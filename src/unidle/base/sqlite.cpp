@@ -19,7 +19,7 @@ std::string uri_of(const std::filesystem::path& path, std::string_view query) {
   return uri.append(query);
 }
 
-void count_no_sqlite_memory() { sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); }
+void disable_sqlite_memory_statistics() { sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); }
 
 Database::Database(std::filesystem::path path, const std::string& uri, int flags, ErrorCode failure_code,
                    std::string_view kind)

@@ -42,7 +42,7 @@ std::string uri_of(const std::filesystem::path& path, std::string_view query);
 
 /// Turns off SQLite's memory statistics. They use one lock for all threads, which takes much of the time to open a
 /// small file. Only for programs, before any other call of SQLite.
-void count_no_sqlite_memory();
+void disable_sqlite_memory_statistics();
 
 /// A connection. Not thread-safe. Every failure throws an Error with `failure_code` and the subject `path`.
 class Database {

@@ -5,7 +5,7 @@
 
 namespace unidle {
 
-void hold_standard_streams() {
+void open_missing_standard_streams() {
   for (const int stream : {0, 1, 2}) {
     if (::fcntl(stream, F_GETFD) < 0) {
       [[maybe_unused]] const int lowest_free = ::open("/dev/null", O_RDWR | O_CLOEXEC);  // this stream's descriptor

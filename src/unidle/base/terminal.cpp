@@ -62,7 +62,7 @@ std::string painted(std::string_view text, std::string_view parameters) {
 namespace {
 
 /// Throws, unless the reader has gone away.
-void tell_of_cut_output(int error_number) {
+void throw_unless_reader_gone(int error_number) {
   if (error_number != EPIPE) {
     throw Error(ErrorCode::kIo, "standard output",
                 "cannot be written: " + std::generic_category().message(error_number),
@@ -87,11 +87,11 @@ void write_to(std::FILE* stream, std::string_view text) {
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   if (stream == stdout && !out.empty() && !is_given_stream(STDOUT_FILENO)) {
-    tell_of_cut_output(EBADF);
+    throw_unless_reader_gone(EBADF);
   }
   const bool whole = std::fwrite(out.data(), 1, out.size(), stream) == out.size();
   if (!whole && stream != stderr) {
-    tell_of_cut_output(errno);
+    throw_unless_reader_gone(errno);
   }
 }
 
@@ -99,7 +99,7 @@ bool flush_output() {
   if (std::fflush(stdout) == 0) {
     return std::ferror(stdout) == 0;
   }
-  tell_of_cut_output(errno);
+  throw_unless_reader_gone(errno);
   return false;
 }
 

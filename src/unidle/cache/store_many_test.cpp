@@ -69,7 +69,7 @@ class OrderedDisk final : public Disk {
     }
     return 0;
   }
-  bool names_go_with_files(const fs::path&) override { return names_go_along; }
+  bool sync_includes_names(const fs::path&) override { return names_go_along; }
   int rename(const fs::path& from, const fs::path& to) override {
     const std::scoped_lock lock(mutex_);
     const bool unsynced = unsynced_.erase(from) > 0;

@@ -94,9 +94,9 @@ int run_command(int argc, char** argv) {
 }  // namespace
 
 int run_program(int argc, char** argv) {
-  hold_standard_streams();
+  open_missing_standard_streams();
   const int code = run_command(argc, argv);
-  if (threads_left_behind()) {
+  if (has_abandoned_threads()) {
     end_at_once(code);
   }
   return code;

@@ -34,7 +34,7 @@ bool read_one(const std::filesystem::path& path, const logs::OnRead& on_read, Jo
     return true;
   }
   logs::TextLog text = logs::read_text_log(source);
-  if (text.says_nothing()) {
+  if (text.has_no_run_data()) {
     return false;
   }
   job.texts.push_back(std::move(text));

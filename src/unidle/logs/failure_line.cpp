@@ -130,8 +130,8 @@ void take_exit(int code, FailureFacts& facts) {
   constexpr int kOfSignals = 128;
   facts.signal = code < 0 ? -code : code > kOfSignals && code < kOfSignals + 64 ? code - kOfSignals : 0;
   facts.exit_code = facts.signal == 0 || code > 0 ? code : kOfSignals + facts.signal;
-  const bool by_itself = facts.signal != 0 && facts.signal != SIGABRT;
-  facts.blame = by_itself ? Blame::kOwn : facts.blame;
+  const bool commits_periodically = facts.signal != 0 && facts.signal != SIGABRT;
+  facts.blame = commits_periodically ? Blame::kOwn : facts.blame;
   if (facts.signal == SIGBUS) {
     facts.lack = Lack::kSharedMemory;
   }

@@ -274,9 +274,9 @@ class TextReader {
     stated_duration(line, log_.stated_validation_s);
     if (result && phases_.validating()) {
       phases_.validation_end();
-      ++log_.told_validations;
+      ++log_.validation_results;
     } else if (news.loss) {
-      ++log_.told_validations;
+      ++log_.validation_results;
       if (news.counted && !phases_.training_seen()) {
         phases_.train();  // one line per epoch, including validation
       }
@@ -358,7 +358,7 @@ double TextLog::counted() const {
   return sum;
 }
 
-bool TextLog::says_nothing() const {
+bool TextLog::has_no_run_data() const {
   return !first_ns && progress_lines == 0 && !end && failures.empty() && !error && !claim && tables.gpus.empty() &&
          bars.empty();
 }

@@ -129,10 +129,10 @@ struct TextLog {
 
   // Loss
   std::int64_t loss_lines = 0;
-  std::int64_t bad_loss_lines = 0;       // with a loss that is nan or infinite
-  std::int64_t hopeless_loss_lines = 0;  // consecutive lines up to the end without a finite loss
-  std::optional<Quote> bad_loss;         // the first such line
-  std::optional<Quote> hopeless_loss;    // the first of those lines
+  std::int64_t bad_loss_lines = 0;           // with a loss that is nan or infinite
+  std::int64_t trailing_bad_loss_lines = 0;  // consecutive lines up to the end without a finite loss
+  std::optional<Quote> bad_loss;             // the first such line
+  std::optional<Quote> hopeless_loss;        // the first of those lines
 
   // Progress
   std::int64_t progress_lines = 0;
@@ -143,7 +143,7 @@ struct TextLog {
   StatedSteps stated;
   Readings stated_validation_s;
   Readings stated_epoch_s;
-  std::int64_t told_validations = 0;  // results of validations, with or without a time
+  std::int64_t validation_results = 0;  // results of validations, with or without a time
 
   // Configuration and device
   std::map<std::string, StatedSetting> settings;  // by knob
@@ -158,7 +158,7 @@ struct TextLog {
   /// Sum of the advances of all counters.
   double counted() const;
   /// Whether nothing in the text is known to come from a run.
-  bool says_nothing() const;
+  bool has_no_run_data() const;
 };
 
 /// Number of progress lines after a failure; if there are any, the run continued.

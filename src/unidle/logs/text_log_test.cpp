@@ -162,7 +162,7 @@ TEST(Phases, MentionsOfValidationAreNoValidation) {
       "2025-01-01 10:00:05 epoch 1 loss 0.5 val_loss 0.6\n"
       "2025-01-01 10:00:09 epoch 2 loss 0.4 val_loss 0.5\n");
   EXPECT_EQ(log.phases.validations, 0);
-  EXPECT_EQ(log.told_validations, 2);
+  EXPECT_EQ(log.validation_results, 2);
   EXPECT_TRUE(log.phases.training_seen);
   EXPECT_EQ(log.rows_per_epoch, 4752050);
 }
@@ -181,11 +181,11 @@ TEST(Losses, NanThatStaysAndInfBesideAFiniteOne) {
     text += fmt::format("step {} loss: {}\n", i, i < 4 ? "0.5" : "nan");
   }
   const TextLog log = log_of(text);
-  EXPECT_EQ(log.hopeless_loss_lines, 6);
+  EXPECT_EQ(log.trailing_bad_loss_lines, 6);
   EXPECT_EQ(log.hopeless_loss->line, 5U);
   const TextLog beside = log_of("step 1 train_play_time_loss: inf, train_click_loss: 0.6\n");
   EXPECT_EQ(beside.bad_loss_lines, 1);
-  EXPECT_EQ(beside.hopeless_loss_lines, 0);
+  EXPECT_EQ(beside.trailing_bad_loss_lines, 0);
 }
 
 TEST(Settings, AsTheLogStatesThem) {
@@ -223,9 +223,9 @@ TEST(TextLog, JsonLinesCarryTheirTime) {
 }
 
 TEST(TextLog, SaysNothingWhenItIsNoLog) {
-  EXPECT_TRUE(log_of("key: value\nother: 3\n").says_nothing());
-  EXPECT_TRUE(log_of("").says_nothing());
-  EXPECT_FALSE(log_of("epoch 1 loss 0.5\n").says_nothing());
+  EXPECT_TRUE(log_of("key: value\nother: 3\n").has_no_run_data());
+  EXPECT_TRUE(log_of("").has_no_run_data());
+  EXPECT_FALSE(log_of("epoch 1 loss 0.5\n").has_no_run_data());
 }
 
 TEST(Matcher, FindsEveryKeywordWhereverItStands) {

@@ -173,9 +173,9 @@ void Collector::drain(Ring& ring) {
   ring.position.taken = taken;
 }
 
-bool Collector::crowded() const {
+bool Collector::nearly_full() const {
   return std::any_of(rings_.begin(), rings_.end(),
-                     [](const auto& entry) { return !entry.second.done && entry.second.reader->crowded(); });
+                     [](const auto& entry) { return !entry.second.done && entry.second.reader->nearly_full(); });
 }
 
 /// The process has ended or closed this ring.

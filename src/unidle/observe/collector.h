@@ -33,7 +33,7 @@ class Collector {
   /// Reads all rings. Call it often.
   void take_events();
   /// Whether a ring is nearly full: time to commit.
-  bool crowded() const;
+  bool nearly_full() const;
   /// Reads everything at the end of the run: also rings that could not be opened earlier, and steps that are only
   /// marked. Their processes may still run.
   void take_all_events();

@@ -307,7 +307,7 @@ TEST_F(CollectorTest, ACrowdedRingAsksForACommit) {
     unidle_probe_emit(probe, &sample);
     if (i % 1000 == 0) {
       session.collector.take_events();
-      if (session.collector.crowded()) {
+      if (session.collector.nearly_full()) {
         session.round(1);
         ++commits;
       }

@@ -80,7 +80,7 @@ Devices::Found look(std::int64_t root_pid, telemetry::Sampler::Sources& sources)
 }  // namespace
 
 Devices::Devices(Clock& clock, std::int64_t root_pid, telemetry::Sink sink) : slot_(std::make_shared<Slot>()) {
-  if (threads_left_behind()) {  // it did not answer in an earlier run of this process, and may hold the loader's lock
+  if (has_abandoned_threads()) {  // it did not answer in an earlier run of this process, and may hold the loader's lock
     slot_->found = Found{std::nullopt, kNotToTheEnd + std::string("the driver does not answer"), false};
     return;
   }

@@ -14,7 +14,7 @@
 #include "unidle/base/handle.h"
 #include "unidle/base/log.h"
 #include "unidle/base/units.h"
-#include "unidle/observe/leftovers.h"
+#include "unidle/observe/orphan_reaper.h"
 #include "unidle/observe/output.h"
 #include "unidle/observe/python.h"
 #include "unidle/observe/recorder.h"
@@ -224,7 +224,7 @@ Result run(const Options& options) {
   OutputStreams streams = make_streams(options);
   Recorder recorder(options.record, options.argv);
   recorder.add_configured(options.configured);
-  std::optional<Leftovers> leftovers;
+  std::optional<OrphanReaper> leftovers;
   if (options.quiet) {
     leftovers.emplace();
   }

@@ -163,7 +163,7 @@ void Recorder::collect(bool everything) {
     everything ? collector_->take_all_events() : collector_->take_events();
     take_devices();
     take_readings();
-    if (everything || now >= next_second_ns_ || collector_->crowded()) {
+    if (everything || now >= next_second_ns_ || collector_->nearly_full()) {
       next_second_ns_ = now + kNsPerSecond;
       collector_->take_notes(now);
       look_for_unseen();

@@ -56,28 +56,28 @@ bool has_torch(const fs::path& process) {
 
 }  // namespace
 
-std::string_view to_string(Blindness why) {
+std::string_view to_string(UnseenReason why) {
   switch (why) {
-    case Blindness::kIsolated: return "isolated";
-    case Blindness::kNoSite: return "no-site";
-    case Blindness::kEnvironment: return "environment";
-    case Blindness::kNoPython: return "no-python";
-    case Blindness::kOther: break;
+    case UnseenReason::kIsolated: return "isolated";
+    case UnseenReason::kNoSite: return "no-site";
+    case UnseenReason::kEnvironment: return "environment";
+    case UnseenReason::kNoPython: return "no-python";
+    case UnseenReason::kOther: break;
   }
   return "other";
 }
 
-Blindness why_unseen(std::string_view arguments, std::string_view variables) {
+UnseenReason why_unseen(std::string_view arguments, std::string_view variables) {
   const std::vector<std::string_view> words = split_at_zeros(arguments);
   if (words.empty() || !is_python(words[0])) {
-    return Blindness::kNoPython;
+    return UnseenReason::kNoPython;
   }
   const std::string options = options_of(words);
   if (options.find_first_of("IE") != std::string::npos) {
-    return Blindness::kIsolated;
+    return UnseenReason::kIsolated;
   }
   if (options.find('S') != std::string::npos) {
-    return Blindness::kNoSite;
+    return UnseenReason::kNoSite;
   }
   bool path = false;
   bool folder = false;
@@ -85,7 +85,7 @@ Blindness why_unseen(std::string_view arguments, std::string_view variables) {
     path = path || variable.starts_with("PYTHONPATH=");
     folder = folder || variable.starts_with("UNIDLE_PROBE_DIR=");
   }
-  return path && folder ? Blindness::kOther : Blindness::kEnvironment;
+  return path && folder ? UnseenReason::kOther : UnseenReason::kEnvironment;
 }
 
 std::optional<UnseenProcess> find_unseen(std::int64_t root_pid, const std::set<std::int64_t>& reporting,

@@ -13,22 +13,22 @@
 namespace unidle::observe {
 
 /// Why a process that has loaded torch does not report. The names are those in the record's note of type "unseen".
-enum class Blindness {
+enum class UnseenReason {
   kIsolated,     // python -I or -E: PYTHONPATH is ignored
   kNoSite,       // python -S: sitecustomize is not imported
   kEnvironment,  // started without the variables that unidle set
   kNoPython,     // another program with LibTorch in it
   kOther,        // a Python that is too old, or whose start-up was changed
 };
-std::string_view to_string(Blindness why);
+std::string_view to_string(UnseenReason why);
 
 /// `arguments` and `variables` as /proc shows them: each ends with a zero byte.
-Blindness why_unseen(std::string_view arguments, std::string_view variables);
+UnseenReason why_unseen(std::string_view arguments, std::string_view variables);
 
 struct UnseenProcess {
   std::int64_t pid = 0;
   std::string command;  // its first arguments
-  Blindness why = Blindness::kOther;
+  UnseenReason why = UnseenReason::kOther;
 };
 
 /// Searches the tree of `root_pid` for a process that has loaded torch and is neither in `reporting` nor a child of one

@@ -18,26 +18,27 @@ std::string words(const std::vector<std::string>& all) {
 const std::string kOurs = words({"HOME=/root", "PYTHONPATH=/opt/unidle", "UNIDLE_PROBE_DIR=/tmp/probe"});
 
 TEST(WhyUnseen, OptionsOfPython) {
-  EXPECT_EQ(why_unseen(words({"/usr/bin/python3.12", "-I", "train.py"}), kOurs), Blindness::kIsolated);
-  EXPECT_EQ(why_unseen(words({"python", "-uE", "-m", "train"}), kOurs), Blindness::kIsolated);
-  EXPECT_EQ(why_unseen(words({"python", "-X", "dev", "-W", "ignore", "-S", "train.py"}), kOurs), Blindness::kNoSite);
+  EXPECT_EQ(why_unseen(words({"/usr/bin/python3.12", "-I", "train.py"}), kOurs), UnseenReason::kIsolated);
+  EXPECT_EQ(why_unseen(words({"python", "-uE", "-m", "train"}), kOurs), UnseenReason::kIsolated);
+  EXPECT_EQ(why_unseen(words({"python", "-X", "dev", "-W", "ignore", "-S", "train.py"}), kOurs), UnseenReason::kNoSite);
 }
 
 TEST(WhyUnseen, OptionsOfTheScriptAreNotPythons) {
-  EXPECT_EQ(why_unseen(words({"python", "train.py", "-I"}), kOurs), Blindness::kOther);
-  EXPECT_EQ(why_unseen(words({"python", "-m", "train", "-E"}), kOurs), Blindness::kOther);
-  EXPECT_EQ(why_unseen(words({"python", "-uc", "import sys", "-S"}), kOurs), Blindness::kOther);
-  EXPECT_EQ(why_unseen(words({"python", "-XI", "train.py"}), kOurs), Blindness::kOther);
+  EXPECT_EQ(why_unseen(words({"python", "train.py", "-I"}), kOurs), UnseenReason::kOther);
+  EXPECT_EQ(why_unseen(words({"python", "-m", "train", "-E"}), kOurs), UnseenReason::kOther);
+  EXPECT_EQ(why_unseen(words({"python", "-uc", "import sys", "-S"}), kOurs), UnseenReason::kOther);
+  EXPECT_EQ(why_unseen(words({"python", "-XI", "train.py"}), kOurs), UnseenReason::kOther);
 }
 
 TEST(WhyUnseen, VariablesThatAreGone) {
-  EXPECT_EQ(why_unseen(words({"python", "train.py"}), words({"HOME=/root"})), Blindness::kEnvironment);
-  EXPECT_EQ(why_unseen(words({"python", "train.py"}), words({"UNIDLE_PROBE_DIR=/tmp/probe"})), Blindness::kEnvironment);
+  EXPECT_EQ(why_unseen(words({"python", "train.py"}), words({"HOME=/root"})), UnseenReason::kEnvironment);
+  EXPECT_EQ(why_unseen(words({"python", "train.py"}), words({"UNIDLE_PROBE_DIR=/tmp/probe"})),
+            UnseenReason::kEnvironment);
 }
 
 TEST(WhyUnseen, NoPython) {
-  EXPECT_EQ(why_unseen(words({"./trainer", "-I"}), kOurs), Blindness::kNoPython);
-  EXPECT_EQ(why_unseen("", ""), Blindness::kNoPython);
+  EXPECT_EQ(why_unseen(words({"./trainer", "-I"}), kOurs), UnseenReason::kNoPython);
+  EXPECT_EQ(why_unseen("", ""), UnseenReason::kNoPython);
 }
 
 class FindUnseen : public unidle::testing::MachineFiles {
@@ -61,7 +62,7 @@ TEST_F(FindUnseen, TheOneWithTorchThatDoesNotReport) {
   ASSERT_TRUE(found.has_value());
   EXPECT_EQ(found->pid, 11);
   EXPECT_EQ(found->command, "python -I train.py --epochs");
-  EXPECT_EQ(found->why, Blindness::kIsolated);
+  EXPECT_EQ(found->why, UnseenReason::kIsolated);
 }
 
 TEST_F(FindUnseen, NobodyWhereAllReportOrHaveNoTorch) {

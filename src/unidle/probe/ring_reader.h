@@ -46,7 +46,7 @@ class RingReader {
   /// Releases the slots of drained events to the writer. Until then another reader would read them again.
   void release();
   /// Whether so many events are drained but not released that the ring may soon be full.
-  bool crowded() const { return position_ - released_ > capacity_ / 4; }
+  bool nearly_full() const { return position_ - released_ > capacity_ / 4; }
   /// Events that the writer dropped because the ring was full.
   std::uint64_t dropped() const;
   /// Events skipped because their fields are invalid.

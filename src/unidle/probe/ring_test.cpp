@@ -420,12 +420,12 @@ TEST_F(Ring, IsCrowdedUntilItIsReleased) {
   std::vector<Slot> events;
   emit_steps(probe, 0, kRingCapacity / 4);
   reader->drain(events);
-  EXPECT_FALSE(reader->crowded());
+  EXPECT_FALSE(reader->nearly_full());
   emit_steps(probe, 0, 1);
   reader->drain(events);
-  EXPECT_TRUE(reader->crowded());
+  EXPECT_TRUE(reader->nearly_full());
   reader->release();
-  EXPECT_FALSE(reader->crowded());
+  EXPECT_FALSE(reader->nearly_full());
   unidle_probe_close(probe);
 }
 

@@ -99,7 +99,7 @@ nlohmann::json value_of(const std::map<std::string, nlohmann::json>& values, std
   return found == values.end() ? nlohmann::json() : found->second;
 }
 
-void read_into(RunGlance& run) {
+void read_into(RunSummary& run) {
   const auto of_ended = meta_of_ended(run.path);
   const std::map<std::string, nlohmann::json> values = of_ended ? *of_ended : Reader(run.path).all_meta();
   run.started_utc = text_of(values, meta::kStartedUtc);
@@ -116,7 +116,7 @@ void read_into(RunGlance& run) {
   }
 }
 
-void look_at(RunGlance& run, Owners& owners) {
+void look_at(RunSummary& run, Owners& owners) {
   try {
     run.user = owners.of(run.path);
     run.bytes = bytes_of(run.path);
@@ -131,19 +131,19 @@ void look_at(RunGlance& run, Owners& owners) {
 
 }  // namespace
 
-std::optional<std::int64_t> RunGlance::started_ns() const {
+std::optional<std::int64_t> RunSummary::started_ns() const {
   const auto read = parse_utc(started_utc, "%Y-%m-%dT%H:%M:%SZ");
   return read ? read : parse_utc(name.substr(0, 15), "%Y%m%d-%H%M%S");
 }
 
-bool RunFilter::admits(const RunGlance& run) const {
+bool RunFilter::admits(const RunSummary& run) const {
   const auto began_ns = run.started_ns();
   return (!bad || is_bad(run)) && (!since_ns || (began_ns && *began_ns >= *since_ns)) &&
          (!before_ns || (began_ns && *began_ns < *before_ns)) && (user.empty() || run.user == user);
 }
 
-std::vector<RunGlance> glance_at_runs(const fs::path& folder) {
-  std::vector<RunGlance> runs;
+std::vector<RunSummary> list_runs(const fs::path& folder) {
+  std::vector<RunSummary> runs;
   std::error_code failure;
   for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end; entry.increment(failure)) {
     if (std::error_code unknown; !entry->is_symlink(unknown) && entry->is_directory(unknown)) {
@@ -154,7 +154,7 @@ std::vector<RunGlance> glance_at_runs(const fs::path& folder) {
   if (failure && fs::exists(status_of(folder))) {
     throw system_error(ErrorCode::kInput, folder.string(), "cannot be read", failure.value());
   }
-  std::sort(runs.begin(), runs.end(), [](const RunGlance& a, const RunGlance& b) { return a.name > b.name; });
+  std::sort(runs.begin(), runs.end(), [](const RunSummary& a, const RunSummary& b) { return a.name > b.name; });
   Owners owners;
   std::atomic<std::size_t> next{0};
   const auto work = [&] {
@@ -175,7 +175,7 @@ std::vector<RunGlance> glance_at_runs(const fs::path& folder) {
   return runs;
 }
 
-bool is_bad(const RunGlance& run) {
+bool is_bad(const RunSummary& run) {
   return !run.error.empty() || (run.outcome != "completed" && run.outcome != "running");
 }
 
@@ -218,7 +218,7 @@ void remove_run(const fs::path& folder) {
   ::rmdir(folder.c_str());  // only when nothing else is in it
 }
 
-void mend_latest(const fs::path& folder) {
+void repair_latest(const fs::path& folder) {
   const fs::path link = folder / "latest";
   if (!fs::is_symlink(fs::symlink_status(link)) || fs::exists(status_of(link))) {
     return;

@@ -11,7 +11,7 @@
 namespace unidle::record {
 
 /// Summary of a record. Values that could not be read are absent.
-struct RunGlance {
+struct RunSummary {
   std::string name;  // name of its folder
   std::filesystem::path path;
   std::string user;         // owner of the folder
@@ -30,7 +30,7 @@ struct RunGlance {
 
 /// Every folder in `folder` that is not a link, newest name first; empty when `folder` does not exist. Reads several at
 /// once. Throws kInput when `folder` cannot be read.
-std::vector<RunGlance> glance_at_runs(const std::filesystem::path& folder);
+std::vector<RunSummary> list_runs(const std::filesystem::path& folder);
 
 /// Selects records.
 struct RunFilter {
@@ -41,11 +41,11 @@ struct RunFilter {
 
   /// Whether the filter excludes any record.
   bool chooses() const { return bad || since_ns || before_ns || !user.empty(); }
-  bool admits(const RunGlance& run) const;
+  bool admits(const RunSummary& run) const;
 };
 
 /// Whether the run failed, was cut off or stopped, or cannot be read.
-bool is_bad(const RunGlance& run);
+bool is_bad(const RunSummary& run);
 
 /// Whether the folder holds a record, readable or damaged. A link to a record does not count.
 bool is_record(const std::filesystem::path& folder);
@@ -56,7 +56,7 @@ void remove_run(const std::filesystem::path& folder);
 
 /// If the target of the link `latest` in `folder` is gone, points it at the newest record by name, or removes the link
 /// when there is no record. Failure is ignored: the link is a convenience.
-void mend_latest(const std::filesystem::path& folder);
+void repair_latest(const std::filesystem::path& folder);
 
 /// Writes one file that every command reads in place of the record. The run may still be in progress. Throws kInput
 /// when `record` is not a record, kUsage when `file` exists, kIo when it cannot be written; then no partial file

@@ -35,8 +35,8 @@ class Listing : public ::testing::Test {
   static void age(const fs::path& path) {
     fs::last_write_time(path / "record.db", fs::file_time_type::clock::now() - std::chrono::hours(1));
   }
-  const RunGlance& of(const std::vector<RunGlance>& runs, std::string_view name) {
-    return *std::find_if(runs.begin(), runs.end(), [&](const RunGlance& run) { return run.name == name; });
+  const RunSummary& of(const std::vector<RunSummary>& runs, std::string_view name) {
+    return *std::find_if(runs.begin(), runs.end(), [&](const RunSummary& run) { return run.name == name; });
   }
 
   TemporaryFolder folder_;
@@ -50,7 +50,7 @@ TEST_F(Listing, TellsWhatBecameOfEachRun) {
   make_folders(folder_.path() / "20261101-160000-none");
   fs::create_directory_symlink("20261101-120000-good", folder_.path() / "latest");
 
-  const std::vector<RunGlance> runs = glance_at_runs(folder_.path());
+  const std::vector<RunSummary> runs = list_runs(folder_.path());
   ASSERT_EQ(runs.size(), 5U);
   EXPECT_EQ(runs.front().name, "20261101-160000-none");
   EXPECT_EQ(of(runs, "20261101-120000-good").seconds, 2.0);
@@ -60,17 +60,17 @@ TEST_F(Listing, TellsWhatBecameOfEachRun) {
   EXPECT_EQ(of(runs, "20261101-150000-cut").outcome, "unknown");
   EXPECT_THAT(of(runs, "20261101-160000-none").error, ::testing::HasSubstr("is not an unidle record"));
   std::vector<std::string> bad;
-  for (const RunGlance& run : runs) {
+  for (const RunSummary& run : runs) {
     if (is_bad(run)) {
       bad.push_back(run.name.substr(16));
     }
   }
   EXPECT_THAT(bad, ::testing::ElementsAre("none", "cut", "bad"));
-  EXPECT_TRUE(glance_at_runs(folder_.path() / "nothing").empty());
+  EXPECT_TRUE(list_runs(folder_.path() / "nothing").empty());
 }
 
 TEST(RunFilter, AdmitsByTimeOutcomeAndOwner) {
-  RunGlance run;
+  RunSummary run;
   run.name = "20261101-090000-train";  // a clock in local time
   run.started_utc = "2026-11-01T12:00:00Z";
   run.outcome = "completed";
@@ -102,7 +102,7 @@ TEST_F(Listing, ManyAreReadByThreads) {
   for (int i = 0; i < 200; ++i) {
     make("run" + std::to_string(i), "completed");
   }
-  for (const RunGlance& run : glance_at_runs(folder_.path())) {
+  for (const RunSummary& run : list_runs(folder_.path())) {
     EXPECT_EQ(run.outcome, "completed") << run.error;
   }
 }
@@ -149,10 +149,10 @@ TEST_F(Listing, TheLinkToTheLatestFollows) {
   make("2", "completed");
   fs::create_directory_symlink("2", link);
   remove_run(folder_.path() / "2");
-  mend_latest(folder_.path());
+  repair_latest(folder_.path());
   EXPECT_EQ(fs::read_symlink(link), "1");
   remove_run(folder_.path() / "1");
-  mend_latest(folder_.path());
+  repair_latest(folder_.path());
   EXPECT_FALSE(fs::is_symlink(fs::symlink_status(link)));
 }
 

@@ -186,7 +186,7 @@ struct Writer::Impl {
         session->begun_ns = now;
       }
       work(*session);
-      if (by_itself && now - *session->begun_ns >= kCommitInterval_ns) {
+      if (commits_periodically && now - *session->begun_ns >= kCommitInterval_ns) {
         commit();
       }
     } catch (...) {
@@ -197,7 +197,7 @@ struct Writer::Impl {
 
   Clock& clock;
   std::optional<Session> session;
-  bool by_itself = true;  // commits at intervals
+  bool commits_periodically = true;  // commits at intervals
   std::map<std::tuple<std::string, std::string, std::string>, std::int64_t> series_ids;
 };
 
@@ -295,7 +295,7 @@ void Writer::drop_positions() {
   impl_->write([&](Session& s) { s.db.execute("DELETE FROM positions"); });
 }
 
-void Writer::commit_on_flush_only() { impl_->by_itself = false; }
+void Writer::commit_on_flush_only() { impl_->commits_periodically = false; }
 
 void Writer::flush() {
   impl_->write([](Session&) {});

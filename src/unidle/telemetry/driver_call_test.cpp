@@ -12,7 +12,7 @@ TEST(DriverWork, AnAnswerIsGiven) {
   std::string problem = "of before";
   EXPECT_EQ(ask_driver<int>([] { return 7; }, problem), 7);
   EXPECT_EQ(problem, "");
-  EXPECT_FALSE(threads_left_behind());
+  EXPECT_FALSE(has_abandoned_threads());
 }
 
 TEST(DriverWork, AFailureIsTold) {
@@ -32,11 +32,11 @@ TEST(DriverWork, ACallThatHangsIsNamedAndLeftBehindUntilItReturns) {
   EXPECT_FALSE(work->wait_patiently());
   ASSERT_TRUE(work->problem());
   EXPECT_TRUE(work->problem()->starts_with("the driver does not answer (nvmlSomething, ")) << *work->problem();
-  EXPECT_TRUE(threads_left_behind());
+  EXPECT_TRUE(has_abandoned_threads());
   gate->set_value();
   EXPECT_TRUE(work->wait(-1));
   EXPECT_FALSE(work->problem());
-  EXPECT_FALSE(threads_left_behind());
+  EXPECT_FALSE(has_abandoned_threads());
 }
 
 TEST(DriverWork, ManyCallsMayTakeLongerThanOne) {

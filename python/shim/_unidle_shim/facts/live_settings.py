@@ -8,7 +8,7 @@ from _unidle_shim.facts import loading
 from _unidle_shim.host import places
 from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.host.guard import caught, value_or_none
-from _unidle_shim.host.shapes import shape_of, undispatched, hidden_queries
+from _unidle_shim.host.shapes import hidden_queries, shape_of, undispatched
 
 _AMP_NAMES = {"torch.bfloat16": "bf16", "torch.float16": "fp16"}
 _TIME_MAJOR = ("RNN", "LSTM", "GRU", "MultiheadAttention")

@@ -7,7 +7,7 @@ from _unidle_shim import session
 from _unidle_shim.host import event_kinds, hidden_frames, places
 from _unidle_shim.host.guard import caught, value_or_none
 from _unidle_shim.host.patching import around, put
-from _unidle_shim.host.shapes import undispatched, hidden_queries
+from _unidle_shim.host.shapes import hidden_queries, undispatched
 from _unidle_shim.loop.loop import now
 from _unidle_shim.loop.marks_file import MOST
 from _unidle_shim.loop.short_steps import Patch

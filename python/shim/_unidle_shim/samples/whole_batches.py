@@ -3,7 +3,7 @@
 import os
 
 from _unidle_shim.host.exception_origin import pass_on
-from _unidle_shim.host.shapes import unseen, hidden_queries
+from _unidle_shim.host.shapes import hidden_queries, unseen
 from _unidle_shim.samples import own_state, packing, row_access
 from _unidle_shim.source import purity
 

@@ -47,7 +47,7 @@ class FailingDisk final : public Disk {
     const int failure = next();
     return failure != 0 ? failure : Disk::sync_all(fd);
   }
-  bool names_go_with_files(const std::filesystem::path&) override { return names_go_along; }
+  bool sync_includes_names(const std::filesystem::path&) override { return names_go_along; }
   int rename(const std::filesystem::path& from, const std::filesystem::path& to) override {
     const int failure = next();
     return failure != 0 ? failure : Disk::rename(from, to);

@@ -303,8 +303,8 @@ int BlobFiles::publish(TemporaryBlob& temporary, const Key& key, std::set<fs::pa
   return failure;
 }
 
-bool BlobFiles::names_go_with_files() {
-  std::call_once(asked_disk_, [&] { names_go_with_files_ = disk_.names_go_with_files(folder_); });
+bool BlobFiles::sync_includes_names() {
+  std::call_once(asked_disk_, [&] { names_go_with_files_ = disk_.sync_includes_names(folder_); });
   return names_go_with_files_;
 }
 
@@ -335,7 +335,7 @@ int BlobFiles::sync_content(std::span<TemporaryBlob* const> files) {
 int BlobFiles::sync_published(std::span<TemporaryBlob* const> files, std::span<TemporaryBlob* const> synced,
                               const std::set<fs::path>& folders) {
   begin_sync(disk_, files);
-  if (names_go_with_files()) {
+  if (sync_includes_names()) {
     std::vector<TemporaryBlob*> all(files.begin(), files.end());
     all.insert(all.end(), synced.begin(), synced.end());
     std::vector<int> failures(all.size());

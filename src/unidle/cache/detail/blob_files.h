@@ -102,7 +102,7 @@ class BlobFiles {
 
  private:
   TemporaryBlob make_temporary(const Key& key);
-  bool names_go_with_files();
+  bool sync_includes_names();
   OpenedBlob open_file(const std::filesystem::path& file, const Key& key, bool& no_descriptor) const;
 
   std::filesystem::path folder_;

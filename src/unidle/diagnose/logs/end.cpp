@@ -30,11 +30,11 @@ LogFailure trouble_of(const TextLog& log, const Quote& quote, std::string messag
 }
 
 void add_losses(const TextLog& log, Language language, std::vector<LogFailure>& troubles) {
-  if (log.hopeless_loss && log.hopeless_loss_lines >= kHopelessLines) {
+  if (log.hopeless_loss && log.trailing_bad_loss_lines >= kHopelessLines) {
     troubles.push_back(trouble_of(
         log, *log.hopeless_loss,
         translate(language, "the loss is nan or infinite in the last {} lines that tell it, from {} on: {}",
-                  log.hopeless_loss_lines, place_in(log.file, log.hopeless_loss->line), log.hopeless_loss->text)));
+                  log.trailing_bad_loss_lines, place_in(log.file, log.hopeless_loss->line), log.hopeless_loss->text)));
     troubles.back().failure.went_on = false;  // steps after it are useless
   } else if (log.bad_loss) {
     troubles.push_back(

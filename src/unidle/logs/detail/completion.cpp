@@ -124,7 +124,7 @@ bool Completion::is_last(const Counter& counter, const Pass& pass, double total)
 }
 
 /// Whether an inner loop is at its end, so that no further line of it is due.
-bool Completion::is_through(const Counter& counter, const Pass& pass) {
+bool Completion::is_at_end(const Counter& counter, const Pass& pass) {
   if (pass.reached && counter.last >= *pass.reached) {
     return true;
   }
@@ -235,7 +235,7 @@ bool Completion::counters_are_done(std::size_t outer) const {
       continue;
     }
     const bool one_epoch_of_unknown = inner.kind == "epoch" && !total_of(inner) && inner.advanced == 0;
-    if (one_epoch_of_unknown || !is_through(inner, passes_[i])) {
+    if (one_epoch_of_unknown || !is_at_end(inner, passes_[i])) {
       return false;
     }
   }

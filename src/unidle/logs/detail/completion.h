@@ -45,7 +45,7 @@ class Completion {
   };
 
   static bool is_last(const Counter& counter, const Pass& pass, double total);
-  static bool is_through(const Counter& counter, const Pass& pass);
+  static bool is_at_end(const Counter& counter, const Pass& pass);
   void follow(const Counter& counter, Pass& pass, const LogLine& line) const;
   void follow_bar(const LogLine& line, const Counters::News& news);
   std::optional<double> total_of(const Counter& counter) const;

@@ -166,8 +166,8 @@ bool Counters::read_losses(const LogLine& line) {
     log_.bad_loss = here();
   }
   if (finite) {
-    log_.hopeless_loss_lines = 0;
-  } else if (log_.hopeless_loss_lines++ == 0) {
+    log_.trailing_bad_loss_lines = 0;
+  } else if (log_.trailing_bad_loss_lines++ == 0) {
     log_.hopeless_loss = here();
   }
   return true;

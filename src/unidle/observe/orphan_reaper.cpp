@@ -1,4 +1,4 @@
-#include "unidle/observe/leftovers.h"
+#include "unidle/observe/orphan_reaper.h"
 
 #include <signal.h>
 #include <sys/prctl.h>
@@ -23,20 +23,20 @@ std::set<std::int64_t> descendants() {
 
 }  // namespace
 
-Leftovers::Leftovers() : before_(descendants()) {
+OrphanReaper::OrphanReaper() : before_(descendants()) {
   before_.insert(::getpid());
   int adopts = 0;
   adopts_ = ::prctl(PR_GET_CHILD_SUBREAPER, &adopts) == 0 && adopts != 0;
   ::prctl(PR_SET_CHILD_SUBREAPER, 1);
 }
 
-Leftovers::~Leftovers() {
+OrphanReaper::~OrphanReaper() {
   if (!adopts_) {
     ::prctl(PR_SET_CHILD_SUBREAPER, 0);
   }
 }
 
-int Leftovers::end() const {
+int OrphanReaper::end() const {
   std::set<std::int64_t> ended;
   const std::int64_t deadline = system_clock().now_ns() + kWait_ns;
   for (;;) {

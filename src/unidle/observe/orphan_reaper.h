@@ -8,13 +8,13 @@ namespace unidle::observe {
 
 /// From its construction on, orphaned descendants of this process become its children, even in sessions of their own,
 /// which signals to a group do not reach. One instance at a time; not thread-safe.
-class Leftovers {
+class OrphanReaper {
  public:
-  Leftovers();
+  OrphanReaper();
   /// Restores the previous subreaper state.
-  ~Leftovers();
-  Leftovers(const Leftovers&) = delete;
-  Leftovers& operator=(const Leftovers&) = delete;
+  ~OrphanReaper();
+  OrphanReaper(const OrphanReaper&) = delete;
+  OrphanReaper& operator=(const OrphanReaper&) = delete;
 
   /// Kills and reaps all descendants of this process that did not exist at construction. The command itself must
   /// already be reaped. Returns their number; waits for them, at most some seconds.
