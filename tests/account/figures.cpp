@@ -20,7 +20,7 @@ json or_null(const std::optional<double>& value) { return value ? json(*value) :
 json trial_figures(const char* record) {
   unidle::experiment::LossScale scale;
   unidle::tune::TrialResult result;
-  const bool taken = unidle::tune::take_in(unidle::account::load_run(record), scale, result);
+  const bool taken = unidle::tune::read_trial(unidle::account::load_run(record), scale, result);
   return {{"taken", taken},
           {"total_samples_per_s", taken ? json(result.rate) : json()},
           {"samples_per_s", or_null(result.step_rate)},

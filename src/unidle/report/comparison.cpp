@@ -194,7 +194,8 @@ void add_notes(Comparison& c, const RunData& a, const RunData& b, const Translat
     }
   }
   for (const auto& [label, side] : {std::pair("A", &c.a), std::pair("B", &c.b)}) {
-    for (const std::string& words : {rough_words(*side, label, translator), window_words(*side, label, translator)}) {
+    for (const std::string& words :
+         {imprecise_words(*side, label, translator), window_words(*side, label, translator)}) {
       if (!words.empty()) {
         c.notes.push_back(words);
       }
@@ -249,7 +250,7 @@ std::string window_words(const Summary& summary, const std::string& name, const 
                         : "";
 }
 
-std::string rough_words(const Summary& summary, const std::string& name, const Translator& translator) {
+std::string imprecise_words(const Summary& summary, const std::string& name, const Translator& translator) {
   return summary.rough ? translator.say(
                              "The rates of {} are rough: other processes used {} CPUs while it trained, and it "
                              "used {} itself.",

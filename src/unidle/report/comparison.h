@@ -93,7 +93,7 @@ Comparison compare(std::span<const RunData> a, std::span<const RunData> b, doubl
                    Language language = Language::kEnglish);
 
 /// Why the rates of a run are imprecise, in one sentence about `name`; "" when they are not.
-std::string rough_words(const Summary& summary, const std::string& name, const Translator& translator);
+std::string imprecise_words(const Summary& summary, const std::string& name, const Translator& translator);
 /// Which steps determine the rates of a run with a profiler's window, in one sentence; "" without one.
 std::string window_words(const Summary& summary, const std::string& name, const Translator& translator);
 

@@ -93,7 +93,7 @@ std::string single(const Entry& entry, const Translator& translator) {
          "</header>\n";
   out += tiles_html(key_figures(summary, entry.diagnosis, translator));
   for (const std::string& words :
-       {rough_words(summary, this_run, translator), window_words(summary, this_run, translator)}) {
+       {imprecise_words(summary, this_run, translator), window_words(summary, this_run, translator)}) {
     out += words.empty() ? "" : "<p class=\"quiet\">" + escape(words) + "</p>\n";
   }
   out += plots_html(runs, translator);

@@ -66,7 +66,7 @@ RunData run_in(const Case& each, bool changed) {
 
 tune::TrialResult trial_of(const std::filesystem::path& record, experiment::LossScale& scale) {
   tune::TrialResult result;
-  EXPECT_TRUE(tune::take_in(account::load_run(record), scale, result)) << result.problem;
+  EXPECT_TRUE(tune::read_trial(account::load_run(record), scale, result)) << result.problem;
   return result;
 }
 

@@ -59,7 +59,7 @@ nlohmann::json analysed(const fs::path& file) {
 
 }  // namespace
 
-void take_in(record::Writer& writer, const fs::path& folder) {
+void analyse_traces(record::Writer& writer, const fs::path& folder) {
   for (const fs::path& file : trace_files(folder)) {
     writer.add(record::Note{system_clock().now_ns(), process_of(file.filename().string()), analysed(file)});
   }
@@ -71,7 +71,7 @@ std::vector<RecordedTrace> recorded_traces(const record::Reader& reader) {
     const std::string name = note.text("file");
     const nlohmann::json analysis = note.value("analysis");
     if (analysis.is_null() || process_of(name) == 0) {
-      return;  // take_in() writes no other names, and a path outside is not the record's
+      return;  // analyse_traces() writes no other names, and a path outside is not the record's
     }
     const fs::path file = reader.folder() / name;
     try {

@@ -15,7 +15,7 @@ namespace unidle::trace {
 
 /// Analyses every `trace-<pid>.json` in the folder of a record and writes a note (type "trace_analysis") for each. For
 /// a file that is damaged or not a trace, the note has the reason. Throws only what the writer throws.
-void take_in(record::Writer& writer, const std::filesystem::path& folder);
+void analyse_traces(record::Writer& writer, const std::filesystem::path& folder);
 
 /// One window of one process.
 struct RecordedTrace {

@@ -25,7 +25,7 @@ class Recorded : public testing::Test {
     for (const nlohmann::json& note : notes) {
       writer.add(record::Note{1, 7, note});
     }
-    take_in(writer, folder_);
+    analyse_traces(writer, folder_);
   }
   void file(const std::string& name, const std::string& bytes) {
     make_folders(folder_);

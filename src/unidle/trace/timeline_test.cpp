@@ -41,7 +41,7 @@ class TimelineTest : public testing::Test {
                             json{{"type", "exception"}, {"class", "KeyError"}, {"message", "\"x\"\xff"}}});
     if (!trace.empty()) {
       std::ofstream(folder_ / "trace-42.json") << trace;
-      take_in(writer, folder_);
+      analyse_traces(writer, folder_);
     }
   }
 

@@ -107,7 +107,7 @@ int execute(const Arguments& arguments) {
   }
   if (arguments.trace) {
     options.environment["UNIDLE_TRACE_STEPS"] = std::to_string(*arguments.trace);
-    options.before_close = trace::take_in;
+    options.before_close = trace::analyse_traces;
   }
   if (arguments.kernels) {
     options.environment["CUDA_INJECTION64_PATH"] = trace::library_to_inject(program_folder()).string();

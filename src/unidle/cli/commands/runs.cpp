@@ -29,7 +29,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 using record::RunFilter;
-using record::RunGlance;
+using record::RunSummary;
 
 struct Arguments {
   std::string format = "text";
@@ -73,14 +73,14 @@ RunFilter filter_of(const Arguments& arguments) {
           .user = arguments.user};
 }
 
-std::vector<RunGlance> chosen_runs(const Arguments& arguments) {
+std::vector<RunSummary> chosen_runs(const Arguments& arguments) {
   const RunFilter filter = filter_of(arguments);
-  std::vector<RunGlance> runs = record::glance_at_runs(folder_of(arguments));
-  std::erase_if(runs, [&](const RunGlance& run) { return !filter.admits(run); });
+  std::vector<RunSummary> runs = record::list_runs(folder_of(arguments));
+  std::erase_if(runs, [&](const RunSummary& run) { return !filter.admits(run); });
   return runs;
 }
 
-json to_json(const RunGlance& run) {
+json to_json(const RunSummary& run) {
   json object = {{"name", run.name},
                  {"path", run.path.string()},
                  {"user", run.user},
@@ -97,7 +97,7 @@ json to_json(const RunGlance& run) {
   return object;
 }
 
-std::string command_of(const RunGlance& run, Language language) {
+std::string command_of(const RunSummary& run, Language language) {
   if (!run.error.empty()) {
     return translate(language, "cannot be read: {}", printable_line(run.error));
   }
@@ -112,7 +112,7 @@ std::string count_of(std::size_t runs, Language language) {
   return runs == 1 ? std::string(translate(language, "1 run")) : translate(language, "{} runs", runs);
 }
 
-void print_table(const std::vector<RunGlance>& runs, const Arguments& arguments) {
+void print_table(const std::vector<RunSummary>& runs, const Arguments& arguments) {
   const Language language = chosen_language(arguments.language);
   if (runs.empty()) {
     const bool all = !filter_of(arguments).chooses();
@@ -125,7 +125,7 @@ void print_table(const std::vector<RunGlance>& runs, const Arguments& arguments)
   std::size_t width = 4;
   std::size_t user = 4;
   std::uint64_t bytes = 0;
-  for (const RunGlance& run : runs) {
+  for (const RunSummary& run : runs) {
     width = std::max(width, run.name.size());
     user = std::max(user, run.user.size());
     bytes += run.bytes;
@@ -133,7 +133,7 @@ void print_table(const std::vector<RunGlance>& runs, const Arguments& arguments)
   print_to(stdout, "{:<{}}  {:<{}}  {:<10} {:>12} {:>9}  {}\n", translate(language, "NAME"), width,
            translate(language, "USER"), user, translate(language, "OUTCOME"), translate(language, "TIME"),
            translate(language, "SIZE"), translate(language, "COMMAND"));
-  for (const RunGlance& run : runs) {
+  for (const RunSummary& run : runs) {
     print_to(stdout, "{:<{}}  {:<{}}  {:<10} {:>12} {:>9}  {}\n", printable_line(run.name), width,
              printable_line(run.user), user, printable_line(translate(language, run.outcome)),
              run.seconds ? format_seconds(*run.seconds) : "-", format_bytes(run.bytes), command_of(run, language));
@@ -142,7 +142,7 @@ void print_table(const std::vector<RunGlance>& runs, const Arguments& arguments)
 }
 
 int list(const Arguments& arguments) {
-  const std::vector<RunGlance> runs = chosen_runs(arguments);
+  const std::vector<RunSummary> runs = chosen_runs(arguments);
   if (arguments.format == "json") {
     json all = json::array();
     std::transform(runs.begin(), runs.end(), std::back_inserter(all), to_json);
@@ -170,7 +170,7 @@ int remove(const Arguments& arguments) {
     paths.push_back(run_of(arguments, name));
   }
   if (filtered) {
-    for (const RunGlance& run : chosen_runs(arguments)) {
+    for (const RunSummary& run : chosen_runs(arguments)) {
       if (run.outcome != "running" && record::is_record(run.path)) {
         paths.push_back(run.path);
       }
@@ -194,7 +194,7 @@ int remove(const Arguments& arguments) {
       refused = refused ? refused : failure;
     }
   }
-  record::mend_latest(folder_of(arguments));
+  record::repair_latest(folder_of(arguments));
   if (removed > 0 || !refused) {
     print_to(stderr, "unidle: {}\n", translate(language, "{} removed", count_of(removed, language)));
   }
@@ -239,7 +239,7 @@ std::function<int()> setup(CLI::App& app) {
   exported->add_option("-o,--output", arguments->output, "Its name; NAME.db by default")->type_name("FILE");
   exported->callback([action] { *action = export_one; });
   return [arguments, action] {
-    sqlite::count_no_sqlite_memory();
+    sqlite::disable_sqlite_memory_statistics();
     return (*action)(*arguments);
   };
 }

@@ -192,7 +192,7 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
 
 void ApplyRunner::read(const fs::path& record, const knobs::Settings& changes, TrialResult& result) {
   const record::Reader reader(record);
-  if (!take_in(account::load_run(reader), losses_, result)) {
+  if (!read_trial(account::load_run(reader), losses_, result)) {
     return;
   }
   const auto command_for = [&](const knobs::Settings& wanted) {

@@ -107,7 +107,7 @@ TrialResult CommandRunner::run_once(const knobs::Settings& changes, bool longest
 }
 
 void CommandRunner::read(const std::filesystem::path& record, const knobs::Settings& changes, TrialResult& result) {
-  if (!take_in(account::load_run(record), losses_, result)) {
+  if (!read_trial(account::load_run(record), losses_, result)) {
     return;
   }
   try {

@@ -148,7 +148,7 @@ std::string longest_in(const account::RunData& run) {
   return found;
 }
 
-bool take_in(const account::RunData& run, experiment::LossScale& scale, TrialResult& result) {
+bool read_trial(const account::RunData& run, experiment::LossScale& scale, TrialResult& result) {
   const account::Account account = account::account_of(run);
   const std::size_t steps = account.timeline.steps.size();
   result.rate = steps < kLeastSteps ? 0 : account.rates.total.value_or(0);

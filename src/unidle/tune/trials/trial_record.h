@@ -44,6 +44,6 @@ constexpr long long kLongestSteps = 16;
 
 /// Sets what a trial's record shows: rate, losses, effective settings, disturbances. False, with `problem` set, when
 /// too few steps were seen. REQUIRES: `result.seconds` is set.
-bool take_in(const account::RunData& run, experiment::LossScale& scale, TrialResult& result);
+bool read_trial(const account::RunData& run, experiment::LossScale& scale, TrialResult& result);
 
 }  // namespace unidle::tune

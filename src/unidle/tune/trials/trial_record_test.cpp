@@ -22,13 +22,13 @@ TEST(TrialRecord, SaysWhatTheAccountSays) {
   const account::Account account = account::account_of(run);
   experiment::LossScale scale;
   TrialResult result;
-  ASSERT_TRUE(take_in(run, scale, result));
+  ASSERT_TRUE(read_trial(run, scale, result));
   EXPECT_EQ(result.rate, account.rates.total) << "validation is counted in";
   EXPECT_EQ(result.step_rate, account.rates.training);
   EXPECT_EQ(result.losses.size(), 40U);
   EXPECT_EQ(result.losses.at(156), 1.0 / 40);
   run.steps.resize(7);
-  EXPECT_FALSE(take_in(run, scale, result));
+  EXPECT_FALSE(read_trial(run, scale, result));
   EXPECT_EQ(result.problem, "only 7 training steps were seen in 0 s");
 }
 
