@@ -13,14 +13,14 @@ namespace unidle::fuzz::targets {
 
 namespace {
 
-void read_trial(const record::Reader& reader, const account::RunData& run) {
+void read_as_trial(const record::Reader& reader, const account::RunData& run) {
   const knobs::Settings effective = tune::known_settings(tune::effective_settings(run));
   tune::applied_settings(reader, {{"loader.workers", "2"}, {"precision.amp", "bf16"}});
   tune::spare_options(run, {"python", "train.py", "--batch-size", "8"}, effective);
   experiment::LossScale scale;
   for (int trial = 0; trial < 2; ++trial) {
     tune::TrialResult result;
-    tune::take_in(run, scale, result);
+    tune::read_trial(run, scale, result);
   }
   tune::lengths_vary(run);
   tune::longest_in(run);
@@ -35,7 +35,7 @@ void run_record_views(std::string_view bytes) {
     unidle::trace::why_no_trace(reader);
     unidle::trace::write_timeline(reader, {}, scratch_folder() / "timeline.json");
     const account::RunData run = account::load_run(reader);
-    read_trial(reader, run);
+    read_as_trial(reader, run);
     report::page({{run, std::nullopt}, {run, std::nullopt}});
     const report::Comparison comparison = report::compare(run, run);
     report::to_text(comparison, 80, false);

@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr double kRoom = 1.25;       // memory requested, relative to the peak in use
+constexpr double kHeadroom = 1.25;   // memory requested, relative to the peak in use
 constexpr double kMuchUnused = 0.5;  // of the request: below this share a smaller one is proposed
 // No training process uses less on average: such a value is of a shell, or was not measured.
 constexpr double kLeastCpus = 0.01;
@@ -227,7 +227,7 @@ std::optional<LineChange> of_cpus(const Job& job, const Use& use, std::optional<
   }
   const auto used = use.node_cpus ? std::optional(*use.node_cpus / tasks) : std::nullopt;
   if (!workers && used && cpus > 1 && *used < kMuchUnused * cpus) {
-    const int needed = std::max(1, static_cast<int>(std::ceil(*used * kRoom)));
+    const int needed = std::max(1, static_cast<int>(std::ceil(*used * kHeadroom)));
     if (needed < cpus) {
       return LineChange{fmt::format("--cpus-per-task={}", needed),
                         translate(language, "{} of {} CPUs were in use", format_number(*used), cpus)};
@@ -250,7 +250,7 @@ std::optional<LineChange> of_memory(const Job& job, const Use& use, Language lan
   if (!use.peak_memory_bytes || *use.peak_memory_bytes >= kMuchUnused * had) {
     return std::nullopt;
   }
-  const double needed = gibibytes(*use.peak_memory_bytes * kRoom);
+  const double needed = gibibytes(*use.peak_memory_bytes * kHeadroom);
   if (needed * 0x1p30 >= had) {
     return std::nullopt;
   }
@@ -265,7 +265,7 @@ std::optional<LineChange> of_time(const Row& row, Language language) {
   if (!whole || !row.job.limit_s || *whole <= *row.job.limit_s || (row.job.state != "TIMEOUT" && !row.job.runs())) {
     return std::nullopt;
   }
-  const double needed = std::ceil(*whole * kRoom / 60) * 60;
+  const double needed = std::ceil(*whole * kHeadroom / 60) * 60;
   return LineChange{fmt::format("--time={}", format_duration(needed)),
                     translate(language, "{} in all at the pace so far, of {}", format_duration(*whole),
                               format_duration(*row.job.limit_s))};

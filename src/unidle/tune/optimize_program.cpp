@@ -62,7 +62,7 @@ std::vector<BatchChoice> batches_said(const ProgramPlan& plan, const std::vector
                                       bool allow_semantic) {
   knobs::Settings said = plan.settings;
   const std::vector<std::string> command =
-      with_spare(words, plan.spare, {{"batch.size", 1}, {"batch.accumulation", 1}, {"optimizer.lr", 1}});
+      with_omitted_options(words, plan.spare, {{"batch.size", 1}, {"batch.accumulation", 1}, {"optimizer.lr", 1}});
   for (const char* knob : {"batch.size", "batch.accumulation"}) {
     if (said.contains(knob) && !reaches(command, knob, said.at(knob))) {
       said.erase(knob);
@@ -83,7 +83,7 @@ std::vector<BatchChoice> batches_said(const ProgramPlan& plan, const std::vector
 std::unique_ptr<ApplyRunner> calibrated(const OptimizeOptions& options, const fs::path& scratch, ProgramResult& program,
                                         std::stop_token stop) {
   const fs::path here = fs::current_path();
-  const experiment::Ways found = experiment::ways_to_protect(here, options.command, scratch);
+  const experiment::ProtectionOptions found = experiment::ways_to_protect(here, options.command, scratch);
   program.note = found.lacking;
   std::optional<Error> first;
   for (const experiment::Protection protection : found.ways) {
@@ -110,7 +110,7 @@ std::unique_ptr<ApplyRunner> calibrated(const OptimizeOptions& options, const fs
 std::unique_ptr<ApplyRunner> runner_for(const OptimizeOptions& options, const fs::path& scratch, TrialStore& store,
                                         ProgramResult& program, std::stop_token stop) {
   const auto known = options.fresh ? std::nullopt : store.plan();
-  if (!known || (!is_certain(known->protection) && !options.may_write)) {
+  if (!known || (!is_enforced(known->protection) && !options.may_write)) {
     store.clear();
     auto runner = calibrated(options, scratch, program, stop);
     store.keep(program.plan);
@@ -165,7 +165,7 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
   } else if (!result.outcome->best.empty()) {
     const knobs::Settings& best = result.outcome->best;
     result.notes.push_back("what was best so far, unverified: " +
-                           run_command(best, with_spare(options.command, program.plan.spare, best)));
+                           run_command(best, with_omitted_options(options.command, program.plan.spare, best)));
   }
   result.changes = result.outcome->changes;
   knobs::Settings wanted;
@@ -173,9 +173,10 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
     wanted.set(change.knob, *change.to);
   }
   if (!wanted.empty()) {
-    program.run = run_command(wanted, with_spare(options.command, program.plan.spare, wanted));
+    program.run = run_command(wanted, with_omitted_options(options.command, program.plan.spare, wanted));
     program.code = code_changes(result.changes, program.plan.places, program.plan.device);
-    const knobs::Settings by_hand = reach(with_spare(options.command, program.plan.spare, wanted), wanted).at_run_time;
+    const knobs::Settings by_hand =
+        reach(with_omitted_options(options.command, program.plan.spare, wanted), wanted).at_run_time;
     std::erase_if(program.code, [&](const CodeChange& change) { return !by_hand.contains(change.knob); });
     program.patch = code_patch(program.code, fs::current_path());
   }

@@ -54,15 +54,16 @@ bool may_be_read(const std::string& scripts, const std::string& path) {
          has_word(scripts, path.substr(path.find_last_of("./") + 1));
 }
 
-struct Told {
+struct ConfiguredValue {
   record::Setting setting;
   std::string unnamed_key = {};  // set when no script can have read it
   std::string argument = {};     // the argument of the program's parser that may set the same knob
-  std::string said_by = {};   // where its value comes from: "default" of that argument, "word" of the command, "file"
+  std::string value_origin =
+      {};                     // where its value comes from: "default" of that argument, "word" of the command, "file"
   std::string constant = {};  // the script's constant, which the program may change
 };
 /// What one source of settings sets. A knob whose value cannot be determined maps to nothing.
-using Layer = std::map<std::string, std::optional<Told>>;
+using Layer = std::map<std::string, std::optional<ConfiguredValue>>;
 
 bool is_true(std::string_view value) { return parse_bool(value) == true; }
 
@@ -118,18 +119,18 @@ Layer from_files(const std::vector<fs::path>& files, const fs::path& folder, con
       }
       for (const auto& [knob, value] : told) {
         const std::string where = fmt::format("{}:{}", file.lexically_relative(folder).string(), value.line);
-        Told one{{knob, value.value.to_text(), "configured", where},
-                 may_be_read(scripts, value.path) ? "" : value.path};
+        ConfiguredValue one{{knob, value.value.to_text(), "configured", where},
+                            may_be_read(scripts, value.path) ? "" : value.path};
         const knobs::Scalar* scalar = config.find(value.path);
         const bool is_default = scalar != nullptr && !scalar->argument.empty();
         const bool inverted = means(recognition, value.path) == knobs::Meaning::kInverted;
         if ((is_default || config.format() != knobs::Format::kPython) && !inverted) {
           one.argument = argument_name(value.path);
-          one.said_by = is_default ? "default" : "file";
+          one.value_origin = is_default ? "default" : "file";
         } else if (config.format() == knobs::Format::kPython) {
           one.constant = argument_name(value.path);
           one.argument = lower(one.constant);  // usually the default of the argument with that name
-          one.said_by = "file";
+          one.value_origin = "file";
         }
         if (!one.constant.empty() && one.constant == value.path && is_changed(config.text(), one.constant)) {
           layer[knob] = std::nullopt;
@@ -155,9 +156,9 @@ Layer from_command(const std::vector<std::string>& command) {
       const bool amp_on = setting.knob == kAmp && setting.meaning == knobs::Meaning::kSwitch &&
                           (setting.value.empty() || is_true(setting.value));
       const std::string value = plain ? setting.means->to_text() : "true";
-      Told one{{setting.knob, value, "configured", setting.spelling}};
+      ConfiguredValue one{{setting.knob, value, "configured", setting.spelling}};
       one.argument = argument_name(setting.spelling);
-      one.said_by = "word";
+      one.value_origin = "word";
       auto& told = layer[setting.knob];
       // A repeated option overrides itself, but two different options for one knob are ambiguous.
       const bool other = told && told->argument != one.argument && told->setting.value != value;
@@ -200,7 +201,7 @@ std::vector<record::Setting> configured_settings(const std::vector<std::string>&
       found.push_back({knob, told->setting.value, "unnamed", told->unnamed_key});
     }
     if (!told->argument.empty()) {
-      found.push_back({knob, told->said_by, "argument", told->argument});
+      found.push_back({knob, told->value_origin, "argument", told->argument});
     }
   }
   if (auto device = device_asked(command, files.configurations, folder)) {
@@ -225,9 +226,9 @@ std::vector<record::Setting> environment_settings(const std::vector<std::string>
   return found;
 }
 
-std::vector<record::Setting> settings_told(const std::vector<std::string>& command, const fs::path& folder,
-                                           const std::vector<std::string>& environment,
-                                           const knobs::Settings& overruled) {
+std::vector<record::Setting> configured_run_settings(const std::vector<std::string>& command, const fs::path& folder,
+                                                     const std::vector<std::string>& environment,
+                                                     const knobs::Settings& overruled) {
   std::vector<record::Setting> settings;
   try {
     settings = configured_settings(command, folder);

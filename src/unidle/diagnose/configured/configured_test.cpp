@@ -196,11 +196,12 @@ TEST_F(Configured, WhatIsOverruledOnPurposeIsNotRecorded) {
   const std::vector<std::string> environment = {"BATCH_SIZE=16", "OMP_NUM_THREADS=1"};
   std::vector<std::string> told;
   const knobs::Settings overruled = {{"loader.workers", 8}, {"batch.size", 32}};
-  for (const record::Setting& setting : settings_told({"python", "train.py"}, folder(), environment, overruled)) {
+  for (const record::Setting& setting :
+       configured_run_settings({"python", "train.py"}, folder(), environment, overruled)) {
     told.push_back(setting.knob);
   }
   EXPECT_THAT(told, ElementsAre("cpu.threads"));
-  EXPECT_EQ(settings_told({"python", "train.py"}, folder(), environment, {}).size(), 4U);
+  EXPECT_EQ(configured_run_settings({"python", "train.py"}, folder(), environment, {}).size(), 4U);
 }
 
 TEST_F(Configured, WhatCannotBeReadIsLeftOut) {

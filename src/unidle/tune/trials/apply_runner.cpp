@@ -83,7 +83,7 @@ std::map<std::string, std::string> places_in(const record::Reader& reader, const
 double epoch_steps(const account::RunData& run, const knobs::Settings& settings) {
   const long long batch = settings.integer("batch.size");
   const long long accumulated = std::max(1LL, settings.integer("batch.accumulation"));
-  const auto samples = account::told_samples_per_pass(run);
+  const auto samples = account::reported_samples_per_epoch(run);
   if (!samples || batch <= 0) {
     return 0;
   }
@@ -94,7 +94,7 @@ double epoch_steps(const account::RunData& run, const knobs::Settings& settings)
 
 std::string why_refused(const ProgramPlan& plan, const std::vector<std::string>& command,
                         const knobs::Settings& changes) {
-  return why_refused(reach(with_spare(command, plan.spare, changes), changes).command, plan.choices);
+  return why_refused(reach(with_omitted_options(command, plan.spare, changes), changes).command, plan.choices);
 }
 
 long long steps_of_trial(double step_s, double target_s, double epoch_steps) {
@@ -124,7 +124,7 @@ struct ApplyRunner::Ended {
 
 ApplyRunner::Ended ApplyRunner::start(const knobs::Settings& changes, const Length& length, std::stop_token stop) {
   const std::string name = fmt::format("trial-{}", trials_++);
-  const Reach reached = reach(with_spare(options_.command, plan_.spare, changes), changes);
+  const Reach reached = reach(with_omitted_options(options_.command, plan_.spare, changes), changes);
   observe::Options run;
   run.argv = reached.command;
   run.record = options_.scratch / name;
@@ -196,7 +196,7 @@ void ApplyRunner::read(const fs::path& record, const knobs::Settings& changes, T
     return;
   }
   const auto command_for = [&](const knobs::Settings& wanted) {
-    return with_spare(options_.command, plan_.spare, wanted);
+    return with_omitted_options(options_.command, plan_.spare, wanted);
   };
   for (const auto& [knob, applied] : applied_settings(reader, reach(command_for(changes), changes).at_run_time)) {
     if (!applied.taken) {

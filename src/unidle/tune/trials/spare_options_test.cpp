@@ -14,7 +14,7 @@ using ::testing::IsEmpty;
 
 using Words = std::vector<std::string>;
 
-SpareOptions spare_in(const nlohmann::json& note, const Words& command, const knobs::Settings& effective = {}) {
+OmittedOptions spare_in(const nlohmann::json& note, const Words& command, const knobs::Settings& effective = {}) {
   const TemporaryFolder folder;
   record::Writer writer(folder.path() / "record");
   writer.add(record::Note{1, 1, note});
@@ -26,16 +26,16 @@ nlohmann::json note_of(const Words& words, const std::vector<Words>& options) {
   return {{"type", "options"}, {"program", "train.py"}, {"words", words}, {"options", options}};
 }
 
-TEST(SpareOptions, AreWhatTheProgramTakesByKnob) {
+TEST(OmittedOptions, AreWhatTheProgramTakesByKnob) {
   const auto note = note_of({}, {{"--batch-size", "64"},
                                  {"--test-batch-size", "100"},
                                  {"--lr", "0.001"},
                                  {"--accumulation-steps", "4"},
                                  {"--seed", "1"}});
-  const SpareOptions spare = spare_in(note, {"python", "train.py"}, {{"batch.size", 64}, {"batch.accumulation", 4}});
-  EXPECT_EQ(spare, (SpareOptions{{"batch.size", {"--batch-size", "64"}},
-                                 {"batch.accumulation", {"--accumulation-steps", "4"}},
-                                 {"optimizer.lr", {"--lr", "0.001"}}}));
+  const OmittedOptions spare = spare_in(note, {"python", "train.py"}, {{"batch.size", 64}, {"batch.accumulation", 4}});
+  EXPECT_EQ(spare, (OmittedOptions{{"batch.size", {"--batch-size", "64"}},
+                                   {"batch.accumulation", {"--accumulation-steps", "4"}},
+                                   {"optimizer.lr", {"--lr", "0.001"}}}));
   EXPECT_EQ(spare_in(note, {"python", "train.py"}, {{"batch.size", 16}}).count("batch.size"), 0u)
       << "64 of it are not one batch";
   EXPECT_EQ(spare_in(note_of({}, {{"--batch-size", "8"}, {"--micro-batch-size", "8"}}), {"python", "train.py"})
@@ -44,7 +44,7 @@ TEST(SpareOptions, AreWhatTheProgramTakesByKnob) {
       << "one of two";
 }
 
-TEST(SpareOptions, OfADamagedNoteAreNone) {
+TEST(OmittedOptions, OfADamagedNoteAreNone) {
   const Words command = {"python", "train.py"};
   for (const nlohmann::json& options : {nlohmann::json(3), nlohmann::json("--batch-size"), nlohmann::json({{1, 2}}),
                                         nlohmann::json::array({"--batch-size", 4}), nlohmann::json::object()}) {
@@ -54,7 +54,7 @@ TEST(SpareOptions, OfADamagedNoteAreNone) {
   }
 }
 
-TEST(SpareOptions, AreOfTheProgramAtTheEndOfTheCommand) {
+TEST(OmittedOptions, AreOfTheProgramAtTheEndOfTheCommand) {
   const Words words = {"--epochs", "3"};
   const auto note = note_of(words, {{"--batch-size", "64"}});
   const auto found = [&](const Words& command) { return spare_in(note, command).size(); };
@@ -101,16 +101,16 @@ TEST(OptionChoices, NoOtherValueIsTried) {
   EXPECT_NE(why_refused(plan, {"python", "t.py", "--batch-size", "16"}, {{"batch.size", 64}}), "");
 }
 
-TEST(SpareOptions, AreSaidWhereAChangeNeedsThem) {
-  const SpareOptions spare = {{"batch.size", {"--batch-size", "64"}}, {"optimizer.lr", {"--lr", "0.1"}}};
+TEST(OmittedOptions, AreSaidWhereAChangeNeedsThem) {
+  const OmittedOptions spare = {{"batch.size", {"--batch-size", "64"}}, {"optimizer.lr", {"--lr", "0.1"}}};
   const knobs::Settings changes = {{"batch.size", 128}, {"loader.workers", 2}};
-  EXPECT_THAT(with_spare({"python", "train.py"}, spare, changes),
+  EXPECT_THAT(with_omitted_options({"python", "train.py"}, spare, changes),
               ElementsAre("python", "train.py", "--batch-size", "64"));
-  EXPECT_THAT(with_spare({"python", "train.py", "--batch_size=8"}, spare, changes),
+  EXPECT_THAT(with_omitted_options({"python", "train.py", "--batch_size=8"}, spare, changes),
               ElementsAre("python", "train.py", "--batch_size=8"));
-  EXPECT_THAT(reach(with_spare({"python", "train.py"}, spare, changes), changes).command,
+  EXPECT_THAT(reach(with_omitted_options({"python", "train.py"}, spare, changes), changes).command,
               ElementsAre("python", "train.py", "--batch-size", "128"));
-  EXPECT_THAT(with_spare({}, spare, {}), IsEmpty());
+  EXPECT_THAT(with_omitted_options({}, spare, {}), IsEmpty());
 }
 
 }  // namespace
