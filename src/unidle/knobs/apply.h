@@ -9,7 +9,7 @@
 
 namespace unidle::knobs {
 
-/// One literal of a file that set_knob replaced: words of the file, of which a change may need several.
+/// A literal that set_knob replaced, in the file's spelling; one change may need several.
 struct Edit {
   std::string knob;
   std::string path;  // key with the literal
@@ -19,15 +19,15 @@ struct Edit {
   bool guessed = false;
 };
 
-/// Makes the file say `value` for the training side of `knob`, in its own spelling: bf16-mixed, True, nhwc,
-/// two flags of which one goes off. No other setting changes: a literal that others share (by a YAML alias, ${a}, @a)
-/// is edited where it stands only when all of them are this knob's; otherwise the knob's own key gets a literal of its
-/// own. A key is added only where the framework is known to read it. Nothing is edited and kInput is thrown when the
-/// file cannot say it: the knob has no key, the value is computed by the program, batch sizes differ between stages, or
-/// other settings take their value from the knob's key.
+/// Sets the training side of `knob` to `value` in the file's own spelling: bf16-mixed, True, nhwc, or two flags of
+/// which one is turned off. No other setting changes: a literal shared by other keys (through a YAML alias, ${a}, @a)
+/// is edited in place only if all of them belong to this knob; otherwise the knob's key gets its own literal. Adds a
+/// key only if the framework is known to read it. Throws kInput and changes nothing when the file cannot express the
+/// value: the knob has no key, the program computes the value, batch sizes differ between stages, or other settings
+/// take their value from the knob's key.
 std::vector<Edit> set_knob(ConfigFile& file, std::string_view knob, const Value& value);
 
-/// Whether set_knob would find or make a place; never throws for what the file says.
+/// Whether set_knob would find or create a key; never throws for the file's content.
 bool can_set(const ConfigFile& file, std::string_view knob, const Value& value);
 
 }  // namespace unidle::knobs

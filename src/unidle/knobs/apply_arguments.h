@@ -8,9 +8,9 @@
 
 namespace unidle::knobs {
 
-/// What arguments ask for that are KNOB=VALUE or a configuration file whose keys are knobs; later
-/// ones win. Throws kUsage for an unknown knob or a value that it does not take (subject: the argument, or "file:line:
-/// key"), kInput for a file that cannot be read.
+/// Settings from arguments of the form KNOB=VALUE or configuration files whose keys are knobs; later ones win. Throws
+/// kUsage for an unknown knob or an invalid value (subject: the argument, or "file:line: key"), kInput for a file that
+/// cannot be read.
 Settings apply_settings(const std::vector<std::string>& arguments);
 
 }  // namespace unidle::knobs

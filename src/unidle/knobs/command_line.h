@@ -16,18 +16,18 @@ struct CommandSetting {
   Meaning meaning = Meaning::kValue;
   Phase phase = Phase::kTraining;
   std::string spelling;        // the flag, override or variable, without its value
-  std::string value;           // empty for a flag without one
-  std::optional<Value> means;  // for the knob
-  std::size_t index = 0;       // of the word that holds the value, or of the flag without one
+  std::string value;           // empty for a flag without a value
+  std::optional<Value> means;  // the knob's value
+  std::size_t index = 0;       // of the word with the value, or of the flag without one
 };
 
 /// All knobs that the words of a command set, in order. A setting is a flag followed by its value or joined to it by an
 /// equals sign, a Hydra override (a.b=c, +a.b=c, ++a.b=c), or a variable before the program (env NAME=VALUE CMD).
 std::vector<CommandSetting> recognize_command(const std::vector<std::string>& argv);
 
-/// The command with `knob` (training side) set to `value`; nothing when no word of the command sets that
-/// knob or its spelling has no word for the value. A flag without a value is taken out to switch it off; it is never
-/// added, because a program that does not know it would not start.
+/// The command with the training side of `knob` set to `value`; nothing when no word of the command sets that knob, or
+/// its spelling has no word for the value. Removes a flag without a value to switch it off; never adds one, because a
+/// program that does not know the flag would not start.
 std::optional<std::vector<std::string>> apply_to_command(const std::vector<std::string>& argv, std::string_view knob,
                                                          const Value& value);
 

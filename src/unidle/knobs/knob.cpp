@@ -12,11 +12,11 @@ namespace {
 
 std::optional<Value> parse_count(std::string_view text) {
   const auto whole = parse_number<long long>(text);
-  return whole && *whole >= 0 ? std::optional<Value>(*whole) : std::nullopt;  // all integer knobs count things
+  return whole && *whole >= 0 ? std::optional<Value>(*whole) : std::nullopt;  // all integer knobs are counts
 }
 
 std::optional<Value> parse_choice(const Knob& knob, const std::string& text) {
-  // YAML 1.1 readers turn a plain `off` into false, so that programs print it as such.
+  // YAML 1.1 readers turn a plain `off` into false, and programs print it like that.
   std::string word = text == "false" ? "off" : text;
   if (word == "true" && !knob.when_true.empty()) {
     word = knob.when_true;

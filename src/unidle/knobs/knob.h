@@ -52,13 +52,13 @@ struct Names {
 struct Changing {
   /// The shim can set it in a running program (python/shim); the effect is read back from the program.
   bool at_run_time = false;
-  std::vector<Value> not_at_run_time = {};  // values that it cannot give it
-  /// How a person writes it in Python; {0} is the value as Python has it. `code_for` where that depends on the value or
-  /// the device ("cpu", "cuda").
+  std::vector<Value> not_at_run_time = {};  // values that it cannot set
+  /// How to write the setting in Python; {0} is the value in Python's syntax. `code_for` is used if it depends on the
+  /// value or the device ("cpu", "cuda").
   std::string code = {};
   std::string (*code_for)(const Value& value, const std::string& device) = nullptr;
-  /// What of the program that code belongs to: loader, dataset, model, optimizer, zero_grad or validation; empty when
-  /// it may stand anywhere.
+  /// The object that the code belongs to: loader, dataset, model, optimizer, zero_grad or validation; empty if the code
+  /// may be anywhere.
   std::string code_place = {};
   std::string argument = {};  // if it is a keyword argument of a call at that place
   /// The same for a program whose loader is from the package unidle; empty if there is no such setting.
@@ -72,9 +72,9 @@ struct Knob {
   ValueType type;
   KnobClass knob_class;
   std::vector<std::string> choices = {};  // of a kChoice
-  std::string when_true = {};             // the choice that `true` stands for; empty: none, it is a riddle
-  std::optional<Value> fallback;          // the value of a program that does not set it
-  std::string explanation;                // one sentence for a person
+  std::string when_true = {};             // the choice that `true` means; empty: ambiguous
+  std::optional<Value> fallback;          // the value if a program does not set it
+  std::string explanation;                // one sentence for users
   Names names = {};
   Changing change = {};
   bool gpu_only = false;                      // no effect when training on a CPU
@@ -86,9 +86,9 @@ const std::vector<const Knob*>& all_catalogue();
 /// nullptr if the knob does not exist.
 const Knob* find_knob(std::string_view name);
 
-/// The shim can give the knob this value in a running program; without a value: some value.
+/// Whether the shim can set this value in a running program; without a value, whether it can set any.
 bool applies_at_run_time(std::string_view knob, const std::optional<Value>& value = {});
-/// False for a knob that changes nothing where `device` ("cpu", "cuda", ...) trains.
+/// False for a knob without effect on `device` ("cpu", "cuda", ...).
 bool matters_on(std::string_view device, std::string_view knob);
 /// kExact for an unknown knob.
 KnobClass class_of(std::string_view knob);
@@ -97,9 +97,9 @@ std::string_view to_string(ValueType type);
 std::string_view to_string(KnobClass knob_class);
 std::string_view to_string(Meaning meaning);
 
-/// Nothing when `text` is not a value of the knob. Booleans may be yes, no, on, off, True or 1 as well.
+/// Nothing if `text` is not a value of the knob. Booleans may also be yes, no, on, off, True or 1.
 std::optional<Value> parse_value(const Knob& knob, std::string_view text);
-/// Whether the knob may be set to it.
+/// Whether the knob accepts the value.
 bool takes(const Knob& knob, const Value& value);
 
 }  // namespace unidle::knobs

@@ -20,9 +20,9 @@ struct Recognized {
   Meaning meaning = Meaning::kValue;
   Phase phase = Phase::kTraining;
   std::string value;   // as the program reads it: without quotes
-  std::string source;  // as the file has it
-  /// What that is for the knob, references followed. Nothing when this setting alone does not tell, as with "auto" or a
-  /// switch that leaves the format to another key.
+  std::string source;  // as written in the file
+  /// The knob's value, references resolved. Nothing if this setting does not determine it, as for "auto" or a switch
+  /// that leaves the format to another key.
   std::optional<Value> means;
   std::string path;
   int line = 0;           // 1-based
@@ -53,7 +53,7 @@ Recognition recognize(const std::filesystem::path& path);
 /// The configured value of a knob in one file.
 struct Configured {
   Value value;
-  std::string path;  // the key that says so; of a format and a switch, the switch when it is off, otherwise the format
+  std::string path;  // the key that sets it; for a format with a switch, the switch if it is off, otherwise the format
   int line = 0;
 };
 

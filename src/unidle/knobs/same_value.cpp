@@ -58,8 +58,7 @@ bool in_effect(std::string_view knob, std::string_view configured, std::string_v
     return true;
   }
   if (want == "true") {
-    // A switch is in effect whatever the program chose when it was turned on: amp true -> bf16, compile true ->
-    // default.
+    // A switch is in effect whatever the program chose for it: amp true -> bf16, compile true -> default.
     return have == "1" || (!is_off(have) && !parse_number<double>(have));
   }
   if (have == "true") {

@@ -16,7 +16,7 @@
 
 namespace unidle::knobs {
 
-/// Knobs with their values, each of its knob's type. Knobs that are not set are absent.
+/// Knobs and their values, each of its knob's type; without knobs that are not set.
 class Settings {
  public:
   using Map = std::map<std::string, Value, std::less<>>;
@@ -27,7 +27,7 @@ class Settings {
   Settings() = default;
   Settings(std::initializer_list<value_type> settings);
 
-  /// Throws kInput when there is no such knob, or `value` is not of its type.
+  /// Throws kInput when the knob does not exist, or `value` is not of its type.
   void set(const std::string& knob, Value value);
   void set(const Settings& changes);
   void erase(std::string_view knob);
@@ -43,14 +43,14 @@ class Settings {
   std::set<std::string> names() const;
 
   bool contains(std::string_view knob) const { return values_.contains(knob); }
-  /// What is set; nullptr when nothing is.
+  /// nullptr if the knob is not set.
   const Value* find(std::string_view knob) const;
-  /// What is set. REQUIRES: contains(knob).
+  /// REQUIRES: contains(knob).
   const Value& at(const std::string& knob) const { return values_.at(knob); }
   bool has(std::string_view knob, const Value& value) const;
-  /// What is set, otherwise the knob's fallback; nothing where it has none.
+  /// The setting, otherwise the knob's fallback; nothing if it has none.
   std::optional<Value> in_force(std::string_view knob) const;
-  /// The same of a knob that counts something; 0 where it has no fallback.
+  /// The same for a knob with an integer value; 0 if it has no fallback.
   long long integer(std::string_view knob) const;
 
   bool operator==(const Settings& other) const = default;
@@ -59,9 +59,9 @@ class Settings {
   Map values_;
 };
 
-/// As texts, by knob.
+/// Knob name to the value as text.
 void to_json(nlohmann::json& json, const Settings& settings);
-/// Throws kInput as Settings::set does.
+/// Throws like Settings::set.
 Settings settings_from(const nlohmann::json& texts);
 
 /// All knobs that `config` sets under their own names. Skips a precision.amp of true, and values that leave the choice
@@ -73,8 +73,8 @@ Settings read_settings(const ConfigFile& config);
 /// comment gives a reason.
 Settings read_foreign_settings(const ConfigFile& config);
 
-/// Makes `config` say it: under the knob's own name where that is a key of it or it is a workload's, otherwise as its
-/// framework has it. Returns the paths of the edited keys. Throws kInput when the file cannot say it.
+/// Sets the knob in `config`: under its own name if the file has that key or is a workload's, otherwise in the
+/// framework's terms. Returns the paths of the edited keys. Throws kInput when the file cannot express the value.
 std::vector<std::string> write_setting(ConfigFile& config, const std::string& knob, const Value& value);
 bool can_write(const ConfigFile& config, const std::string& knob, const Value& value);
 
@@ -94,7 +94,7 @@ std::string pair_key(const std::string& knob, const Value& value);
 /// "loader.workers=2 precision.amp=bf16"
 std::string describe(const Settings& changes);
 
-/// The JSON object of UNIDLE_APPLY: knob to value. "" when `settings` is empty.
+/// The JSON object for UNIDLE_APPLY: knob to value. "" when `settings` is empty.
 std::string encode_apply(const Settings& settings);
 
 }  // namespace unidle::knobs

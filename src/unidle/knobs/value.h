@@ -1,4 +1,4 @@
-// What a knob is set to.
+// The value of a knob.
 #pragma once
 
 #include <fmt/core.h>
@@ -14,8 +14,8 @@
 
 namespace unidle::knobs {
 
-/// A switch, a whole number, a number or a word. Text becomes one where it comes in, by parse_value() in knob.h; inside
-/// nothing parses again.
+/// A boolean, an integer, a floating-point number or a word. parse_value() in knob.h converts input text; no other code
+/// parses values.
 class Value {
  public:
   Value(bool on) : held_(on) {}
@@ -29,12 +29,12 @@ class Value {
 
   bool is_switch() const { return std::holds_alternative<bool>(held_); }
   bool is_word() const { return std::holds_alternative<std::string>(held_); }
-  /// Nothing when it is no whole number.
+  /// Nothing if it is not an integer.
   std::optional<long long> integer() const;
-  /// Nothing when it is no number, whole or not.
+  /// Nothing if it is not a number.
   std::optional<double> number() const;
 
-  /// As configurations, commands and people write it: "true", "8", "0.0002", "bf16".
+  /// The text in configurations, commands and output: "true", "8", "0.0002", "bf16".
   std::string to_text() const;
   nlohmann::json to_json() const;
 

@@ -18,14 +18,14 @@ enum class Reading {
 
 struct Decoded {
   Reading reading = Reading::kNo;
-  std::optional<Value> value = {};    // when kKnown
-  Meaning meaning = Meaning::kValue;  // a switch that holds a format is a format
+  std::optional<Value> value = {};    // for kKnown
+  Meaning meaning = Meaning::kValue;  // a switch with a format as its value is a format
 };
 
 /// What `value` (without quotes) says about `knob` under a key with this meaning.
 Decoded decode(const Knob& knob, Meaning meaning, std::string_view value);
 
-/// How a key of that meaning, which now holds `old`, says `value`. Nothing when it cannot.
+/// The text for `value` in a key with this meaning and the current text `old`. Nothing when there is none.
 std::optional<std::string> encode(const Knob& knob, Meaning meaning, const Value& value, std::string_view old);
 
 /// The meaning of a key, given its literal: a string "no" for a mixed-precision switch, or among the words for formats,

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// The line "FILE:N" of the only constant that says how many micro-batches make a step.
+/// The line "FILE:N" of the only constant with the number of micro-batches per step.
 std::string place_of_count(const fs::path& folder, const std::string& file, long long count) {
   std::optional<int> line;
   try {

@@ -67,7 +67,7 @@ class Adviser {
     return found == configured_.end() ? std::nullopt : found->second.value.integer();
   }
 
-  /// Tries the edit; what the file cannot say is told, not forced.
+  /// Tries the edit; an edit that the file cannot express is reported instead.
   bool propose(const std::string& knob, const knobs::Value& to, std::string reason, std::string depends) {
     const knobs::Knob* known = knobs::find_knob(knob);
     const auto before = configured_.find(knob);
@@ -112,7 +112,7 @@ class Adviser {
 
   void leave(std::string what) { advice_.left.push_back(std::move(what)); }
 
-  /// What the machine asks for where the file has `present`.
+  /// Proposes what the machine needs when the file has the value `present`.
   bool propose_advised(const std::string& knob, const knobs::Value& present, const std::string& besides = {}) {
     const auto advised = advised_for(hardware_, knob, present);
     return advised && propose(knob, advised->value, advised->reason + besides, advised->depends);

@@ -58,7 +58,7 @@ std::optional<Advised> amp(const Hardware& hardware, const knobs::Value& present
   return std::nullopt;
 }
 
-/// Switches that a machine asks to be on, or does not care for.
+/// Advice to switch a knob on when `wanted`; nothing otherwise.
 std::optional<Advised> on(bool wanted, const knobs::Value& present, const char* reason, const char* depends) {
   return wanted && present == false ? std::optional(Advised{true, reason, depends}) : std::nullopt;
 }

@@ -14,14 +14,14 @@ namespace unidle::tune {
 struct Advised {
   knobs::Value value;
   std::string reason;
-  std::string depends = {};  // what must hold for it to help, or to be right; may be empty
+  std::string depends = {};  // a condition for the value to help or to be correct; may be empty
 };
 
-/// The value that this machine asks for where `knob` has the value `present`; nothing where that is as good, the
-/// machine has no say in it, or the knob is not one of knobs_of_hardware().
+/// The value that this machine needs when `knob` has the value `present`. Nothing when `present` is as good, when the
+/// machine does not determine it, or when the knob is not one of knobs_of_hardware().
 std::optional<Advised> advised_for(const Hardware& hardware, std::string_view knob, const knobs::Value& present);
 
-/// Knobs whose values follow from the machine alone.
+/// Knobs whose values depend only on the machine.
 const std::vector<std::string_view>& knobs_of_hardware();
 
 /// More loader workers per device have not been seen to help, and each costs memory.

@@ -51,7 +51,7 @@ class Proposer {
     }
   }
 
-  /// What the machine asks for.
+  /// Adds what the machine needs.
   void add_advised(const std::string& knob, double promise) {
     if (const auto wanted = advised(knob)) {
       add({{knob, wanted->value}}, promise, true, wanted->reason);

@@ -33,7 +33,7 @@ struct Reach {
 /// rest, and reports what it cannot change. If both batch size and accumulation change, both go the same way.
 Reach reach(const std::vector<std::string>& command, const knobs::Settings& changes);
 
-/// True when `changes` reaches the program one way or the other.
+/// True when `changes` can reach the program in either way.
 bool reaches(const std::vector<std::string>& command, const std::string& knob, const knobs::Value& value);
 
 }  // namespace unidle::tune

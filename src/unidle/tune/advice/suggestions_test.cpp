@@ -50,7 +50,7 @@ TEST(Suggestions, ValidationThatTakesAFifthIsMadeRarer) {
             (knobs::Settings{{"validation.every", 3}}));
   EXPECT_EQ(rarer_validation(diagnosis, {{"validation.every", 2}})->changes,
             (knobs::Settings{{"validation.every", 6}}));
-  EXPECT_FALSE(rarer_validation(diagnosis, {}));  // the program does not let us
+  EXPECT_FALSE(rarer_validation(diagnosis, {}));  // the program does not allow it
   diagnosis.time.validate = 6;
   EXPECT_FALSE(rarer_validation(diagnosis, {{"validation.every", 1}}));
 }

@@ -12,14 +12,14 @@ namespace unidle::tune {
 
 namespace {
 
-/// Of the present size, either way: further than any search of a few trials gets.
+/// A factor of the present size in either direction, beyond the reach of any search.
 constexpr long long kFarthest = 4096;
 
 /// To four digits: nobody writes more.
 double rounded(double rate) { return parse_number<double>(fmt::format("{:.4g}", rate)).value_or(rate); }
 
 /// The learning rate for an effective batch that is `factor` times as large. Adam-like optimisers keep their noise
-/// scale when it grows with the root of the batch (Malladi 2022).
+/// scale when it grows with the square root of the batch (Malladi 2022).
 std::optional<double> scaled_rate(const knobs::Settings& settings, double factor) {
   const knobs::Value* rate = settings.find("optimizer.lr");
   return rate == nullptr ? std::nullopt : std::optional(rounded(*rate->number() * std::sqrt(factor)));

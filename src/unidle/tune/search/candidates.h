@@ -49,7 +49,7 @@ class Candidates {
 
   /// Knobs of `best` that were not measured alone (not in `measured`), grouped into units, least promising first.
   std::vector<Unit> unconfirmed(const knobs::Settings& best, const std::map<std::string, double>& measured) const;
-  /// Why `knob` was given `value`, by the most promising candidate that says so.
+  /// Why `knob` was set to `value`, by the most promising candidate with a reason.
   std::optional<std::string> reason_of(const std::string& knob, const knobs::Value& value) const;
 
  private:

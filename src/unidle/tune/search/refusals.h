@@ -12,11 +12,11 @@ namespace unidle::tune {
 /// Not thread-safe.
 class Refusals {
  public:
-  /// Takes out of the trial's changes what the live program refused, or has another value of, and says so in its
-  /// reason. What it does not speak of stays: not confirmed, but not contradicted either.
+  /// Removes from the trial's changes those that the live program refused or has with another value, and notes it in
+  /// the trial's reason. Changes that the program does not report stay: unconfirmed, but not contradicted.
   void take_out(LoggedTrial& trial);
   bool contain(const std::string& knob, const knobs::Value& value) const;
-  /// One sentence for each.
+  /// One sentence per refusal.
   const std::vector<std::string>& sentences() const { return sentences_; }
 
  private:

@@ -62,7 +62,7 @@ TEST(Tuner, TakesBackWhatGivesNothing) {
         fixture.clock, [&](const knobs::Settings& changes) { return product(changes, factors); }, 0.004, seed);
     const TunerOutcome outcome = fixture.tune(runner);
     ASSERT_FALSE(outcome.changes.empty());
-    // Only what the search had no trial left for may stay, and the one that works must.
+    // Only a change for which no trial was left may stay, and the one that works must.
     EXPECT_THAT(outcome.best, Contains(::testing::Pair("loader.workers", 2)));
     EXPECT_LE(outcome.changes.size(), 2u) << knobs::describe(outcome.best);
   }

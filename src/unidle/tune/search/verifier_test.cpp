@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 const knobs::Settings kWinner = {{"loader.workers", 2}};
 
-/// A verification by itself, whose runs take five seconds each.
+/// A verification alone, with runs of five seconds.
 struct Pairs {
   explicit Pairs(FakeRunner::Surface surface, double budget_s = 600, double noise = 0)
       : runner(clock, std::move(surface), noise), log(runner, stop.get_token(), {}), budget(clock, budget_s, 12) {

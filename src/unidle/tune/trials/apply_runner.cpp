@@ -79,7 +79,7 @@ std::map<std::string, std::string> places_in(const record::Reader& reader, const
   return places;
 }
 
-/// Optimiser steps in one pass over the data; 0 when that is not known.
+/// Optimiser steps per epoch; 0 when unknown.
 double epoch_steps(const account::RunData& run, const knobs::Settings& settings) {
   const long long batch = settings.integer("batch.size");
   const long long accumulated = std::max(1LL, settings.integer("batch.accumulation"));

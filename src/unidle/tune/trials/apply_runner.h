@@ -20,11 +20,11 @@ struct ProgramPlan {
   long long steps = 0;                                                   // of a trial; a program may end earlier
   double step_s = 0;                                                     // mean, including waits and validation
   double startup_s = 0;                                                  // until the first step
-  double expected_s = 0;                                                 // of a trial of the program as it is
-  double limit_s = 0;                                                    // after which a trial is ended
+  double expected_s = 0;                                                 // of a trial of the unchanged program
+  double limit_s = 0;                                                    // a longer trial is ended
   knobs::Settings settings;                                              // in effect when the program runs as it is
   std::string device;                                                    // "cpu", "cuda", "rocm" or "unknown"
-  experiment::Protection protection = experiment::Protection::kInPlace;  // of the user's files in trials
+  experiment::Protection protection = experiment::Protection::kInPlace;  // of the user's files during trials
   std::map<std::string, std::string>
       places;  // "loader", "dataset", "function", "model": file:line; "made_with"; "replacement": a patch
   OmittedOptions spare;

@@ -14,7 +14,7 @@
 
 namespace unidle::tune {
 
-/// A trial that takes this many times what the baseline takes hangs, or is hopeless.
+/// A trial that takes this many times as long as the baseline hangs or is hopeless.
 constexpr double kHopeless = 4;
 
 /// What the live program says it has, by knob, in its own words; also of what is no knob.
@@ -30,11 +30,11 @@ struct TrialResult {
   /// when samples are drawn or augmented at random.
   double loss_error = 0;
   double loss_fall = 0;                // how far the first trial's loss had fallen by then
-  std::map<long long, double> losses;  // as the program reported them, by samples seen
+  std::map<long long, double> losses;  // as reported by the program, by samples seen
   std::map<std::string, double> metrics;
   ReportedSettings effective;
-  std::map<std::string, std::string> refused;  // knobs that are not in force, with the reason
-  double seconds = 0;                          // wall time of the whole trial, start-up included
+  std::map<std::string, std::string> refused;  // knobs that are not in effect, with the reason
+  double seconds = 0;                          // wall time of the whole trial, including start-up
   std::optional<double> validation_share;      // of the time after start-up
   /// CPUs that other processes used during the trial, and that it lacked.
   std::optional<double> others_cpus;

@@ -116,7 +116,7 @@ OmittedOptions spare_options(const account::RunData& run, const std::vector<std:
         continue;
       }
       const knobs::Value* live = effective.find(setting->knob);
-      const bool other = live != nullptr && *live != *setting->means;  // it means something else
+      const bool other = live != nullptr && *live != *setting->means;  // it has another meaning
       const auto known = spare.emplace(setting->knob, option).first;
       if (other || known->second != option) {
         unclear.insert(setting->knob);

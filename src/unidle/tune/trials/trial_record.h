@@ -18,13 +18,13 @@ constexpr std::size_t kLeastSteps = 8;
 /// Losses by the number of samples seen before them; NaN for a non-finite loss.
 std::map<long long, double> losses_of(const account::Account& account);
 
-/// Settings that the live program had, by knob; values as it gave them.
+/// Settings of the live program, by knob, with values as it reported them.
 ReportedSettings effective_settings(const account::RunData& run);
 
 /// Those of them that are knobs and have a value of theirs.
 knobs::Settings known_settings(const ReportedSettings& reported);
 
-/// What options of the program may be, where its own parser lists that.
+/// Allowed values of the program's options, if its parser lists them.
 OptionChoices option_choices(const account::RunData& run);
 
 /// Options that the program reported and that set a knob as the command could. A report counts when it is from the
