@@ -24,8 +24,8 @@ _STARTUP = 9
 _PARTS = {"input": 1, "transfer": 2, "forward": 4, "backward": 8, "optimizer": 16, "sync": 32, "log": 0}
 _LOSS_SEEN = 64
 _SPANS = {"validate": 10, "checkpoint": 11}
-_NOTES_TOGETHER = 64  # number of notes written by one system call,
-_NOTES_EVERY_NS = 1_000_000_000  # and the maximum delay
+_NOTES_TOGETHER = 64  # notes written together
+_NOTES_EVERY_NS = 1_000_000_000  # the longest that a note waits for others
 _MOST_SAMPLES = 2**48  # per step: more is not a count, and the sum over a run has 64 bits
 
 

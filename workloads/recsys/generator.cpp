@@ -91,7 +91,7 @@ void add_choice_names(std::vector<std::string>& names, const Choice& choice) {
   }
 }
 
-/// In the order in which user_text(), video_text() and the row itself write them.
+/// In the order in which users, videos and rows write them.
 std::vector<std::string> names_of_features() {
   std::vector<std::string> names(std::begin(kUserNumbers), std::end(kUserNumbers));
   names.insert(names.end(), std::begin(kUserFlags), std::end(kUserFlags));

@@ -33,9 +33,8 @@ class State:
         self.trains = False  # `thread` is known to be the one that trains
         self.loop = None  # loop.loop.Loop
         self.marking = None  # loop.short_steps.MarkedSteps, while steps are only marked
-        self.iterator_from_other_thread = (
-            None  # the latest iterator that another thread made meanwhile, see loaders.made_elsewhere
-        )
+        # The latest iterator that another thread made meanwhile, see loaders.made_elsewhere.
+        self.iterator_from_other_thread = None
         self.take_over = None  # follows that iterator
         self.samples = None  # samples.sample_cost.Samples of this process
         # State of patches.

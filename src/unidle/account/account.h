@@ -1,4 +1,5 @@
-// All figures of a record, computed in one place: commands read them and compute none themselves.
+// The figures of a record, computed in one place: diagnose, compare, report, runs, monitor, optimize and slurm read
+// them and compute none of them themselves.
 #pragma once
 
 #include <filesystem>

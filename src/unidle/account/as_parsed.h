@@ -12,8 +12,9 @@ namespace unidle::account {
 /// the knob's value (its value):
 ///
 /// - "default" of an argument, or a "word" of the command: the parser's result is the configured value. Without a note
-///   about that argument, a word counts as written, and so does a default that no word can have overridden.
-/// - "file": if the parser returned something else, it overrode the file or was not called; the knob is left out.
+///   about that argument, a word counts as written; a default counts only if the program noted no arguments at all.
+/// - "file": a parser that returned something else either overrode the file or was not used by the program; the knob is
+///   left out. Without a note about that argument, the file's value counts.
 ///
 /// A knob is also left out when the program changed the argument after parsing, or when its value was not noted: the
 /// effective value then does not show what was configured. Settings of other sources are unchanged; those of source

@@ -10,7 +10,7 @@ namespace unidle::account {
 
 namespace {
 
-/// CPUs to which the training process bound itself, by its newest note.
+/// CPUs to which the training process bound itself, by its last recorded note.
 std::optional<double> own_affinity(const RunData& run, const Timeline& timeline) {
   std::optional<double> cpus;
   record::each_note<record::NoteType::kAffinity>(run.notes, [&](const auto& note) {

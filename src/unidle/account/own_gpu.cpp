@@ -67,7 +67,7 @@ std::optional<OwnGpu> find_gpu(const json& gpus, const std::string& uuid, const 
   return at_address;
 }
 
-/// From the newest note of the training process: it may note a device before it moves the model there.
+/// From the last recorded note of the training process: it may note a device before it moves the model there.
 std::optional<OwnGpu> told(const RunData& run, const json& gpus, std::optional<std::int64_t> process) {
   std::optional<OwnGpu> found;
   record::each_note<record::NoteType::kDevice>(run.notes, [&](const auto& note) {

@@ -24,7 +24,7 @@ double median_step_s(const RunData& run, std::int64_t process) {
 }  // namespace
 
 std::vector<RankTime> rank_times(const RunData& run) {
-  // Notes hold totals, so the newest one of each rank counts.
+  // Notes hold totals, so the last recorded note of each rank counts.
   std::map<std::pair<std::int64_t, std::int64_t>, RankTime> newest;
   record::each_note<record::NoteType::kRank>(run.notes, [&](const auto& note) {
     const auto rank = note.whole("rank");

@@ -17,7 +17,7 @@ struct Rates {
   std::optional<double> steps_per_s;  // of one rank, without validation and checkpoints
   std::optional<double> total_steps_per_s;
 };
-/// Nothing when a profiler's window leaves too few steps, or when no samples were counted.
+/// Nothing when a profiler's window leaves too few steps; samples/s also when no samples were counted.
 Rates rates(const Timeline& timeline, const std::vector<Period>& periods);
 
 /// A rate in samples/s. The interval is absent when there are too few steps.

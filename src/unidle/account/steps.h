@@ -22,7 +22,7 @@ struct Period {
   std::int64_t begin_ns = 0;  // including the wait for input before the step
   std::int64_t end_ns = 0;    // begin of the next one; the step's own end for the last counted one
   double wall_s = 0;          // from begin to end, less validation and checkpoints
-  double step_s = 0;          // of the step and of workers that start after it; the rest of wall_s is a gap
+  double step_s = 0;          // of the step; the rest of wall_s is a gap
   double samples = 0;         // of all ranks
   Parts parts{};              // the sum is step_s
 };

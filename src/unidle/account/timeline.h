@@ -35,14 +35,14 @@ struct Timeline {
   TimeRanges pauses;      // both
   std::int64_t validations = 0;
   std::int64_t checkpoints = 0;
-  bool spans_seen = false;  // the program reported phases, so a kind without spans did not happen
+  bool spans_seen = false;  // steps or spans were seen, so a kind without spans did not happen
 
   double wall_s() const { return static_cast<double>(end_ns - begin_ns) * 1e-9; }
   Steps counted() const { return Steps(steps).subspan(first_counted, end_counted - first_counted); }
   std::size_t rated_steps() const { return rated ? end_counted - first_counted : 0; }
 };
 
-/// The number of first steps to leave out: a quarter, at least one, at most ten.
+/// The number of first steps to leave out: a quarter, at least one, at most ten; none of a single step.
 ///
 /// Warm-up takes a number of steps rather than a share of the run: the first steps allocate and choose algorithms, and
 /// meanwhile the loader fills its queue, usually with eight batches (four workers, two each). A run too short for ten

@@ -28,8 +28,9 @@ struct Context {
   std::optional<double> checkpoint;
 
   // Shares of the wall time spent in these parts of the steps. Absent when too few steps were seen; all but `input` are
-  // also absent when a log states only the wait for input. On a GPU `input` and `transfer` are at most `idle_between`,
-  // and `optimizer` at most `idle`: what the host does while the device computes costs nothing.
+  // also absent when a log states only the wait for input. On a GPU whose busy time is known, and unless `keeps_up`,
+  // `input` and `transfer` are at most `idle_between`, and `optimizer` at most `idle`: what the host does while the
+  // device computes costs nothing.
   std::optional<double> input;
   std::optional<double> transfer;
   std::optional<double> sync;  // not limited by the device's idle time
@@ -67,9 +68,10 @@ struct Context {
   /// Share of multiprocessors in use while any kernel runs, 0..1. GPU only; absent when hardware counters were not
   /// read.
   std::optional<double> units_in_use;
-  /// Share of the wall time spent computing. On a GPU: the time that the device is busy while training, whatever the
-  /// host does meanwhile, less copies in the compute stream. On a CPU: forward and backward pass. Absent for the reason
-  /// in `no_computing`.
+  /// Share of the wall time spent computing. On a GPU whose busy time is known, and unless `keeps_up`: the time that
+  /// the device is busy while training, whatever the host does meanwhile, at most the training time without copies in
+  /// the compute stream. With `keeps_up`: absent. Otherwise: forward and backward pass. Absent for the reason in
+  /// `no_computing`.
   std::optional<double> computing;
   std::string no_computing;
 

@@ -40,7 +40,8 @@ enum class Symptom {
 /// translate() gives other languages.
 struct Rule {
   std::string id;
-  Verdict verdict;          // of a run that this rule leads; kUnknown: decided by where the time went
+  /// Of a run that this rule leads. kUnknown: that of the next finding; if none has one, by where the time went.
+  Verdict verdict;
   std::string title;        // a few words
   std::string topic;        // one or two words: what is fine when the rule finds nothing
   std::string explanation;  // one paragraph for a person

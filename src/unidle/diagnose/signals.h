@@ -57,9 +57,8 @@ struct LoaderFacts {
   std::string dataset_where;                // file:line of the function that makes a sample
   std::string where;                        // file:line where the loader is made
   std::optional<SourceFacts> source;        // may replace its data set
-  /// Times that an iterator was made, and the wait for its first batch beyond the fetch itself.
-  std::optional<std::int64_t> starts;
-  std::optional<double> start_wait_s;  // the part that training waited for
+  std::optional<std::int64_t> starts;       // times that workers were started
+  std::optional<double> start_wait_s;       // time that training waited for them
 
   bool of_package() const { return made_with.starts_with("unidle"); }
 };
@@ -275,8 +274,8 @@ struct Signals {
   std::optional<LoaderFacts> loader;
   std::optional<SampleFacts> samples;
   std::optional<double> sample_s;  // mean time to make one sample on one thread
-  /// Threads of our own loader, in C++ or Python: reading files, decoding pictures, transforming them, the rest. Empty
-  /// when not reported.
+  /// Seconds that the threads of our own loader, in C++ or Python, spent reading files, decoding pictures, transforming
+  /// them, and on the rest, in this order. Empty when not reported.
   std::vector<double> loader_stages_s;
   std::optional<double> loader_busy;    // 0..1, share of all loader threads' time; absent without workers
   std::optional<double> input_bursts;   // share of the input wait in the tenth of steps that wait longest

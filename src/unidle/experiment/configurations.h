@@ -16,7 +16,7 @@ struct ConfigurationRun {
   Side side = Side::kA;
   int pair = 0;                  // from 0
   std::filesystem::path config;  // the configuration that ran
-  std::filesystem::path record;  // deleted when on_run returns
+  std::filesystem::path record;  // exists until run_in_turns returns
   bool timed_out = false;        // ended by us at the time limit, as intended
 };
 
@@ -37,8 +37,9 @@ std::vector<std::string> with_config(const std::vector<std::string>& command, co
 /// is needed but absent.
 std::vector<std::string> command_for(const ConfigurationTurns& turns, const std::filesystem::path& config);
 
-/// Runs each configuration in a fresh process, in a copy of the working folder if possible. Throws kChild when A fails
-/// and kCancelled when stopped; a failure of B is a result.
+/// Runs each configuration in a fresh process. A command is protected as well as this machine allows (protection.h); a
+/// workload's own program writes its checkpoints to a temporary folder. Throws kChild when A fails and kCancelled when
+/// stopped; a failure of B is a result.
 void run_in_turns(const ConfigurationTurns& turns, std::stop_token stop);
 
 }  // namespace unidle::experiment

@@ -43,7 +43,7 @@ struct Reading {
 
 /// What one run learned, on a scale shared with the runs with which it is compared.
 struct Learned {
-  std::optional<Reading> loss;  // NaN when the run's loss became non-finite
+  std::optional<Reading> loss;  // NaN when more of its losses were non-finite than of the first run's
   double loss_fall = 0;         // how far the loss had fallen by then
   std::string why_no_loss;      // empty when there is a loss
   std::map<std::string, Reading> metrics;

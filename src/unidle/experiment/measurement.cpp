@@ -8,7 +8,7 @@ namespace unidle::experiment {
 
 namespace {
 
-/// A run counts as disturbed when other processes use at least this many CPUs.
+/// A run counts as disturbed when other processes use more CPUs than this.
 constexpr double kDisturbingCpus = diagnose::Policy{}.others_cpus;
 
 }  // namespace

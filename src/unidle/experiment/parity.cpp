@@ -82,7 +82,7 @@ Measure compare_loss(const Learned& before, const Learned& after, Demand demand,
   const double band = std::max(loss_band(demand) * scale, kOfFall * before.loss_fall);
   const double chance = kStandardErrors * std::hypot(before.loss->error, after.loss->error, by_chance.loss);
   judge(measure, measure.b - measure.a, std::max(band, chance));
-  // With different samples, a lower loss is not a sign of harm.
+  // If the noise exceeds the band, the runs drew different samples, and a lower loss is no sign of harm.
   if (demand == Demand::kSame && measure.verdict == Verdict::kBetter && chance <= band) {
     measure.held = false;
   }

@@ -54,7 +54,7 @@ struct Parity {
 /// - 1 % of the fall of the loss until then, because near zero a share of the loss is meaningless;
 /// - four standard errors, of the runs themselves and of `chance`. Neighbouring steps share a drift, which makes their
 ///   standard error too small by up to a factor of two.
-/// If noise hides even a quarter of the loss and no difference shows, the two are not comparable.
+/// If the noise exceeds a quarter of the loss and no difference shows, the two are not comparable.
 ///
 /// Where the bands come from:
 /// - 2 %: a different order of sums (thread counts, algorithms) moves the loss by far less. DeepSeek-V3

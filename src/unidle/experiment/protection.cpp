@@ -53,7 +53,7 @@ void share_compiled(observe::Options& run, const fs::path& own, SandboxOptions& 
   if (std::getenv(kCache) != nullptr) {
     return;
   }
-  const fs::path cache = own.parent_path() / "compiled";  // shared by the whole search: only the first trial compiles
+  const fs::path cache = own.parent_path() / "compiled";  // shared by trials beside this one: only the first compiles
   make_folders(cache);
   run.environment[kCache] = cache.string();
   sandbox.shared.push_back(cache);

@@ -25,7 +25,7 @@ std::optional<Protection> protection_named(std::string_view name);
 std::string_view in_words(Protection protection);
 /// True when the kernel enforces it.
 bool is_enforced(Protection protection);
-/// True when trials run outside of the working folder.
+/// True when what trials write does not reach the working folder.
 bool is_isolated(Protection protection);
 
 struct ProtectionOptions {
@@ -44,7 +44,7 @@ ProtectionOptions ways_to_protect(const std::filesystem::path& folder, const std
 /// user has.
 void need_permission(const ProtectionOptions& found, Protection protection, bool may_write);
 
-/// Sets folder, environment and sandbox of a trial. `own`: the trial's own folder, which must exist. Experiment
+/// Sets folder, environment and sandbox of a trial. `own`: the trial's own folder, created if missing. Experiment
 /// trackers are muted in all cases. Throws kIo.
 void protect(observe::Options& run, Protection protection, const std::filesystem::path& folder,
              const std::vector<std::string>& command, const std::filesystem::path& own);

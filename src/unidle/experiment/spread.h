@@ -24,8 +24,8 @@ Spread spread_of(const std::vector<Learned>& runs);
 /// True when the runs reached the same losses and metrics, except for rounding.
 bool agree(const std::vector<Learned>& runs);
 
-/// Mean losses and metrics of all runs. There is a loss only when all runs have one; a metric is the mean of the runs
-/// that report it. REQUIRES: not empty.
+/// Mean losses and metrics of all runs. There is a loss only when all runs have one; a metric of the first run is the
+/// mean of the runs that report it, and other metrics are left out. REQUIRES: not empty.
 Learned averaged(const std::vector<Learned>& runs);
 
 }  // namespace unidle::experiment

@@ -1,4 +1,4 @@
-// Reads the arguments of `unidle run --apply` and passes them to the program.
+// Reads the arguments of `unidle run --apply`.
 #pragma once
 
 #include <string>

@@ -14,8 +14,8 @@
 
 namespace unidle::knobs {
 
-/// A boolean, an integer, a floating-point number or a word. parse_value() in knob.h converts input text; no other code
-/// parses values.
+/// A boolean, an integer, a floating-point number or a word. parse_value() (knob.h) converts configured text,
+/// reported_value() (same_value.h) what a program reported; no other code parses values.
 class Value {
  public:
   Value(bool on) : held_(on) {}

@@ -14,7 +14,7 @@ enum class Language { kEnglish, kChinese };
 
 /// "zh", "zh_CN.UTF-8", "zh-Hans" -> kChinese; everything else is English.
 Language language_of(std::string_view locale);
-/// The language of the environment by gettext's rules: the first of LC_ALL, LC_MESSAGES and LANG that is set and not
+/// The language of the environment, as setlocale(3) does: the first of LC_ALL, LC_MESSAGES and LANG that is set and not
 /// empty.
 Language language_of_environment();
 

@@ -45,8 +45,9 @@ struct RunNow {
   std::filesystem::path folder;
   std::int64_t pid = 0;
   std::optional<std::int64_t> step;
-  std::optional<double> steps_per_s, samples_per_s;  // over the last ten seconds, all processes
-  std::optional<double> input_share;                 // share of step time spent waiting for input
+  /// Over the last ten seconds: steps of the reference process, samples of all processes.
+  std::optional<double> steps_per_s, samples_per_s;
+  std::optional<double> input_share;  // share of step time spent waiting for input
   std::optional<double> loss;
 };
 

@@ -27,7 +27,7 @@ class Summary {
  private:
   struct Gpu {
     std::string name;
-    std::map<std::string, Distribution> figures;  // by column of gpu_figures()
+    std::map<std::string, Distribution> figures;  // by name
     std::optional<double> first_energy_j, last_energy_j;
     double integrated_j = 0;  // power integrated over time, for devices without an energy counter
     std::uint64_t xids = 0;

@@ -13,7 +13,7 @@
 namespace unidle::observe {
 
 /// Writes events as rows of the record, samples as sums over one second, and notes as settings and metrics. Keeps
-/// nothing but the sums since the last write_work(). Not thread-safe.
+/// only the sums since the last write_work() and, for each process, the last step written. Not thread-safe.
 class EventWriter {
  public:
   /// `writer` must outlive it.

@@ -1,8 +1,8 @@
 // The types of events and the meaning of their fields.
 //
-// This is the only list. Reading a field that its type does not have does not compile. `./dev format` writes the table
-// of docs/probe-format.md and the shim's host/event_kinds.py from it, and the tests of the Python package compare what
-// the shim writes with that table.
+// This is the list; a test compares the numbers in the Python package with it. Reading a field that its type does not
+// have does not compile. `./dev format` writes the table of docs/probe-format.md and the shim's host/event_kinds.py
+// from it, and the tests of the Python package compare what the shim writes with that table.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct EventShape {
   std::string_view a{}, b{}, value{}, reserved{};
 };
 
-/// The name before the colon: "ready" in "ready: batches that were ready".
+/// The name before the colon: "bytes" in "bytes: read".
 constexpr std::string_view field_name(std::string_view field) { return field.substr(0, field.find(':')); }
 
 inline constexpr std::array kEventShapes = {

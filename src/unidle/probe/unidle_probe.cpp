@@ -100,8 +100,8 @@ RingHeader* map_ring(int fd) {
   return memory == MAP_FAILED ? nullptr : static_cast<RingHeader*>(memory);
 }
 
-/// The kernel drops the lock when this process ends, however it ends, and a forked child does not inherit it: it tells
-/// the reader that no more events come.
+/// The lock tells the reader that events may still come: the kernel drops it when this process ends, however it ends,
+/// and a forked child does not inherit it.
 bool lock_while_alive(int fd) {
   struct flock lock {};
   lock.l_type = F_WRLCK;

@@ -39,7 +39,7 @@ struct Step {
   std::optional<std::int64_t> samples_before;  // samples seen before this step
 };
 
-/// A time span outside the steps.
+/// A start-up, validation or checkpoint; it may overlap a step.
 struct Span {
   std::string kind;  // "startup", "validate", "checkpoint"
   std::int64_t process = 0;
@@ -72,8 +72,8 @@ struct Metric {
 struct Setting {
   std::string knob;
   std::string value;
-  std::string source;    // "configured", "effective", "environment" or "unnamed"
-  std::string location;  // "file:line" or the flag, or the variable's name; may be empty
+  std::string source;    // "configured", "effective", "environment", "unnamed" or "argument"
+  std::string location;  // "file:line", the flag, or the name of the variable, key or argument; may be empty
 };
 
 /// One named time series of the host or a device, e.g. {"process.cpu", "cores"}.

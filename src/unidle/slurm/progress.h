@@ -24,7 +24,8 @@ std::optional<Progress> progress_in(const logs::TextLog& log);
 /// Reads the end of a job's output; nothing when it is not readable.
 std::optional<Progress> progress_at_end_of(const std::filesystem::path& output);
 
-/// The predicted total duration at the pace so far, in seconds; nothing before the job has begun.
+/// The predicted total duration at the pace so far, in seconds; nothing in the first hundredth, which is mostly
+/// start-up.
 std::optional<double> expected_s(const Job& job, const std::optional<Progress>& progress);
 
 /// Whether Slurm or the kernel says at the end of the output that it killed the job for its memory use. Slurm reports a

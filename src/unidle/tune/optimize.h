@@ -37,8 +37,9 @@ struct OptimizeOptions {
 /// file, line, key), and kMissing when `train_program` is needed but absent.
 OptimizeResult optimize(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop);
 
-/// The same for a command without a configuration, always measured. Trials run in copies of the working folder if
-/// possible; otherwise in the folder itself if `may_write`, else throws kUsage. Throws like ApplyRunner::calibrate.
+/// The same for a command without a configuration, always measured. Trials are protected as well as this machine allows
+/// (experiment/protection.h); where the kernel cannot protect files, throws kUsage unless `may_write`. Throws like
+/// ApplyRunner::calibrate.
 OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop);
 
 /// The search of optimize() with a benchmark: fills in `result` except for texts and files.

@@ -32,7 +32,7 @@ class Facts:
         self.exchange = None  # gradient exchange with other ranks
         self.forwards = 0
         self.amp = None  # "off", "bf16", "fp16" inside the forward pass
-        self.scaler = None  # last scale seen; None: no scaler
+        self.scaler = None  # whether the newest gradient scaler is enabled; None: no scaler seen
         self.optimizers = []  # weak references
         self.inherited = inherited or []  # the same for the processes that this one was forked from
         self.optimizer_note = None  # of the newest one, as last seen: the object is often gone at the end

@@ -37,7 +37,8 @@ class Loop(Steps, Validations, Doubts):
         self.in_optimizer = 0
         self.phase = STARTUP_PHASE
         self.validations = 0
-        self.validation = None  # [begin, end, samples]
+        # [begin, end, samples, whether samples are counted by the loader's batches]
+        self.validation = None
         # validation.Preview, if this validation may only be samples made for inspection
         self.preview = None
         self.previewed_at = None  # step of the newest preview

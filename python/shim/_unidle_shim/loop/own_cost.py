@@ -11,7 +11,7 @@ _FIRST_STEP = 4  # the first to be timed: earlier ones fill caches and read sett
 _OFTEN, _SELDOM = 32, 256  # steps between two that are timed, for the first eight and later
 _KEPT = 15  # measurements, of which the median is taken
 # A patched call also evicts data from the processor's caches, so it costs more than the part that it times:
-# 1.8 times as much, as measured.
+# measured 1.8, rounded up.
 _DISPLACED = 2.0
 _MAX_SHARE = 0.001  # the largest share of all time for observing some steps in full
 _SHORT_NS = 2_000_000_000  # until then all steps are observed in full

@@ -80,9 +80,8 @@ class MarkedSteps:
         self.shorter = []  # patches that are currently replaced
         self.may_change = True
         self.until_ns = self.most = 0
-        self.samples = (
-            None  # sample costs of the loader, if this process makes the samples and they are not cheap
-        )
+        # Sample costs of the loader, if this process makes the samples and they are not cheap.
+        self.samples = None
         self.changes = 0
         self.stretch = None  # marks_file.Stretch; False without space for its file
         self.shared = None  # the same, once it receives the marks of this stretch

@@ -19,7 +19,7 @@ class Preview:
 
     def __init__(self):
         self.forward_ns = self.log_ns = 0
-        self.told = []  # (logging_time.Logging, place, ns)
+        self.told = []  # (logging_calls.Logging, place, ns)
         self.drawn = False  # as a picture
         self.most = 0  # samples of a forward pass
 

@@ -18,7 +18,7 @@ namespace unidle::tune {
 enum class Profile { kLight, kBalanced, kFast };
 
 /// Only changes that are safe to predict: one value per knob, exact and numeric knobs, the same effective batch.
-/// Semantic changes are never safe to predict, so `allow_semantic` adds none here.
+/// Semantic changes are never made here, even with --allow semantic: their effect cannot be predicted.
 std::vector<knobs::Change> advise(const knobs::ConfigFile& config, const traits::Workload* workload,
                                   const Hardware& hardware, bool only_present = false,
                                   Profile profile = Profile::kBalanced);

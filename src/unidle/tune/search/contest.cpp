@@ -9,7 +9,7 @@ namespace unidle::tune {
 
 namespace {
 
-/// A smaller gain is not worth a change.
+/// A trial counts as better from `margin` times this gain on; verification decides whether the gain is worth a change.
 constexpr double kWorth = 0.01;
 /// The number of a run that does not exist.
 constexpr int kNoRun = -1;

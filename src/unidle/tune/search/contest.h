@@ -40,8 +40,8 @@ class Contest {
     Judgement judgement = Judgement::kStopped;
     double ratio = 1;  // relative to the previous best, over the runs that count
   };
-  /// Accepts the settings when they are faster than the best so far by more than `margin` times the gain that is worth
-  /// a change. `what`: in words, for the log. `confirm`: a single run in their favour is not enough.
+  /// Accepts the settings when they are faster than the best so far by more than `margin` times the least gain that
+  /// counts. `what`: in words, for the log. `confirm`: a single run in their favour is not enough.
   Verdict challenge(const knobs::Settings& changes, const std::string& stage, const std::string& what, double margin,
                     bool confirm = false);
 

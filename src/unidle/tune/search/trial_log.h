@@ -20,7 +20,9 @@ struct LoggedTrial {
   std::string stage;
   knobs::Settings changes;  // relative to the configuration
   TrialResult result;
-  std::string verdict;  // "baseline", "kept", "no gain", "reverted", "parity broken", "failed", "not taken"
+  /// "baseline", "kept", "no gain", "reverted", "needed", "parity broken", "failed", "not taken"; "held" of "longest",
+  /// "turn" of a repetition, "winner" of "verify-winner".
+  std::string verdict;
   std::string why;
 };
 

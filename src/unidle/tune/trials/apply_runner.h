@@ -25,8 +25,9 @@ struct ProgramPlan {
   knobs::Settings settings;                                              // in effect when the program runs as it is
   std::string device;                                                    // "cpu", "cuda", "rocm" or "unknown"
   experiment::Protection protection = experiment::Protection::kInPlace;  // of the user's files during trials
-  std::map<std::string, std::string>
-      places;  // "loader", "dataset", "function", "model": file:line; "made_with"; "replacement": a patch
+  /// "loader", "dataset", "function", "model", "validation", "optimizer", "zero_grad": file:line; "made_with";
+  /// "replacement": a patch.
+  std::map<std::string, std::string> places;
   OmittedOptions spare;
   OptionChoices choices;
 };

@@ -22,8 +22,10 @@ using ReportedSettings = std::map<std::string, std::string>;
 
 struct TrialResult {
   bool ok = false;
-  std::string problem;              // why not, in one line
-  double rate = 0;                  // samples/s that the search maximises, over everything after start-up
+  std::string problem;  // why not, in one line
+  /// Samples/s that the search maximises: includes validation and checkpoints, except for an engine trial that is
+  /// shorter than an epoch.
+  double rate = 0;
   std::optional<double> step_rate;  // samples/s of training steps only
   std::optional<double> loss;       // at the end of the trial
   /// Standard error of the loss relative to the first trial: 0 when both have the same samples step by step, larger

@@ -21,7 +21,7 @@ std::map<long long, double> losses_of(const account::Account& account);
 /// Settings of the live program, by knob, with values as it reported them.
 ReportedSettings effective_settings(const account::RunData& run);
 
-/// Those of them that are knobs and have a value of theirs.
+/// Those that are knobs, with a valid value of the knob.
 knobs::Settings known_settings(const ReportedSettings& reported);
 
 /// Allowed values of the program's options, if its parser lists them.
