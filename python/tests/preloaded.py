@@ -125,6 +125,9 @@ def serve(folder, parent):
                 continue
             connection = listening.accept()[0]
             asked = _received(connection)
+            if asked is None:
+                connection.close()
+                continue
             child = os.fork()
             if child == 0:
                 chosen.close()
@@ -140,9 +143,14 @@ def serve(folder, parent):
 
 def _received(connection):
     size, streams, _, _ = socket.recv_fds(connection, 10, 3)
-    text = b""
-    while len(text) < int(size):
-        text += connection.recv(int(size) - len(text))
+    text, more = b"", size
+    while more and len(text) < int(size):
+        more = connection.recv(int(size) - len(text))
+        text += more
+    if not more:  # the client was killed
+        for stream in streams:
+            os.close(stream)
+        return None
     return json.loads(text), streams
 
 

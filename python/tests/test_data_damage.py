@@ -216,6 +216,45 @@ class AfterAnErrorTest(unittest.TestCase):
             next(batches)
         self.assertEqual([batch.tolist() for batch in batches], [[0, 1], [2, 3], [4, 5]])
 
+    def test_a_batch_that_a_signal_handler_loses_is_counted(self):
+        """The handler raises when the library has handed out a batch that Python does not have yet."""
+
+        class Library:
+            def __init__(self, library, fails_at):
+                self.library, self.calls, self.fails_at = library, 0, fails_at
+
+            def __getattr__(self, name):
+                return getattr(self.library, name)
+
+            def unidle_loader_next(self, *arguments):
+                done = self.library.unidle_loader_next(*arguments)
+                self.calls += done > 0
+                if done > 0 and self.calls == self.fails_at:
+                    raise TimeoutError
+                return done
+
+        rows = np.arange(40)
+        for source, fails_at in ((arrays(rows), 3), (wrap(list(range(40))), 1), (wrap(list(range(40))), 5)):
+            loader = Loader(source, 4, shuffle=False, workers=1, tensors="numpy")
+            batches = iter(loader)
+            stream = loader._epochs.stream
+            stream = getattr(stream, "_items", stream)
+            stream._library = Library(stream._library, fails_at)
+            got = []
+            while True:
+                try:
+                    batch = next(batches, None)
+                except TimeoutError:
+                    continue
+                if batch is None:
+                    break
+                got.append((batch[0] if isinstance(batch, tuple) else batch).tolist())
+            wanted = rows.reshape(10, 4).tolist()
+            del wanted[fails_at - 1]
+            self.assertEqual(got, wanted)
+            self.assertEqual(loader.state_dict()["epoch"], 1)
+            self.assertEqual(len(list(loader)), 10)
+
     def test_a_loader_that_was_closed_says_so_again(self):
         for loader in self.damaged({5}):
             batches = iter(loader)

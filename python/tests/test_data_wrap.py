@@ -188,6 +188,31 @@ class WrapTest(unittest.TestCase):
         with self.assertRaises(unidle.UsageError):
             Loader(wrap([]))
 
+    def test_queued_samples_are_not_made_when_the_loader_is_gone(self):
+        made, gone = [], threading.Event()
+
+        class Rows:
+            def __len__(self):
+                return 400
+
+            def __getitem__(self, row):
+                made.append(row)
+                if row == 8:
+                    gone.wait()
+                return row
+
+        def first():
+            for batch in Loader(wrap(Rows()), 8, shuffle=False, workers=1, tensors="numpy"):
+                return batch.tolist()
+
+        before = set(threading.enumerate())
+        self.assertEqual(first(), list(range(8)))
+        threads = set(threading.enumerate()) - before
+        gone.set()
+        for thread in threads:
+            thread.join()
+        self.assertIn(made, (list(range(8)), list(range(9))))  # the ninth may have been begun
+
     def test_a_forked_process_is_told(self):
         loader = Loader(wrap(Squares()), 2, workers=2)
         iterator = iter(loader)

@@ -134,6 +134,8 @@ def describe_arrays(arrays: Sequence[Any]) -> Any:
 class _Held:
     """Memory of a batch for numpy, released when no array uses it any more."""
 
+    _managed: Any = None  # also where a signal handler's exception ends __init__ at once
+
     def __init__(self, address: int) -> None:
         self._managed = _native.Managed.from_address(address)
         tensor = self._managed.tensor
@@ -148,7 +150,8 @@ class _Held:
         }
 
     def __del__(self) -> None:
-        self._managed.deleter(ctypes.byref(self._managed))
+        if self._managed is not None:
+            self._managed.deleter(ctypes.byref(self._managed))
 
 
 def to_numpy(address: int) -> Any:

@@ -117,25 +117,29 @@ class NativeStream:
             self._release()
 
     def _next(self, limit_ms: int) -> Optional[Tuple[tuple, int]]:
-        done = 0
-        while not done:
-            if self._closed:
-                raise UsageError("loader: it was closed")
-            done = self._library.unidle_loader_next(self._handle, limit_ms, self._fields, self._facts)
-            if done < 0:
-                self._fail(pass_over=limit_ms != 0)
-            if not done and not limit_ms:
-                return None
-        behind = self._advance()
-        addresses = list(self._fields)
+        done = self._facts.samples = 0
+        self._fields[:] = [None] * self._count
+        try:
+            while not done:
+                if self._closed:
+                    raise UsageError("loader: it was closed")
+                done = self._library.unidle_loader_next(self._handle, limit_ms, self._fields, self._facts)
+                if done < 0:
+                    self._fail(pass_over=limit_ms != 0)
+                if not done and not limit_ms:
+                    return None
+            behind = self._advance()
+            addresses = list(self._fields)
+        except BaseException:
+            self._drop()
+            raise
         batch = []
         try:
             while addresses:
                 batch.append(self._convert(addresses.pop(0)))
         finally:
             for address in addresses:  # after a failed conversion
-                managed = _native.Managed.from_address(address)
-                managed.deleter(ctypes.byref(managed))
+                _release(address)
         if self._memory is not None:
             self._memory.check()
         return tuple(batch), behind
@@ -148,17 +152,30 @@ class NativeStream:
             if pass_over and self._library.unidle_loader_pass_over(self._handle, self._facts) > 0:
                 self._advance()
 
+    def _drop(self) -> None:
+        """Skips the batch that the library has handed out when a signal handler raised, if there is one."""
+        if self._facts.samples > 0:
+            self._advance()
+        for address in filter(None, self._fields):
+            _release(address)
+
     def _advance(self) -> int:
         """Counts the batch that the facts describe. Returns its epoch's samples so far, on all ranks."""
         facts = self._facts
-        self.skipped = facts.skipped
         behind = min(facts.epoch_offset + facts.samples * self._world, self._samples)
+        facts.samples = 0  # no calls from here on, so that no signal handler runs in between
+        self.skipped = facts.skipped
         self.gone += 1
         self.left -= 1
         self.place = (facts.epoch, behind)
         if self.left == 0:
             self.left, self.place = self.per_epoch, (facts.epoch + 1, 0)
         return behind
+
+
+def _release(address: int) -> None:
+    managed = _native.Managed.from_address(address)
+    managed.deleter(ctypes.byref(managed))
 
 
 def _close(library: Any, handle: int, keep: Any) -> None:

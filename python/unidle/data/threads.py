@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import warnings
+import weakref
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Callable, Optional, Sequence, Tuple
@@ -43,7 +44,9 @@ class LockWatch:
             return function(argument)
         thread = threading.get_native_id()
         if thread not in self._queued_s:
-            self._queued_s[thread] = _queued_s(thread)
+            queued_s = _queued_s(thread)
+            with self._guard:
+                self._queued_s[thread] = queued_s
         wall, cpu = time.perf_counter(), time.thread_time()
         try:
             return function(argument)
@@ -137,6 +140,8 @@ class ThreadedStream:
         self._pool = ThreadPoolExecutor(self.workers, "unidle") if self.workers else None
         self._pin = pin
         self._pinning = ThreadPoolExecutor(1, "unidle-pin") if pin and self.workers else None
+        for pool in filter(None, (self._pool, self._pinning)):
+            weakref.finalize(self, _shut_down, pool, self._process)
         self._watch = watch
         self._work = Work()
         self._lock_bound = False  # threads wait for the interpreter lock while they make samples
@@ -194,6 +199,9 @@ class ThreadedStream:
         """Counts the first pending batch, which was taken or skipped."""
         self.place, self.left = self._ahead.popleft()[2:]
         self.gone += 1
+        while self._ahead and self._ahead[0][0] is None:
+            self.place, self.left = self._ahead.popleft()[2:]
+            self.gone += 1
 
     def _collated(self, under_way: list) -> Any:
         samples = [one.result() if isinstance(one, Future) else one() for one in under_way]
@@ -204,6 +212,18 @@ class ThreadedStream:
         return batch[2][1] == 0  # the next batch is the first of its epoch
 
     def _begin_batch(self) -> None:
+        gone, begun = self._items.gone, len(self._ahead)
+        try:
+            self._ahead.append(self._begun())
+        except BaseException:  # of a signal handler
+            if self._items.gone > gone and len(self._ahead) == begun:
+                self._ahead.append((None, 0, self._items.place, self._items.left))  # its batch is skipped
+                if begun == 0:
+                    self._advance()
+            raise
+
+    def _begun(self) -> tuple:
+        """Returns the next batch, whose samples are being made."""
         (numbers,), behind = self._items.next()
         wanted: Sequence[Any] = numbers.tolist()
         make = self._dataset.__getitem__
@@ -216,7 +236,7 @@ class ThreadedStream:
         else:
             under_way = [self._pool.submit(self._watch.make, timed, item) for item in wanted]
         batch = self._pinning.submit(self._collated, under_way) if self._pinning else under_way
-        self._ahead.append((batch, behind, self._items.place, self._items.left))
+        return batch, behind, self._items.place, self._items.left
 
     def _whole_batches(self) -> bool:
         return bool(getattr(self._dataset, "__getitems__", None))  # like torch's DataLoader
@@ -256,12 +276,15 @@ class ThreadedStream:
 
     def close(self) -> None:
         self._closed = True
-        if self._pool is not None and self._process == os.getpid():
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            if self._pinning is not None:
-                self._pinning.shutdown(wait=False, cancel_futures=True)
+        for pool in filter(None, (self._pool, self._pinning)):
+            _shut_down(pool, self._process)
         self._ahead.clear()
         self._items.close()
+
+
+def _shut_down(pool: ThreadPoolExecutor, process: int) -> None:
+    if process == os.getpid():  # a forked process may have inherited locked locks
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 def default_collate(tensors: str) -> Callable[[list], Any]:

@@ -22,7 +22,7 @@ bool possible(std::int64_t t_ns, std::int64_t duration_ns) {
 
 bool possible(const record::Step& step) {
   const auto part_possible = [](const std::optional<std::int64_t>& part) {
-    return !part || (*part >= 0 && *part <= kLatestNs);
+    return !part || (*part >= 0 && *part <= kLatestNs / 8);  // six of them are added
   };
   return possible(step.t_ns, step.duration_ns) && step.samples >= 0 && step.samples <= kLatestNs &&
          (!step.samples_before || (*step.samples_before >= 0 && *step.samples_before <= kLatestNs)) &&

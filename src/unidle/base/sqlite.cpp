@@ -8,7 +8,7 @@
 namespace unidle::sqlite {
 
 std::string uri_of(const std::filesystem::path& path, std::string_view query) {
-  std::string uri = "file:";
+  std::string uri = "file://";  // an empty authority: the path may begin with two slashes
   for (const char c : std::filesystem::absolute(path).string()) {
     if (c == '%' || c == '?' || c == '#') {
       uri += fmt::format("%{:02X}", static_cast<unsigned char>(c));

@@ -134,6 +134,9 @@ std::optional<EqualSamples> at_equal_samples(const Curve& all_a, const Curve& al
   }
   const double from = std::max(all_a.front().samples, all_b.front().samples);
   const double to = std::min(all_a.back().samples, all_b.back().samples);
+  if (!(to > from)) {  // also for a program whose steps count no samples
+    return std::nullopt;
+  }
   const Curve a = between(all_a, from, to);
   const Curve b = between(all_b, from, to);
   if (std::min(a.size(), b.size()) < 1 || std::max(a.size(), b.size()) < kFewestPoints) {

@@ -64,6 +64,14 @@ TEST(EqualSamples, AFewLossesAreNoCurve) {
   EXPECT_TRUE(at_equal_samples(swinging(1, 0), {{3, 1}, {120, 1}})) << "two losses, with a curve between them";
 }
 
+TEST(EqualSamples, WithoutACountOfSamplesThereIsNothingToCompare) {
+  Curve uncounted = swinging(1, 0.4);
+  for (auto& point : uncounted) {
+    point.samples = 0;
+  }
+  EXPECT_FALSE(at_equal_samples(uncounted, uncounted));
+}
+
 Learned read(LossScale& scale, const Curve& curve, std::size_t not_finite = 0) {
   Learned learned;
   scale.read({curve, not_finite, {}}, learned);

@@ -38,6 +38,9 @@ class Reader {
       if (part_ == Part::kTranslation) {
         finish();
       }
+      if (line.starts_with("#~")) {
+        fuzzy_ = false;  // that was a flag of this obsolete entry
+      }
       fuzzy_ = fuzzy_ || (line.starts_with("#,") && line.find("fuzzy") != std::string_view::npos);
     } else if (line.starts_with("msgid ")) {
       finish();

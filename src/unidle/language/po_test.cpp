@@ -37,6 +37,9 @@ TEST(Po, WhatHasNoTranslationIsLeftOut) {
   EXPECT_THAT(read_po("#, fuzzy\nmsgid \"a\"\nmsgstr \"b\"\nmsgid \"c\"\nmsgstr \"d\"\n", "a.po"),
               ElementsAre(Pair("c", "d")));
   EXPECT_THAT(read_po("#~ msgid \"a\"\n#~ msgstr \"b\"\n", "a.po"), IsEmpty());
+  EXPECT_THAT(read_po("#, fuzzy\n#~ msgid \"a\"\n#~ msgstr \"b\"\n\nmsgid \"c\"\nmsgstr \"d\"\n", "a.po"),
+              ElementsAre(Pair("c", "d")))
+      << "an obsolete entry's flag is not the next entry's";
   EXPECT_THAT(read_po("", "a.po"), IsEmpty());
 }
 

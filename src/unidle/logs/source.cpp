@@ -23,6 +23,7 @@ constexpr int kGzipWindow = 15 + 16;  // zlib: the largest window, gzip header e
 struct Source::Inflater {
   z_stream stream{};
   bool in_member = true;  // a file may end between members
+  bool at_end = false;    // what follows the last member is padding
 
   Inflater() {
     if (::inflateInit2(&stream, kGzipWindow) != Z_OK) {
@@ -40,9 +41,10 @@ struct Source::Utf16 {
   std::string text;  // converted but not returned yet
   std::size_t at = 0;
 
-  explicit Utf16(bool big_endian) : handle(::iconv_open("UTF-8", big_endian ? "UTF-16BE" : "UTF-16LE")) {
+  Utf16(const std::string& name, bool big_endian)
+      : handle(::iconv_open("UTF-8", big_endian ? "UTF-16BE" : "UTF-16LE")) {
     if (handle == reinterpret_cast<iconv_t>(-1)) {  // NOLINT(performance-no-int-to-ptr): as iconv_open documents it
-      throw system_error(ErrorCode::kMissing, "iconv", "cannot convert from UTF-16", errno);
+      throw system_error(ErrorCode::kInput, name, "is UTF-16, which this machine cannot convert", errno);
     }
   }
   ~Utf16() { ::iconv_close(handle); }
@@ -74,17 +76,16 @@ Source::Source(const std::filesystem::path& path, OnRead on_read) : name_(path.s
   if (const auto kind = why_no_file(path)) {
     throw Error(ErrorCode::kInput, name_, *kind, "name log files, or a record's folder");
   }
-  fd_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-  if (fd_ < 0) {
+  fd_.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  if (!fd_) {
     throw system_error(ErrorCode::kInput, name_, "cannot be opened", errno);
   }
   struct stat status {};
-  if (::fstat(fd_, &status) != 0 || !S_ISREG(status.st_mode)) {
-    ::close(fd_);
+  if (::fstat(fd_.get(), &status) != 0 || !S_ISREG(status.st_mode)) {
     throw Error(ErrorCode::kInput, name_, "is not a file", "name log files, or a record's folder");
   }
   stored_bytes_ = static_cast<std::uint64_t>(std::max<off_t>(0, status.st_size));
-  ::posix_fadvise(fd_, 0, 0, POSIX_FADV_SEQUENTIAL);
+  ::posix_fadvise(fd_.get(), 0, 0, POSIX_FADV_SEQUENTIAL);
   look_at_first_bytes();
 }
 
@@ -93,21 +94,17 @@ Source::Source(std::string name, std::string_view bytes)
   look_at_first_bytes();
 }
 
-Source::~Source() {
-  if (fd_ >= 0) {
-    ::close(fd_);
-  }
-}
+Source::~Source() = default;
 
 std::size_t Source::read_stored(std::span<char> into) {
-  if (fd_ < 0) {
+  if (!fd_) {
     const std::size_t size = std::min(into.size(), memory_.size());
     std::memcpy(into.data(), memory_.data(), size);
     memory_.remove_prefix(size);
     return size;
   }
   for (;;) {
-    const ssize_t got = ::read(fd_, into.data(), into.size());
+    const ssize_t got = ::read(fd_.get(), into.data(), into.size());
     if (got >= 0) {
       taken_bytes_ += static_cast<std::uint64_t>(got);
       if (on_read_) {
@@ -128,7 +125,7 @@ void Source::look_at_first_bytes() {
     inflater_ = std::make_unique<Inflater>();
   } else if (stored_.size() >= 2 && (stored_[0] == '\xff' || stored_[0] == '\xfe') &&
              static_cast<unsigned char>(stored_[0]) + static_cast<unsigned char>(stored_[1]) == 0xff + 0xfe) {
-    utf16_ = std::make_unique<Utf16>(stored_[0] == '\xfe');
+    utf16_ = std::make_unique<Utf16>(name_, stored_[0] == '\xfe');
     stored_at_ = 2;
   }
 }
@@ -182,7 +179,7 @@ std::size_t Source::inflate_into(std::span<char> into) {
   stream.next_out = reinterpret_cast<Bytef*>(into.data());
   stream.avail_out = static_cast<uInt>(std::min<std::size_t>(into.size(), std::size_t{1} << 30U));
   const uInt wanted = stream.avail_out;
-  while (stream.avail_out == wanted) {
+  while (stream.avail_out == wanted && !inflater_->at_end) {
     if (stored_at_ == stored_.size()) {
       stored_.resize(kStoredBlock);
       stored_.resize(read_stored(stored_));
@@ -193,6 +190,10 @@ std::size_t Source::inflate_into(std::span<char> into) {
         }
         return 0;
       }
+    }
+    if (!inflater_->in_member && stored_[stored_at_] != '\x1f') {  // gzip ignores it as well
+      inflater_->at_end = true;
+      break;
     }
     if (!inflater_->in_member) {  // another member follows
       ::inflateReset(&stream);

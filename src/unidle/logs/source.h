@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "unidle/base/handle.h"
+
 namespace unidle::logs {
 
 /// Receives the number of bytes read and the file's size, both as stored; possibly on the read-ahead thread, but never
@@ -46,7 +48,7 @@ class Source {
 
   std::string name_;
   OnRead on_read_;
-  int fd_ = -1;
+  UniqueFd fd_;
   std::string_view memory_;
   std::vector<char> stored_;  // read but not returned yet
   std::size_t stored_at_ = 0;

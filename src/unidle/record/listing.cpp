@@ -184,8 +184,8 @@ bool is_record(const fs::path& folder) {
     return false;
   }
   try {
-    sqlite::Database db(folder / "record.db", (folder / "record.db").string(), SQLITE_OPEN_READONLY, ErrorCode::kInput,
-                        kRecordKind);
+    sqlite::Database db(folder / "record.db", sqlite::uri_of(folder / "record.db", ""), SQLITE_OPEN_READONLY,
+                        ErrorCode::kInput, kRecordKind);
     return db.query_integer("PRAGMA application_id") == kApplicationId;
   } catch (const Error&) {
     return false;

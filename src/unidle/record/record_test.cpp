@@ -92,6 +92,19 @@ TEST(Record, GivesBackWhatWasWritten) {
   EXPECT_TRUE(reader.points({"gpu.power", "W", "gpu0"}).empty());
 }
 
+TEST(Record, MayHaveAnyPath) {
+  const TemporaryFolder folder;
+  const fs::path two_slashes = "/" + (folder.path() / "r").string();
+  testing::write_sample(two_slashes, 3);
+  EXPECT_EQ(Reader(two_slashes).steps().size(), 3U);
+
+  const fs::path before = fs::current_path();
+  fs::current_path(folder.path());
+  testing::write_sample("file:x", 3);
+  EXPECT_EQ(Reader("file:x").steps().size(), 3U);
+  fs::current_path(before);
+}
+
 TEST(Record, KeepsValuesThatAreNoNumbers) {
   const TemporaryFolder folder;
   const double nan = std::numeric_limits<double>::quiet_NaN();

@@ -50,7 +50,7 @@ void make_tables(const fs::path& file, const fs::path& path) {
   if (!fd) {
     throw system_error(ErrorCode::kIo, path.string(), "cannot be created", errno);
   }
-  sqlite::Database db(path, file.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo, kRecordKind);
+  sqlite::Database db(path, sqlite::uri_of(file, ""), SQLITE_OPEN_READWRITE, ErrorCode::kIo, kRecordKind);
   // WAL from the start: switching to it later, if cut off, would leave a journal that no reader may roll back. Nobody
   // sees the file yet, so no need to sync.
   db.execute("PRAGMA page_size=4096; PRAGMA journal_mode=WAL; PRAGMA synchronous=OFF;");
@@ -121,7 +121,7 @@ sqlite::Database open_writable(const fs::path& folder, Begin begin) {
     create_database(folder);
   }
   const fs::path path = folder / "record.db";
-  sqlite::Database db(path, path.string(), SQLITE_OPEN_READWRITE, ErrorCode::kIo, kRecordKind);
+  sqlite::Database db(path, sqlite::uri_of(path, ""), SQLITE_OPEN_READWRITE, ErrorCode::kIo, kRecordKind);
   // WAL: readers can read a running record, and a commit does not wait for the disk.
   db.execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;");
   return db;

@@ -186,7 +186,9 @@ void add_notes(Comparison& c, const RunData& a, const RunData& b, const Translat
         translator.say("{} recorded no settings, so they are not compared.", a.settings.empty() ? "A" : "B"));
   }
   for (const auto& [label, side] : {std::pair("A", &c.a), std::pair("B", &c.b)}) {
-    if (!side->throughput.training) {
+    if (!side->throughput.training && side->throughput.steps > 0) {
+      c.notes.push_back(translator.say("{} has steps but no rate of samples, so there is no throughput to compare.", label));
+    } else if (!side->throughput.training) {
       c.notes.push_back(translator.say("{} has no training steps, so there is no throughput to compare.", label));
     } else if (!side->throughput.training->interval) {
       c.notes.push_back(

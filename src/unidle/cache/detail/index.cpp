@@ -106,7 +106,7 @@ std::vector<std::string> Index::earlier_file_names() {
 Index::Index(const std::filesystem::path& path, Board& board)
     : path_(path),
       board_(board),
-      db_(path, path.string(), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, ErrorCode::kIo, "cache index") {
+      db_(path, sqlite::uri_of(path, ""), SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, ErrorCode::kIo, "cache index") {
   sqlite3_busy_timeout(db_.get(), 60'000);  // each holds the lock briefly, but there may be many
   try {
     open_tables();
