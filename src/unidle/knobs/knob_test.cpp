@@ -14,6 +14,14 @@ namespace {
 
 std::optional<Value> parsed(const char* knob, const char* text) { return parse_value(*find_knob(knob), text); }
 
+TEST(Value, NumbersAreNumbersInEveryFormat) {
+  EXPECT_EQ(Value(4e-05).to_text(), "4.0e-05") << "YAML 1.1 takes 4e-05 for a string";
+  EXPECT_EQ(Value(2.5e-05).to_text(), "2.5e-05");
+  EXPECT_EQ(Value(0.001).to_text(), "0.001");
+  EXPECT_EQ(Value(8).to_text(), "8");
+  EXPECT_EQ(Value("one").to_text(), "one");
+}
+
 TEST(Knob, AllNamesOfTheManualAreThere) {
   const std::set<std::string> expected = {"loader.workers",
                                           "loader.pin_memory",

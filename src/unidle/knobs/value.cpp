@@ -21,7 +21,13 @@ std::optional<double> Value::number() const {
 }
 
 std::string Value::to_text() const {
-  return std::visit([](const auto& held) { return fmt::format("{}", held); }, held_);
+  std::string text = std::visit([](const auto& held) { return fmt::format("{}", held); }, held_);
+  // 4e-05 is a string in YAML 1.1, and so for PyYAML; 4.0e-05 is a number everywhere.
+  if (const std::size_t exponent = text.find('e');
+      std::holds_alternative<double>(held_) && exponent != std::string::npos && text.find('.') == std::string::npos) {
+    text.insert(exponent, ".0");
+  }
+  return text;
 }
 
 nlohmann::json Value::to_json() const {

@@ -11,17 +11,6 @@ bool keeps_quotes(const Scalar& old, bool is_literal) {
   return old.quoted && !(only_for_the_word && is_literal);
 }
 
-/// A number as YAML 1.1 has it, which readers like PyYAML expect: 4e-05 is a string there, 4.0e-05 a number.
-std::string yaml_number(std::string_view value) {
-  std::string text(value);
-  const std::size_t exponent = text.find_first_of("eE");
-  if (is_json_literal(value) && exponent != std::string::npos && text.find('.') == std::string::npos &&
-      text.find_first_not_of("+-0123456789eE") == std::string::npos) {
-    text.insert(exponent, ".0");
-  }
-  return text;
-}
-
 std::vector<Scalar> yaml_scalars(const std::string& text, const std::string& name) {
   return Document::parse(text, name).scalars();
 }
@@ -30,12 +19,12 @@ std::string yaml_replacement(const std::string& text, const Scalar& old, std::st
   const bool absent = old.begin == old.end;
   const char quote = keeps_quotes(old, is_json_literal(value)) ? text[old.begin] : '\0';
   // Whether the scalar is in a flow collection does not matter: quoting a comma is always valid.
-  return (absent ? " " : "") + written(yaml_number(value), quote, true);
+  return (absent ? " " : "") + written(value, quote, true);
 }
 
 std::string yaml_inserted(const std::string& text, const std::string& name, std::string_view path,
                           std::string_view value) {
-  return inserted(text, Document::parse(text, name), name, path, yaml_number(value));
+  return inserted(text, Document::parse(text, name), name, path, value);
 }
 
 const Syntax& syntax_of(Format format) {
