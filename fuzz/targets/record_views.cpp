@@ -16,7 +16,7 @@ namespace {
 void read_as_trial(const record::Reader& reader, const account::RunData& run) {
   const knobs::Settings effective = tune::known_settings(tune::effective_settings(run));
   tune::applied_settings(reader, {{"loader.workers", "2"}, {"precision.amp", "bf16"}});
-  tune::spare_options(run, {"python", "train.py", "--batch-size", "8"}, effective);
+  tune::omitted_options(run, {"python", "train.py", "--batch-size", "8"}, effective);
   experiment::LossScale scale;
   for (int trial = 0; trial < 2; ++trial) {
     tune::TrialResult result;

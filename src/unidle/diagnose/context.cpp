@@ -51,7 +51,7 @@ void add_loader_facts(Context& context) {
     const double all_s = *signals.samples->cpu_s + *signals.samples->wait_s;
     context.work_on_cpu = all_s > 0 ? std::optional(*signals.samples->cpu_s / all_s) : std::nullopt;
   }
-  context.passes = signals.epochs;
+  context.epochs = signals.epochs;
 }
 
 void add_step_facts(Context& context, const Policy& policy) {

@@ -48,7 +48,7 @@ struct Context {
   std::optional<std::int64_t> workers;  // of the training loader
   std::optional<double> work_s;         // loader work per step on a single thread
   std::optional<double> work_on_cpu;    // 0..1: share of that work spent on a CPU rather than waiting
-  std::optional<double> passes;         // over the data
+  std::optional<double> epochs;         // passes over the data
 
   std::optional<double> cpus;         // available to the run
   std::optional<double> cpu_threads;  // used by compute on a CPU device: the effective cpu.threads

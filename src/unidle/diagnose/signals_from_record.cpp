@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "unidle/account/account.h"
-#include "unidle/account/passes.h"
+#include "unidle/account/epochs.h"
 #include "unidle/base/json.h"
 #include "unidle/base/printable.h"
 #include "unidle/diagnose/context.h"
@@ -115,7 +115,7 @@ void read_exceptions(const RunData& run, Signals& signals) {
 }
 
 /// Samples per epoch: as the program reports, or the length of the dataset.
-std::optional<double> samples_per_pass(const RunData& run, const Signals& signals) {
+std::optional<double> known_samples_per_epoch(const RunData& run, const Signals& signals) {
   std::optional<double> each = account::reported_samples_per_epoch(run);
   if (!each && signals.loader && signals.loader->dataset_len.value_or(0) > 0) {
     each = static_cast<double>(*signals.loader->dataset_len);
@@ -148,7 +148,7 @@ void read_notes(const RunData& run, const Timeline& timeline, Signals& signals) 
 }
 
 void read_passes(const record::Reader& reader, const RunData& run, const Timeline& timeline, Signals& signals) {
-  const auto samples_per_epoch = samples_per_pass(run, signals);
+  const auto samples_per_epoch = known_samples_per_epoch(run, signals);
   signals.input_bursts = account::input_bursts(timeline, samples_per_epoch);
   double samples = 0;
   for (const record::Step& step : timeline.steps) {
@@ -161,10 +161,10 @@ void read_passes(const record::Reader& reader, const RunData& run, const Timelin
   if (signals.loader && signals.loader->workers.value_or(0) > 0 && signals.loader->persistent_workers == false &&
       signals.loader->starts.value_or(0) > 1) {
     // The program measures a start until its first batch; workers that start later delay the next batches.
-    const double seen_s = account::pass_start_wait_s(timeline, *samples_per_epoch, *signals.loader->workers);
+    const double seen_s = account::epoch_start_wait_s(timeline, *samples_per_epoch, *signals.loader->workers);
     signals.loader->start_wait_s = std::max(signals.loader->start_wait_s.value_or(0), seen_s);
   }
-  if (const auto later = account::later_passes(timeline, *samples_per_epoch)) {
+  if (const auto later = account::after_first_epoch(timeline, *samples_per_epoch)) {
     signals.late_input_s = later->input_s;
     double busy_ns = 0;
     std::int64_t made = 0;

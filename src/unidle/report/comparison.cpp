@@ -187,7 +187,8 @@ void add_notes(Comparison& c, const RunData& a, const RunData& b, const Translat
   }
   for (const auto& [label, side] : {std::pair("A", &c.a), std::pair("B", &c.b)}) {
     if (!side->throughput.training && side->throughput.steps > 0) {
-      c.notes.push_back(translator.say("{} has steps but no rate of samples, so there is no throughput to compare.", label));
+      c.notes.push_back(
+          translator.say("{} has steps but no rate of samples, so there is no throughput to compare.", label));
     } else if (!side->throughput.training) {
       c.notes.push_back(translator.say("{} has no training steps, so there is no throughput to compare.", label));
     } else if (!side->throughput.training->interval) {

@@ -62,7 +62,7 @@ std::vector<BatchChoice> batches_said(const ProgramPlan& plan, const std::vector
                                       bool allow_semantic) {
   knobs::Settings said = plan.settings;
   const std::vector<std::string> command =
-      with_omitted_options(words, plan.spare, {{"batch.size", 1}, {"batch.accumulation", 1}, {"optimizer.lr", 1}});
+      with_omitted_options(words, plan.omitted, {{"batch.size", 1}, {"batch.accumulation", 1}, {"optimizer.lr", 1}});
   for (const char* knob : {"batch.size", "batch.accumulation"}) {
     if (said.contains(knob) && !reaches(command, knob, said.at(knob))) {
       said.erase(knob);
@@ -165,7 +165,7 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
   } else if (!result.outcome->best.empty()) {
     const knobs::Settings& best = result.outcome->best;
     result.notes.push_back("what was best so far, unverified: " +
-                           run_command(best, with_omitted_options(options.command, program.plan.spare, best)));
+                           run_command(best, with_omitted_options(options.command, program.plan.omitted, best)));
   }
   result.changes = result.outcome->changes;
   knobs::Settings wanted;
@@ -173,10 +173,10 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
     wanted.set(change.knob, *change.to);
   }
   if (!wanted.empty()) {
-    program.run = run_command(wanted, with_omitted_options(options.command, program.plan.spare, wanted));
+    program.run = run_command(wanted, with_omitted_options(options.command, program.plan.omitted, wanted));
     program.code = code_changes(result.changes, program.plan.places, program.plan.device);
     const knobs::Settings by_hand =
-        reach(with_omitted_options(options.command, program.plan.spare, wanted), wanted).at_run_time;
+        reach(with_omitted_options(options.command, program.plan.omitted, wanted), wanted).at_run_time;
     std::erase_if(program.code, [&](const CodeChange& change) { return !by_hand.contains(change.knob); });
     program.patch = code_patch(program.code, fs::current_path());
   }

@@ -20,7 +20,7 @@ Evaluation evaluate_dataset_fits_device(const Context& context, const Policy& po
   if (!signals.gpu.memory_bytes || !signals.gpu_memory_used) {
     return Missing{"device memory use"};
   }
-  if (!context.passes || !context.transfer) {
+  if (!context.epochs || !context.transfer) {
     return Missing{context.transfer ? "how often the data was passed over" : context.no_steps};
   }
   const double free =
@@ -29,7 +29,7 @@ Evaluation evaluate_dataset_fits_device(const Context& context, const Policy& po
   const double in_line = context.behind ? detail::compute_stream_copy_share(context, policy).value_or(0) : 0;
   const double copying = std::max(*context.transfer, in_line);
   const auto bytes = static_cast<double>(*signals.loader->in_memory_bytes);
-  if (bytes > free || *context.passes <= policy.min_epochs || copying < policy.warning_share ||
+  if (bytes > free || *context.epochs <= policy.min_epochs || copying < policy.warning_share ||
       detail::effective_on(context, "data.on_device").value_or(false)) {
     return Nothing{};
   }
@@ -39,7 +39,7 @@ Evaluation evaluate_dataset_fits_device(const Context& context, const Policy& po
       context.say("the dataset takes {} and {} of device memory are free",
                   format_bytes(static_cast<std::uint64_t>(bytes)), format_bytes(static_cast<std::uint64_t>(free))),
       context.say("it was copied to the device {} times; copies take {} of the wall time",
-                  format_number(*context.passes), format_share(copying)),
+                  format_number(*context.epochs), format_share(copying)),
   };
   finding.fixes.push_back(
       detail::make_fix(context, "data.on_device", true, "copy the tensors to the device once and index them there"));

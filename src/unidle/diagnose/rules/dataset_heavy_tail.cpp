@@ -12,11 +12,11 @@ bool still_there(const Context& context, const Policy& policy) {
   if (signals.late_sample_s && *signals.late_sample_s < policy.tail_mean * *signals.samples->p50_s) {
     return false;
   }
-  const double passes = context.passes.value_or(0);
-  if (!signals.late_input_s || passes <= 1 || signals.wall_s <= 0) {
+  const double epochs = context.epochs.value_or(0);
+  if (!signals.late_input_s || epochs <= 1 || signals.wall_s <= 0) {
     return true;
   }
-  return *signals.late_input_s / signals.wall_s >= *context.steady_input * (1 - 1 / passes) / 2;
+  return *signals.late_input_s / signals.wall_s >= *context.steady_input * (1 - 1 / epochs) / 2;
 }
 
 /// Mean cost of a sample. On full CPUs, only its CPU time counts: waiting for a CPU is not a property of the sample.

@@ -19,23 +19,23 @@ std::optional<bool> kept(const Context& context) {
 }
 
 /// The wait for input after the first epoch, as a share of the wall time.
-double late_wait(const Context& context, double passes) {
-  const double of_later_passes = *context.steady_input * (1 - 1 / passes);
+double late_wait(const Context& context, double epochs) {
+  const double of_later_epochs = *context.steady_input * (1 - 1 / epochs);
   if (!context.signals.late_input_s || context.signals.wall_s <= 0) {
-    return of_later_passes;
+    return of_later_epochs;
   }
-  return std::min(of_later_passes, *context.signals.late_input_s / context.signals.wall_s);
+  return std::min(of_later_epochs, *context.signals.late_input_s / context.signals.wall_s);
 }
 
 /// Adds what is known of the results: they are the same, which function may compute them, or nothing.
 void add_evidence(const Context& context, Finding& finding, double later_s) {
   const Signals& signals = context.signals;
-  const std::string passes = format_number(*context.passes);
-  const std::string repeated = format_share(1 - 1 / *context.passes);
+  const std::string epochs = format_number(*context.epochs);
+  const std::string repeated = format_share(1 - 1 / *context.epochs);
   const SampleFacts samples = signals.samples.value_or(SampleFacts{});
   if (samples.differ()) {
     finding.evidence.push_back(
-        context.say("one sample costs {}, and the data was passed over {} times", format_seconds(later_s), passes));
+        context.say("one sample costs {}, and the data was passed over {} times", format_seconds(later_s), epochs));
     finding.evidence.push_back(
         context.say("{} of {} samples that were looked at again were others: only what a sample "
                     "begins with can be the same each time",
@@ -44,14 +44,14 @@ void add_evidence(const Context& context, Finding& finding, double later_s) {
     finding.evidence.push_back(
         context.say("one sample costs {}, and the data was passed over {} times: {} of that work "
                     "gave results that were there before",
-                    format_seconds(later_s), passes, repeated));
+                    format_seconds(later_s), epochs, repeated));
     finding.evidence.push_back(
         context.say("{} samples were looked at again, and all were the same to the byte", samples.compared_samples));
   } else {
     finding.evidence.push_back(
         context.say("one sample costs {}, and the data was passed over {} times: {} of that work "
                     "was for samples that had been made before",
-                    format_seconds(later_s), passes, repeated));
+                    format_seconds(later_s), epochs, repeated));
   }
 }
 
@@ -64,10 +64,10 @@ Evaluation evaluate_recomputed_features(const Context& context, const Policy& po
   if (*cached) {
     return Nothing{};
   }
-  if (!context.passes) {
+  if (!context.epochs) {
     return Missing{"how often the data was passed over"};
   }
-  if (*context.passes <= policy.min_epochs) {
+  if (*context.epochs <= policy.min_epochs) {
     return Nothing{};
   }
   if (!signals.sample_s) {
@@ -82,7 +82,7 @@ Evaluation evaluate_recomputed_features(const Context& context, const Policy& po
   }
   const bool differ = signals.samples && signals.samples->differ();
   const double kept_part = differ ? detail::kept_within(signals)->share : 1;
-  const double share = late_wait(context, *context.passes) * kept_part;
+  const double share = late_wait(context, *context.epochs) * kept_part;
   if (std::min(later_s, *signals.sample_s) < policy.expensive_sample_s || share < policy.warning_share) {
     return Nothing{};
   }

@@ -33,9 +33,9 @@ bool only_one_in_command(const std::vector<std::string>& command, const knobs::S
 
 }  // namespace
 
-std::vector<std::string> with_omitted_options(std::vector<std::string> command, const OmittedOptions& spare,
+std::vector<std::string> with_omitted_options(std::vector<std::string> command, const OmittedOptions& omitted,
                                               const knobs::Settings& changes) {
-  for (const auto& [knob, words] : spare) {
+  for (const auto& [knob, words] : omitted) {
     if (changes.contains(knob) && !knobs::apply_to_command(command, knob, changes.at(knob))) {
       command.insert(command.end(), words.begin(), words.end());
     }

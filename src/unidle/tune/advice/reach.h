@@ -13,8 +13,8 @@ namespace unidle::tune {
 /// "64"}.
 using OmittedOptions = std::map<std::string, std::vector<std::string>>;
 
-/// The command with the options of `spare` that `changes` needs appended; its behaviour stays the same.
-std::vector<std::string> with_omitted_options(std::vector<std::string> command, const OmittedOptions& spare,
+/// The command with the options of `omitted` that `changes` needs appended; its behaviour stays the same.
+std::vector<std::string> with_omitted_options(std::vector<std::string> command, const OmittedOptions& omitted,
                                               const knobs::Settings& changes);
 
 /// Allowed values of options that list them, by option name without dashes: "batch_size".

@@ -58,7 +58,7 @@ TEST_F(AppliedTest, NotesMayHoldAnything) {
   const account::RunData run = account::load_run(record_of(odd));
   EXPECT_FALSE(lengths_vary(run));
   EXPECT_EQ(longest_in(run), "");
-  EXPECT_TRUE(spare_options(run, {"python", "train.py"}, {}).empty());
+  EXPECT_TRUE(omitted_options(run, {"python", "train.py"}, {}).empty());
   EXPECT_TRUE(lengths_vary(account::load_run(record_of({{{"type", "shapes"}, {"distinct", 3}}}))));
 }
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "unidle/account/account.h"
-#include "unidle/account/passes.h"
+#include "unidle/account/epochs.h"
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
@@ -94,7 +94,7 @@ double epoch_steps(const account::RunData& run, const knobs::Settings& settings)
 
 std::string why_refused(const ProgramPlan& plan, const std::vector<std::string>& command,
                         const knobs::Settings& changes) {
-  return why_refused(reach(with_omitted_options(command, plan.spare, changes), changes).command, plan.choices);
+  return why_refused(reach(with_omitted_options(command, plan.omitted, changes), changes).command, plan.choices);
 }
 
 long long steps_of_trial(double step_s, double target_s, double epoch_steps) {
@@ -124,7 +124,7 @@ struct ApplyRunner::Ended {
 
 ApplyRunner::Ended ApplyRunner::start(const knobs::Settings& changes, const Length& length, std::stop_token stop) {
   const std::string name = fmt::format("trial-{}", trials_++);
-  const Reach reached = reach(with_omitted_options(options_.command, plan_.spare, changes), changes);
+  const Reach reached = reach(with_omitted_options(options_.command, plan_.omitted, changes), changes);
   observe::Options run;
   run.argv = reached.command;
   run.record = options_.scratch / name;
@@ -184,7 +184,7 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
   plan_.protection = options_.protection;
   const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(ended.result.record);
   plan_.places = places_in(reader, run, diagnosis);
-  plan_.spare = spare_options(run, options_.command, plan_.settings);
+  plan_.omitted = omitted_options(run, options_.command, plan_.settings);
   plan_.choices = option_choices(run);
   plan_.device = diagnosis.device.kind;
   return plan_;
@@ -196,7 +196,7 @@ void ApplyRunner::read(const fs::path& record, const knobs::Settings& changes, T
     return;
   }
   const auto command_for = [&](const knobs::Settings& wanted) {
-    return with_omitted_options(options_.command, plan_.spare, wanted);
+    return with_omitted_options(options_.command, plan_.omitted, wanted);
   };
   for (const auto& [knob, applied] : applied_settings(reader, reach(command_for(changes), changes).at_run_time)) {
     if (!applied.taken) {

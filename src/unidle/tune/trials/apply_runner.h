@@ -28,7 +28,7 @@ struct ProgramPlan {
   /// "loader", "dataset", "function", "model", "validation", "optimizer", "zero_grad": file:line; "made_with";
   /// "replacement": a patch.
   std::map<std::string, std::string> places;
-  OmittedOptions spare;
+  OmittedOptions omitted;
   OptionChoices choices;
 };
 

@@ -101,9 +101,9 @@ OptionChoices option_choices(const account::RunData& run) {
   return choices;
 }
 
-OmittedOptions spare_options(const account::RunData& run, const std::vector<std::string>& command,
-                             const knobs::Settings& effective) {
-  OmittedOptions spare;
+OmittedOptions omitted_options(const account::RunData& run, const std::vector<std::string>& command,
+                               const knobs::Settings& effective) {
+  OmittedOptions omitted;
   std::set<std::string> unclear;
   for (const record::Note& note : run.notes) {
     if (!record::is_of(note, record::NoteType::kOptions) || !is_of_command(note.body, command)) {
@@ -117,14 +117,14 @@ OmittedOptions spare_options(const account::RunData& run, const std::vector<std:
       }
       const knobs::Value* live = effective.find(setting->knob);
       const bool other = live != nullptr && *live != *setting->means;  // it has another meaning
-      const auto known = spare.emplace(setting->knob, option).first;
+      const auto known = omitted.emplace(setting->knob, option).first;
       if (other || known->second != option) {
         unclear.insert(setting->knob);
       }
     }
   }
-  std::erase_if(spare, [&](const auto& entry) { return unclear.contains(entry.first); });
-  return spare;
+  std::erase_if(omitted, [&](const auto& entry) { return unclear.contains(entry.first); });
+  return omitted;
 }
 
 bool lengths_vary(const account::RunData& run) {

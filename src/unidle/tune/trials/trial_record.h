@@ -29,8 +29,8 @@ OptionChoices option_choices(const account::RunData& run);
 
 /// Options that the program reported and that set a knob as the command could. A report counts when it is from the
 /// program at the end of the command, and for options whose value is in effect.
-OmittedOptions spare_options(const account::RunData& run, const std::vector<std::string>& command,
-                             const knobs::Settings& effective);
+OmittedOptions omitted_options(const account::RunData& run, const std::vector<std::string>& command,
+                               const knobs::Settings& effective);
 
 /// True when batches had more shapes than full batches and a last one.
 bool lengths_vary(const account::RunData& run);

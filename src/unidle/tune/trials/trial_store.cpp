@@ -94,7 +94,7 @@ json kept_json(const ProgramPlan& plan) {
   return {{"steps", plan.steps},           {"step_s", plan.step_s},   {"startup_s", plan.startup_s},
           {"expected_s", plan.expected_s}, {"limit_s", plan.limit_s}, {"settings", plan.settings},
           {"device", plan.device},         {"places", plan.places},   {"protection", to_string(plan.protection)},
-          {"spare", plan.spare},           {"choices", plan.choices}};
+          {"spare", plan.omitted},         {"choices", plan.choices}};
 }
 
 ProgramPlan plan_of(const json& body) {
@@ -109,7 +109,7 @@ ProgramPlan plan_of(const json& body) {
   plan.places = body.at("places").get<std::map<std::string, std::string>>();
   plan.protection =
       experiment::protection_named(body.at("protection").get<std::string>()).value_or(experiment::Protection::kInPlace);
-  plan.spare = body.at("spare").get<OmittedOptions>();
+  plan.omitted = body.at("spare").get<OmittedOptions>();
   plan.choices = body.at("choices").get<OptionChoices>();
   return plan;
 }

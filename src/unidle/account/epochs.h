@@ -22,10 +22,10 @@ struct AfterFirstEpoch {
   double input_s = 0;
 };
 /// Nothing while the first epoch is going on. REQUIRES: samples_per_epoch > 0.
-std::optional<AfterFirstEpoch> later_passes(const Timeline& timeline, double samples_per_epoch);
+std::optional<AfterFirstEpoch> after_first_epoch(const Timeline& timeline, double samples_per_epoch);
 
 /// Seconds that the first `workers` steps of each epoch waited for input beyond the usual: a worker's first batch comes
 /// only after the worker has started. REQUIRES: samples_per_epoch > 0.
-double pass_start_wait_s(const Timeline& timeline, double samples_per_epoch, std::int64_t workers);
+double epoch_start_wait_s(const Timeline& timeline, double samples_per_epoch, std::int64_t workers);
 
 }  // namespace unidle::account

@@ -1,4 +1,4 @@
-#include "unidle/account/passes.h"
+#include "unidle/account/epochs.h"
 
 #include <algorithm>
 #include <functional>
@@ -15,13 +15,13 @@ std::int64_t input_ns(const record::Step& step) { return std::max<std::int64_t>(
 
 /// Calls `visit(step, first of its epoch, samples before it)` for every step.
 template <typename Visit>
-void walk_passes(const Timeline& timeline, std::optional<double> samples_per_epoch, Visit visit) {
+void walk_epochs(const Timeline& timeline, std::optional<double> samples_per_epoch, Visit visit) {
   double samples = 0;
-  double next_pass = 0;
+  double next_epoch = 0;
   for (const record::Step& step : timeline.steps) {
-    const bool first = samples_per_epoch && samples >= next_pass;
-    while (samples_per_epoch && samples >= next_pass) {
-      next_pass += *samples_per_epoch;
+    const bool first = samples_per_epoch && samples >= next_epoch;
+    while (samples_per_epoch && samples >= next_epoch) {
+      next_epoch += *samples_per_epoch;
     }
     visit(step, first, samples);
     samples += static_cast<double>(step.samples);
@@ -45,7 +45,7 @@ std::optional<double> input_bursts(const Timeline& timeline, std::optional<doubl
   const std::size_t half = timeline.steps.size() / 2;
   std::vector<double> waits;
   std::size_t index = 0;
-  walk_passes(timeline, samples_per_epoch, [&](const record::Step& step, bool first, double) {
+  walk_epochs(timeline, samples_per_epoch, [&](const record::Step& step, bool first, double) {
     if (index++ >= half && !first) {
       waits.push_back(static_cast<double>(input_ns(step)));
     }
@@ -60,9 +60,9 @@ std::optional<double> input_bursts(const Timeline& timeline, std::optional<doubl
   return all > 0 ? std::optional(longest / all) : std::nullopt;
 }
 
-std::optional<AfterFirstEpoch> later_passes(const Timeline& timeline, double samples_per_epoch) {
+std::optional<AfterFirstEpoch> after_first_epoch(const Timeline& timeline, double samples_per_epoch) {
   std::optional<AfterFirstEpoch> later;
-  walk_passes(timeline, samples_per_epoch, [&](const record::Step& step, bool, double samples) {
+  walk_epochs(timeline, samples_per_epoch, [&](const record::Step& step, bool, double samples) {
     if (samples >= samples_per_epoch) {
       later = later ? later : AfterFirstEpoch{step.t_ns, 0};
       later->input_s += static_cast<double>(input_ns(step)) * 1e-9;
@@ -71,7 +71,7 @@ std::optional<AfterFirstEpoch> later_passes(const Timeline& timeline, double sam
   return later;
 }
 
-double pass_start_wait_s(const Timeline& timeline, double samples_per_epoch, std::int64_t workers) {
+double epoch_start_wait_s(const Timeline& timeline, double samples_per_epoch, std::int64_t workers) {
   std::vector<double> waits;
   for (const record::Step& step : timeline.steps) {
     waits.push_back(static_cast<double>(input_ns(step)));
@@ -84,7 +84,7 @@ double pass_start_wait_s(const Timeline& timeline, double samples_per_epoch, std
   const double usual_ns = *middle;
   double total_ns = 0;
   std::int64_t step_of_pass = 0;
-  walk_passes(timeline, samples_per_epoch, [&](const record::Step& step, bool first, double) {
+  walk_epochs(timeline, samples_per_epoch, [&](const record::Step& step, bool first, double) {
     step_of_pass = first ? 0 : step_of_pass + 1;
     if (step_of_pass < workers) {
       total_ns += std::max(0.0, static_cast<double>(input_ns(step)) - usual_ns);

@@ -14,12 +14,12 @@ using ::testing::IsEmpty;
 
 using Words = std::vector<std::string>;
 
-OmittedOptions spare_in(const nlohmann::json& note, const Words& command, const knobs::Settings& effective = {}) {
+OmittedOptions omitted_in(const nlohmann::json& note, const Words& command, const knobs::Settings& effective = {}) {
   const TemporaryFolder folder;
   record::Writer writer(folder.path() / "record");
   writer.add(record::Note{1, 1, note});
   writer.flush();
-  return spare_options(account::load_run(folder.path() / "record"), command, effective);
+  return omitted_options(account::load_run(folder.path() / "record"), command, effective);
 }
 
 nlohmann::json note_of(const Words& words, const std::vector<Words>& options) {
@@ -32,13 +32,14 @@ TEST(OmittedOptions, AreWhatTheProgramTakesByKnob) {
                                  {"--lr", "0.001"},
                                  {"--accumulation-steps", "4"},
                                  {"--seed", "1"}});
-  const OmittedOptions spare = spare_in(note, {"python", "train.py"}, {{"batch.size", 64}, {"batch.accumulation", 4}});
-  EXPECT_EQ(spare, (OmittedOptions{{"batch.size", {"--batch-size", "64"}},
-                                   {"batch.accumulation", {"--accumulation-steps", "4"}},
-                                   {"optimizer.lr", {"--lr", "0.001"}}}));
-  EXPECT_EQ(spare_in(note, {"python", "train.py"}, {{"batch.size", 16}}).count("batch.size"), 0u)
+  const OmittedOptions omitted =
+      omitted_in(note, {"python", "train.py"}, {{"batch.size", 64}, {"batch.accumulation", 4}});
+  EXPECT_EQ(omitted, (OmittedOptions{{"batch.size", {"--batch-size", "64"}},
+                                     {"batch.accumulation", {"--accumulation-steps", "4"}},
+                                     {"optimizer.lr", {"--lr", "0.001"}}}));
+  EXPECT_EQ(omitted_in(note, {"python", "train.py"}, {{"batch.size", 16}}).count("batch.size"), 0u)
       << "64 of it are not one batch";
-  EXPECT_EQ(spare_in(note_of({}, {{"--batch-size", "8"}, {"--micro-batch-size", "8"}}), {"python", "train.py"})
+  EXPECT_EQ(omitted_in(note_of({}, {{"--batch-size", "8"}, {"--micro-batch-size", "8"}}), {"python", "train.py"})
                 .count("batch.size"),
             0u)
       << "one of two";
@@ -48,7 +49,7 @@ TEST(OmittedOptions, OfADamagedNoteAreNone) {
   const Words command = {"python", "train.py"};
   for (const nlohmann::json& options : {nlohmann::json(3), nlohmann::json("--batch-size"), nlohmann::json({{1, 2}}),
                                         nlohmann::json::array({"--batch-size", 4}), nlohmann::json::object()}) {
-    EXPECT_THAT(spare_in({{"type", "options"}, {"program", "train.py"}, {"words", 7}, {"options", options}}, command),
+    EXPECT_THAT(omitted_in({{"type", "options"}, {"program", "train.py"}, {"words", 7}, {"options", options}}, command),
                 IsEmpty())
         << options;
   }
@@ -57,7 +58,7 @@ TEST(OmittedOptions, OfADamagedNoteAreNone) {
 TEST(OmittedOptions, AreOfTheProgramAtTheEndOfTheCommand) {
   const Words words = {"--epochs", "3"};
   const auto note = note_of(words, {{"--batch-size", "64"}});
-  const auto found = [&](const Words& command) { return spare_in(note, command).size(); };
+  const auto found = [&](const Words& command) { return omitted_in(note, command).size(); };
   EXPECT_EQ(found({"python", "./train.py", "--epochs", "3"}), 1u);
   EXPECT_EQ(found({"torchrun", "--nproc_per_node", "2", "train.py", "--epochs", "3"}), 1u);
   EXPECT_EQ(found({"python", "-m", "project.train", "--epochs", "3"}), 1u);
@@ -94,7 +95,7 @@ TEST(OptionChoices, NoOtherValueIsTried) {
   EXPECT_EQ(why_refused({"python", "t.py", "batch_size", "64", "--batch-size"}, choices), "");
   ProgramPlan plan;
   plan.choices = choices;
-  plan.spare = {{"batch.size", {"--batch-size", "16"}}};
+  plan.omitted = {{"batch.size", {"--batch-size", "16"}}};
   const Words command = {"python", "t.py", "--amp-dtype", "float16"};
   EXPECT_EQ(why_refused(plan, command, {{"batch.size", 32}}), "");
   EXPECT_NE(why_refused(plan, command, {{"batch.size", 64}}), "");
@@ -102,15 +103,15 @@ TEST(OptionChoices, NoOtherValueIsTried) {
 }
 
 TEST(OmittedOptions, AreSaidWhereAChangeNeedsThem) {
-  const OmittedOptions spare = {{"batch.size", {"--batch-size", "64"}}, {"optimizer.lr", {"--lr", "0.1"}}};
+  const OmittedOptions omitted = {{"batch.size", {"--batch-size", "64"}}, {"optimizer.lr", {"--lr", "0.1"}}};
   const knobs::Settings changes = {{"batch.size", 128}, {"loader.workers", 2}};
-  EXPECT_THAT(with_omitted_options({"python", "train.py"}, spare, changes),
+  EXPECT_THAT(with_omitted_options({"python", "train.py"}, omitted, changes),
               ElementsAre("python", "train.py", "--batch-size", "64"));
-  EXPECT_THAT(with_omitted_options({"python", "train.py", "--batch_size=8"}, spare, changes),
+  EXPECT_THAT(with_omitted_options({"python", "train.py", "--batch_size=8"}, omitted, changes),
               ElementsAre("python", "train.py", "--batch_size=8"));
-  EXPECT_THAT(reach(with_omitted_options({"python", "train.py"}, spare, changes), changes).command,
+  EXPECT_THAT(reach(with_omitted_options({"python", "train.py"}, omitted, changes), changes).command,
               ElementsAre("python", "train.py", "--batch-size", "128"));
-  EXPECT_THAT(with_omitted_options({}, spare, {}), IsEmpty());
+  EXPECT_THAT(with_omitted_options({}, omitted, {}), IsEmpty());
 }
 
 }  // namespace
