@@ -16,7 +16,10 @@ std::int64_t to_ns(double us) {
   return 1000 * std::llround(whole) + std::llround(1000 * std::clamp(us - whole, 0.0, 1.0));
 }
 
-double to_us(std::int64_t ns) { return static_cast<double>(ns / 1000) + static_cast<double>(ns % 1000) / 1000; }
+double to_us(std::int64_t ns) {
+  const std::int64_t whole = ns / 1000;
+  return static_cast<double>(whole) + static_cast<double>(ns % 1000) / 1000;
+}
 
 void GatheredRanges::add(TimeRange range) {
   if (range.end_ns <= range.begin_ns) {

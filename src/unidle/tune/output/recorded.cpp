@@ -18,7 +18,8 @@ knobs::Value value_in(const json& texts, const std::string& knob) {
 knobs::Change change_in(const json& body) {
   const auto knob = body.at("knob").get<std::string>();
   const json& from = body.at("from");
-  knobs::Change change = knobs::change_of(knob, from == "" ? std::nullopt : std::optional(value_in(from, knob)),
+  const bool unknown = from.is_string() && from.get_ref<const std::string&>().empty();
+  knobs::Change change = knobs::change_of(knob, unknown ? std::nullopt : std::optional(value_in(from, knob)),
                                           value_in(body.at("to"), knob), body.at("reason").get<std::string>());
   if (const json& gain = body.at("gain"); !gain.is_null()) {
     change.gain = gain.get<double>();
