@@ -131,6 +131,12 @@ def describe_arrays(arrays: Sequence[Any]) -> Any:
     return tensors
 
 
+def release(address: int) -> None:
+    """Gives a tensor of the library back that nobody has taken over."""
+    managed = _native.Managed.from_address(address)
+    managed.deleter(ctypes.byref(managed))
+
+
 class _Held:
     """Memory of a batch for numpy, released when no array uses it any more."""
 
@@ -157,7 +163,7 @@ class _Held:
 def to_numpy(address: int) -> Any:
     managed = _native.Managed.from_address(address)
     if managed.tensor.dtype.code == _BFLOAT:
-        managed.deleter(ctypes.byref(managed))
+        release(address)
         raise UsageError("loader option tensors: numpy has no bfloat16; expected torch")
     return numpy().asarray(_Held(address))
 
@@ -172,6 +178,5 @@ def to_torch(address: int) -> Any:
         BaseException
     ):  # also from a signal handler, when torch owns the memory and has renamed the capsule
         if _is_capsule_of(capsule, b"dltensor"):
-            managed = _native.Managed.from_address(address)
-            managed.deleter(ctypes.byref(managed))
+            release(address)
         raise

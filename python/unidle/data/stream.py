@@ -139,7 +139,7 @@ class NativeStream:
                 batch.append(self._convert(addresses.pop(0)))
         finally:
             for address in addresses:  # after a failed conversion
-                _release(address)
+                _tensors.release(address)
         if self._memory is not None:
             self._memory.check()
         return tuple(batch), behind
@@ -157,7 +157,7 @@ class NativeStream:
         if self._facts.samples > 0:
             self._advance()
         for address in filter(None, self._fields):
-            _release(address)
+            _tensors.release(address)
 
     def _advance(self) -> int:
         """Counts the batch that the facts describe. Returns its epoch's samples so far, on all ranks."""
@@ -171,11 +171,6 @@ class NativeStream:
         if self.left == 0:
             self.left, self.place = self.per_epoch, (facts.epoch + 1, 0)
         return behind
-
-
-def _release(address: int) -> None:
-    managed = _native.Managed.from_address(address)
-    managed.deleter(ctypes.byref(managed))
 
 
 def _close(library: Any, handle: int, keep: Any) -> None:

@@ -145,7 +145,8 @@ class ThreadedStream:
         self._watch = watch
         self._work = Work()
         self._lock_bound = False  # threads wait for the interpreter lock while they make samples
-        self._ahead: deque = deque()  # (pending samples or batch, behind, place, left)
+        # (pending samples or batch, behind, place, left); None in place of the first: the batch was lost.
+        self._ahead: deque = deque()
         self._closed = False
         self.place = items.place
         self.left = items.left
@@ -196,12 +197,12 @@ class ThreadedStream:
         return batch, behind
 
     def _advance(self) -> None:
-        """Counts the first pending batch, which was taken or skipped."""
-        self.place, self.left = self._ahead.popleft()[2:]
-        self.gone += 1
-        while self._ahead and self._ahead[0][0] is None:
+        """Counts the first pending batch, which was taken or skipped, and those after it that were lost."""
+        while True:
             self.place, self.left = self._ahead.popleft()[2:]
             self.gone += 1
+            if not self._ahead or self._ahead[0][0] is not None:
+                return
 
     def _collated(self, under_way: list) -> Any:
         samples = [one.result() if isinstance(one, Future) else one() for one in under_way]
