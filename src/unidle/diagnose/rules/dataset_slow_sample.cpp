@@ -66,7 +66,7 @@ Evaluation evaluate_dataset_slow_sample(const Context& context, const Policy& po
         "loaders of unidle.data keep no samples: they can only be made cheaper (smaller files, scaled_decode of "
         "unidle.data.images)");
   } else {
-    finding.evidence.push_back("samples are others in each epoch: they cannot be kept, only made cheaper");
+    finding.evidence.push_back("samples differ in each epoch: they cannot be kept, only made cheaper");
   }
   return finding;
 }
