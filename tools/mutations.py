@@ -1,341 +1,279 @@
 #!/usr/bin/env python3
-"""Puts small faults into the product, one at a time, and checks whether the tests find each.
+"""Puts small faults into the product, one at a time, and shows whether the tests catch each.
 
-    tools/mutations.py [WORD ...]      only faults whose file or test contains one of the words
+    tools/mutations.py [--only WORD ...] [--list] [--json] [--build FOLDER]
+    tools/mutations.py --check        only whether the list fits the sources
+    tools/mutations.py --self-test
 
-Each is tried in the build folder `build`, with the one test that should find it. UNIDLE_FRESH=1 gives each
-program of the Python tests its own Python. The exit code is 1 if a fault is not found. Faults in Python are
-put into a copy, those in C++ into the tree itself, which is restored: nobody else may build there meanwhile.
-Takes about 20 minutes of processor time.
+The faults are in mutations.txt beside this file, which explains its format. Each is put into this working
+tree, its targets are built, and its tests run, without the nightly ones: at least one of them must fail.
+The tree must have no changes, and is restored however the program ends; nobody else may build there
+meanwhile. WORD is a part of a fault's name or file. The exit code is 1 if a fault is not caught.
 """
 
+import argparse
 import json
 import os
-import shutil
+import re
+import signal
 import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BUILD = ROOT / "build"
-SHIM, DATA, CORE = "python/shim/_unidle_shim/", "python/unidle/", "src/unidle/"
-
-# (file, original text, replacement, ctest test, cases)
-MUTATIONS = [
-    (
-        SHIM + "loop/steps.py",
-        "parts.samples = round(parts.samples * parts.backwards / parts.fetches)",
-        "pass",
-        "python.test_loop_validation",
-        "ValidationTest",
-    ),
-    (SHIM + "loop/steps.py", "if step == 0:", "if step == 1:", "python.test_loop", "LoopTest"),
-    (
-        SHIM + "loop/validation.py",
-        "max(0, end - begin), self.steps, samples)",
-        "max(0, end - begin), self.steps, 0)",
-        "python.test_loop_validation",
-        "ValidationTest",
-    ),
-    (
-        SHIM + "loop/validation.py",
-        "if preview.drawn or preview.most == 1 < self.usual_samples:",
-        "if preview.drawn:",
-        "python.test_loop_validation",
-        "ValidationTest",
-    ),
-    (
-        SHIM + "loop/own_cost.py",
-        "self.in_vain = self.in_vain + 1 if steps < _TOO_SOON else 0",
-        "self.in_vain = 0",
-        "python.test_own_cost",
-        "OwnCostTest",
-    ),
-    (
-        SHIM + "facts/device_time.py",
-        "if before is None or before.pauses != self.pauses:",
-        "if before is None:",
-        "python.test_device_time",
-        "DeviceTimerTest",
-    ),
-    (
-        SHIM + "samples/packing.py",
-        'return tensor.view(torch.bfloat16) if shape[1] == "torch.bfloat16" else tensor',
-        "return tensor",
-        "python.test_fetching",
-        "PackingTest",
-    ),
-    (
-        SHIM + "samples/packing.py",
-        "        or value.requires_grad\n",
-        "",
-        "python.test_fetching",
-        "PackingTest",
-    ),
-    (
-        SHIM + "source/purity.py",
-        "        if old != new:\n",
-        "        if False:\n",
-        "python.test_fetching",
-        "FetchingTest.test_samples_that_draw_are_refused",
-    ),
-    (
-        SHIM + "knobs/kept_samples.py",
-        "if end > self.room:",
-        "if True:",
-        "python.test_fetching",
-        "FetchingTest.test_kept_samples_are_not_made_again",
-    ),
-    (
-        SHIM + "samples/repeats.py",
-        "known[1 if known[0] == digest else 2] += 1",
-        "known[1] += 1",
-        "python.test_samples",
-        "SamplesTest.test_of_samples_that_differ_a_function_can_be_kept",
-    ),
-    (
-        SHIM + "knobs/fp16.py",
-        "scaling.multiply(1 / scale)",
-        "scaling.multiply(1)",
-        "python.test_fp16",
-        "ScalingTest.test_gradients_are_those_without_it",
-    ),
-    (
-        SHIM + "knobs/fp16.py",
-        "max(1.0, self.scale / 2)",
-        "max(1.0, self.scale)",
-        "python.test_fp16",
-        "ScalingTest.test_a_step_with_an_overflow_is_left_out",
-    ),
-    (
-        SHIM + "facts/arguments.py",
-        "    return all(any(word == other for other in rest) for word in some)",
-        "    return True",
-        "python.test_options",
-        "OptionsTest.test_words_of_another_command_are_none",
-    ),
-    (
-        SHIM + "trial/longest_batch.py",
-        "key=lambda one: -found[one]",
-        "key=lambda one: found[one]",
-        "python.test_longest_batch",
-        "",
-    ),
-    (
-        SHIM + "loop/regular_steps.py",
-        "return None if rest or steps < 0 else steps",
-        "return steps",
-        "python.test_regular_steps",
-        "",
-    ),
-    (
-        SHIM + "facts/memory_errors.py",
-        "        if arguments is self.newest and arguments:\n            return\n",
-        "",
-        "python.test_causes",
-        "CausesTest.test_a_program_that_looks_for_a_batch_that_fits",
-    ),
-    (
-        SHIM + "host/exceptions.py",
-        "note(exc_type, exc_value, exc_traceback, caught=True)",
-        "note(exc_type, exc_value, exc_traceback, caught=False)",
-        "python.test_causes",
-        "CausesTest.test_training_goes_on_after_all_errors",
-    ),
-    (
-        SHIM + "patches/module_classes.py",
-        'if self.dynamo and "torch._dynamo" not in sys.modules:',
-        "if self.dynamo:",
-        "python.test_module_classes",
-        "",
-    ),
-    (
-        DATA + "data/orders.py",
-        'b"" if values is None else values.tobytes()',
-        'b""',
-        "python.test_data_sampling",
-        "",
-    ),
-    (
-        CORE + "base/stats.cpp",
-        "quantile(draws, 0.975)",
-        "quantile(draws, 1)",
-        "unit.base",
-        "*",
-    ),
-    (
-        CORE + "base/stats.cpp",
-        "sum / static_cast<double>(values.size() - 1)",
-        "sum / static_cast<double>(values.size())",
-        "unit.base",
-        "*",
-    ),
-    (CORE + "knobs/value.cpp", '{"bfloat16", "bf16"}', '{"bfloat16", "fp16"}', "unit.knobs", "*"),
-    (CORE + "telemetry/numa.cpp", "a.number < b.number", "a.number > b.number", "unit.telemetry", "Numa*"),
-    (
-        CORE + "record/listing.cpp",
-        'name.starts_with(".record.db.")',
-        'name.starts_with(".record.dc.")',
-        "unit.record",
-        "Listing*",
-    ),
-    (
-        CORE + "logs/failure_line.cpp",
-        'LackWords{"insufficient shared memory", Lack::kSharedMemory}',
-        'LackWords{"insufficient shared memory", Lack::kHostMemory}',
-        "unit.logs",
-        "*",
-    ),
-    (
-        CORE + "observe/tail.cpp",
-        "std::min<std::uint64_t>(end, limit_)",
-        "std::min<std::uint64_t>(end, limit_ / 2)",
-        "unit.observe",
-        "*Tail*",
-    ),
-    (CORE + "trace/detail/ranges.cpp", "joined_.plus(TimeRanges(", "(TimeRanges(", "unit.trace", "*"),
-    (
-        CORE + "base/time_ranges.cpp",
-        "std::max(one.begin_ns, at->end_ns)",
-        "at->begin_ns",
-        "unit.base",
-        "*",
-    ),
-    (
-        CORE + "diagnose/rules/padding_waste.cpp",
-        "if (waste < policy.padding ||",
-        "if (waste > policy.padding ||",
-        "unit.diagnose",
-        "*",
-    ),
-    (CORE + "diagnose/rules/straggler_rank.cpp", "own(a) < own(b)", "own(a) > own(b)", "unit.diagnose", "*"),
-    (
-        CORE + "diagnose/rules/loader_shallow_prefetch.cpp",
-        ">= policy.bursts &&",
-        ">= 0 * policy.bursts &&",
-        "unit.diagnose",
-        "*",
-    ),
-    (CORE + "data/detail/plan.cpp", "return (value + by - 1) / by;", "return value / by;", "unit.data", "*"),
-    (
-        CORE + "data/detail/orientation.cpp",
-        "value = value << 8 |",
-        "value = value << 7 |",
-        "unit.data",
-        "*rientation*",
-    ),
-    (CORE + "cache/key.cpp", "(high << 4 | low)", "(high << 3 | low)", "unit.cache", "*"),
-    (
-        CORE + "tune/search/budget.cpp",
-        "needed_s() <= seconds_",
-        "needed_s() >= seconds_",
-        "unit.tune",
-        "Budget*",
-    ),
-    (CORE + "account/steps.cpp", "parts[kSync] = seconds_of(step.sync_ns);", "", "unit.account", "*"),
-    (CORE + "check/problems.cpp", "*host.cpu_quota < visible - 0.01", "false", "unit.check", "*"),
-    (
-        CORE + "monitor/distribution.cpp",
-        "kept_[i] = kept_[2 * i];",
-        "kept_[i] = kept_[i];",
-        "unit.monitor",
-        "*",
-    ),
-    (CORE + "slurm/job.cpp", "(tasks % nodes > 0 ? 1 : 0)", "0", "unit.slurm", "*"),
-]
+LIST = Path(__file__).with_suffix(".txt")
+PROGRAMS = ["unidle", "unidle_native", "unidle_probe_shared", "unidle_light"]
 
 
-def selections():
-    """{ctest test: "quick", "default" or "nightly"}."""
-    told = subprocess.run(
-        ["ctest", "--test-dir", BUILD, "--show-only=json-v1"], capture_output=True, text=True, check=True
-    )
-    found = {}
-    for test in json.loads(told.stdout)["tests"]:
-        labels = {p["name"]: p["value"] for p in test.get("properties", [])}.get("LABELS", [])
-        found[test["name"]] = next((each for each in ("quick", "nightly") if each in labels), "default")
-    return found
+class Invalid(Exception):
+    """The list, the tree or the build does not allow a run."""
 
 
-def changed(path, old, new):
-    text = path.read_text()
-    if text.count(old) < 1:
-        raise SystemExit(f"{path} has no '{old}': the list of tools/mutations.py is out of date")
-    path.write_text(text.replace(old, new, 1))
-    return text
+@dataclass
+class Mutation:
+    name: str
+    file: str
+    old: list = field(default_factory=list)
+    new: list = field(default_factory=list)
+    tests: list = field(default_factory=list)  # (ctest test, filter)
+
+    @property
+    def module(self):
+        """`account` of src/unidle/account/rate.cpp, `shim` and `package` of the two halves of python/."""
+        if self.file.startswith("python/"):
+            return "shim" if self.file.startswith("python/shim/") else "package"
+        return self.file.split("/")[2]
+
+    def applied(self, text):
+        """The text of the file with the fault."""
+        old, new = "\n".join(self.old), "\n".join(self.new)
+        if text.count(old) != 1:
+            raise Invalid(f"{self.name}: {self.file} has this {text.count(old)} times, expected once:\n{old}")
+        return text.replace(old, new)
 
 
-def installed(folder):
-    """A copy of the programs and the Python tree, whose tests use the copy."""
-    (folder / "bin").mkdir()
-    for program in ("unidle", "unidle-train"):
-        if (BUILD / "bin" / program).exists():
-            shutil.copy(BUILD / "bin" / program, folder / "bin")
-    (folder / "lib").symlink_to(BUILD / "lib")
-    (folder / "share/unidle").mkdir(parents=True)
-    ignored = shutil.ignore_patterns("__pycache__")
-    shutil.copytree(ROOT / "python", folder / "share/unidle/python", ignore=ignored)
-    for name in ("tests", "docs"):
-        (folder / "share/unidle" / name).symlink_to(ROOT / name)
-
-
-def run_python(folder, test, cases):
-    module = test.split(".")[1]
-    command = [
-        sys.executable,
-        "-m",
-        "unittest",
-        *[f"{module}.{each}" if each else module for each in [cases]],
-    ]
-    environment = dict(os.environ, UNIDLE_BIN=str(folder / "bin"), PYTHONDONTWRITEBYTECODE="1")
-    return subprocess.run(
-        command, cwd=folder / "share/unidle/python/tests", env=environment, capture_output=True, text=True
-    )
-
-
-def python_mutation(path, old, new, test, cases):
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        installed(folder)
-        if (bare := run_python(folder, test, cases)).returncode != 0:
-            raise SystemExit(f"{test} {cases} fails without any fault:\n{bare.stderr[-3000:]}")
-        changed(folder / "share/unidle" / path, old, new)
-        return run_python(folder, test, cases).returncode != 0
-
-
-def core_mutation(path, old, new, test, cases):
-    program = f"unidle_{test.split('.')[1]}_test"
-    text = changed(ROOT / path, old, new)
-    try:
-        built = subprocess.run(["ninja", "-C", BUILD, "-j1", program], capture_output=True, text=True)
-        if built.returncode != 0:
-            raise SystemExit(f"{path}: does not compile with the fault:\n{built.stdout[-2000:]}")
-        run = [BUILD / "tests" / program, "--gtest_brief=1", f"--gtest_filter={cases}"]
-        return subprocess.run(run, capture_output=True).returncode != 0
-    finally:
-        (ROOT / path).write_text(text)
-
-
-def main(words):
-    known, missed = selections(), []
-    print("| fault in | found by | selection | s |\n|---|---|---|---|", flush=True)
-    for mutation in MUTATIONS:
-        path, old, new, test, cases = mutation
-        if words and not any(word in path or word in test for word in words):
+def parsed(text):
+    mutations = []
+    for number, line in enumerate(text.splitlines(), 1):
+        mark, _, rest = line.partition(" ")
+        if not line or mark == "#":
             continue
-        if test not in known:
-            raise SystemExit(f"{test} is no test of ctest")
+        if found := re.fullmatch(r"\[([\w-]+)\] (\S+)", line):
+            mutations.append(Mutation(*found.groups()))
+        elif mutations and mark in "-+" and len(mark) == 1:
+            (mutations[-1].old if mark == "-" else mutations[-1].new).append(rest)
+        elif mutations and mark == "by" and rest:
+            test, _, cases = rest.partition(" ")
+            mutations[-1].tests.append((test, cases or "*"))
+        else:
+            raise Invalid(f"mutations.txt:{number}: expected [NAME] FILE, -, +, by or #, found: {line}")
+    names = [one.name for one in mutations]
+    for one in mutations:
+        if not one.old or not one.tests or names.count(one.name) > 1:
+            raise Invalid(f"{one.name}: expected one entry with at least one line of - and of by")
+    return mutations
+
+
+def check(mutations, root):
+    """Raises Invalid unless every text to replace is in its file, and every test has a source."""
+    for one in mutations:
+        if not (root / one.file).is_file():
+            raise Invalid(f"{one.name}: there is no file {one.file}")
+        one.applied((root / one.file).read_text())
+        for test, _ in one.tests:
+            kind, _, name = test.partition(".")
+            places = {
+                "unit": f"src/unidle/{name.split('.')[0]}",
+                "python": f"python/tests/{name}.py",
+                "program": f"tests/{name}.sh",
+            }
+            if kind not in places or not (root / places[kind]).exists():
+                raise Invalid(f"{one.name}: there is no test {test}")
+
+
+def ended(command, limit_s, **options):
+    """Returns the exit code. Ends the command and its children after `limit_s`, and returns None."""
+    child = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True, **options
+    )
+    try:
+        return child.wait(limit_s)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+
+
+def targets_of(test):
+    kind, _, name = test.partition(".")
+    return {"unit": [f"unidle_{name}_test"], "python": PROGRAMS}.get(kind, ["programs"])
+
+
+def build(folder, mutations):
+    targets = {target for one in mutations for test, _ in one.tests for target in targets_of(test)}
+    built = subprocess.run(
+        ["ninja", "-C", folder, "-j1", *sorted(targets)], capture_output=True, text=True, check=False
+    )
+    if built.returncode != 0:
+        raise Invalid(f"does not build:\n{built.stdout[-3000:]}")
+
+
+class Tests:
+    """The tests of a build folder, and how long each takes without a fault."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.seconds = {}  # (test, filter) -> seconds
+
+    def _options(self, test, cases):
+        """Command, working directory and environment of a test of ctest, restricted to some of its cases."""
+        listed = subprocess.run(
+            ["ctest", "--test-dir", self.folder, "--show-only=json-v1", "-LE", "nightly"],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        known = {each["name"]: each for each in json.loads(listed.stdout)["tests"]}
+        found = known.get(test) or known.get(test + ".0")  # the first of several parts of one program
+        if found is None:
+            raise Invalid(f"{test} is no test of the default selection")
+        properties = {each["name"]: each["value"] for each in found["properties"]}
+        command, environment = found["command"], dict(os.environ)
+        if test.startswith("unit."):
+            nightly = "".join(re.findall("-[A-Z].*", command[-1]))
+            command = [command[0], "--gtest_fail_fast", f"--gtest_filter={cases}{nightly}"]
+        else:
+            environment.update(each.split("=", 1) for each in properties["ENVIRONMENT"])
+            if test.startswith("python."):
+                command = [*command, "--failfast", "-k", cases]
+        return command, {"cwd": properties["WORKING_DIRECTORY"], "env": environment}
+
+    def need(self, test, cases):
+        """Makes sure that the test passes without a fault."""
+        if (test, cases) not in self.seconds:
+            command, options = self._options(test, cases)
+            began = time.monotonic()
+            if ended(command, None, **options) != 0:
+                raise Invalid(f"{test} {cases} fails without any fault")
+            self.seconds[test, cases] = time.monotonic() - began
+
+    def catches(self, test, cases):
+        """Whether the test fails, or takes ten times as long."""
+        command, options = self._options(test, cases)
+        return ended(command, 60 + 10 * self.seconds[test, cases], **options) != 0
+
+
+def tried(one, folder, tests):
+    """Puts the fault in, and returns the first test that catches it, or None."""
+    path = ROOT / one.file
+    if not all(test in tests.seconds for test in one.tests):
+        build(folder, [one])
+        for test in one.tests:
+            tests.need(*test)
+    original = path.read_text()
+    try:
+        path.write_text(one.applied(original))
+        build(folder, [one])
+        return next((test for test, cases in one.tests if tests.catches(test, cases)), None)
+    finally:
+        path.write_text(original)
+
+
+def clean_tree():
+    changed = subprocess.run(
+        ["git", "status", "--porcelain", "--untracked-files=no"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    if changed:
+        raise Invalid(f"the working tree has changes; commit or stash them first:\n{changed}")
+
+
+def run_all(mutations, folder, as_json):
+    clean_tree()
+    tests, results = Tests(folder), []
+    for one in mutations:
         began = time.monotonic()
-        found = (python_mutation if path.endswith(".py") else core_mutation)(*mutation)
-        missed += [] if found else [path]
-        took = time.monotonic() - began
-        told = f"{test} {cases}".rstrip() if found else "NOBODY"
-        print(f"| {path} | {told} | {known[test]} | {took:.0f} |", flush=True)
-    print(f"{len(missed)} not found: {', '.join(missed)}" if missed else "all found")
-    return bool(missed)
+        by = tried(one, folder, tests)
+        seconds = round(time.monotonic() - began)
+        results.append(
+            {"name": one.name, "file": one.file, "module": one.module, "by": by, "seconds": seconds}
+        )
+        if not as_json:
+            print(f"{'caught' if by else 'SURVIVED':9}{one.name:40}{by or ''} ({seconds} s)", flush=True)
+    build(folder, mutations)
+    survived = [each["name"] for each in results if each["by"] is None]
+    if as_json:
+        print(json.dumps(results, indent=1))
+    else:
+        print(f"{len(results) - len(survived)} of {len(results)} caught")
+    return bool(survived)
+
+
+def self_test():
+    text = "# a list\n[off-by-one] src/unidle/base/a.cpp\n- x < 1\n+ x <= 1\nby unit.base A*\n"
+    (one,) = parsed(text)
+    assert (one.module, one.tests) == ("base", [("unit.base", "A*")])
+    assert one.applied("if (x < 1) {}\n") == "if (x <= 1) {}\n"
+
+    def refused(names, action, *arguments):
+        try:
+            action(*arguments)
+        except Invalid as error:
+            assert all(name in str(error) for name in names), error
+        else:
+            raise AssertionError(f"{names} was not refused")
+
+    refused(["mutations.txt:3", "x < 1"], parsed, "# a list\n[a] src/a.cpp\nx < 1\n")
+    refused(["a:"], parsed, "[a] src/a.cpp\n- x\n+ y\n")
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        refused(["off-by-one", "no file"], check, [one], root)
+        (root / "src/unidle/base").mkdir(parents=True)
+        for content, times in (("if (x > 1) {}\n", "0 times"), ("x < 1; x < 1;\n", "2 times")):
+            (root / one.file).write_text(content)
+            refused(["off-by-one", one.file, times], check, [one], root)
+        (root / one.file).write_text("if (x < 1) {}\n")
+        check([one], root)
+        one.tests.append(("python.test_nothing", "*"))
+        refused(["off-by-one", "python.test_nothing"], check, [one], root)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--only", nargs="+", metavar="WORD", default=[""])
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--self-test", action="store_true")
+    parser.add_argument("--build", type=Path, default=ROOT / "build", metavar="FOLDER")
+    options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    if options.self_test:
+        return self_test()
+    mutations = parsed(LIST.read_text())
+    check(mutations, ROOT)
+    if options.check:
+        return 0
+    chosen = [one for one in mutations if any(word in one.name or word in one.file for word in options.only)]
+    if options.list:
+        for one in chosen:
+            print(f"{one.module:12}{one.name:32}{', '.join(' '.join(test) for test in one.tests)}")
+        return 0
+    return run_all(chosen, options.build, options.json)
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main())
+    except Invalid as error:
+        sys.exit(f"mutations: {error}")

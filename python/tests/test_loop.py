@@ -12,6 +12,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 
 from _unidle_shim.host import event_kinds, probe  # noqa: E402
 from _unidle_shim.loop import loop as looping  # noqa: E402
+from _unidle_shim.loop.step_parts import Parts  # noqa: E402
 
 
 class FakeRing(probe.Writer):
@@ -373,6 +374,19 @@ class LoopTest(unittest.TestCase):
             for program in both:
                 program.loop.finish()
             self.assertEqual(*(program.ring.events for program in both), "seed %d" % seed)
+
+
+class PartsTest(unittest.TestCase):
+    def test_a_dropped_batch_takes_its_passes_along(self):
+        parts = Parts(0)
+        parts.incomplete = True  # the batch was fetched, and trained, while steps were only marked
+        parts.take(8)
+        parts.forwards = parts.backwards = 1
+        parts.drop()
+        self.assertEqual((parts.fetches, parts.samples), (0, 0))
+        parts.backwards += 2  # the program tries again, with halves of the batch
+        parts.optimizers = (1,)
+        self.assertEqual(parts.micro_batches(), 2)
 
 
 if __name__ == "__main__":

@@ -136,6 +136,24 @@ class ValidationTest(unittest.TestCase):
                     self.program.step(self.optimizer)
                 self.assertEqual(self.trained()[0], [4, 32, 32])
 
+    def test_batches_that_were_fetched_ahead_for_validation_are_not_trained(self):
+        held_out = test_loop.Loader()
+        self.iteration()
+        self.program.fetch(self.loader, got=False)
+        self.model.training = False
+        for _ in range(2):
+            self.program.fetch(held_out, samples=50)
+        for _ in range(2):
+            self.program.forward(self.model, grad=False, samples=50)
+        self.program.fetch(held_out, got=False)
+        self.model.training = True
+        self.program.fetch(self.loader)
+        for _ in range(2):  # two passes over one batch
+            self.program.forward(self.model)
+            self.program.backward()
+        self.program.step(self.optimizer)
+        self.assertEqual(self.trained(), ([4, 4], [100]))
+
     def test_a_batch_without_a_backward_pass_is_not_trained(self):
         for _ in range(3):
             self.iteration()

@@ -93,6 +93,23 @@ class NonBlockingTest(gpu_case.GpuCase):
         self.assertEqual((len(free), free[0]), (2, 0), free)
         self.assertGreater(free[1], 0)
 
+    def test_a_source_that_was_written_to_blocks_beside_fresh_ones(self):
+        program = """
+            import torch
+            net = torch.nn.Linear(8, 1).cuda()
+            optimizer = torch.optim.SGD(net.parameters(), 0.01)
+            for step in range(20):
+                x = torch.randn(4, 8).mul_(2).to("cuda")
+                y = torch.randn(4, 8).to("cuda")
+                net(x + y).sum().backward()
+                optimizer.step()
+                optimizer.zero_grad()
+        """
+        self.applied(program)
+        free = sorted(note["nonblocking_count"] for note in self.record.notes("transfer"))
+        self.assertEqual((len(free), free[0]), (2, 0), free)
+        self.assertGreater(free[1], 0)
+
     def test_pageable_memory_that_a_gpu_reads_in_place_is_copied_as_before(self):
         self.assertEqual(self.applied(LOOP % ("aarch64", False))[1], "false")
 

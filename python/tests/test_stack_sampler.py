@@ -1,13 +1,18 @@
-"""The patterns that the background thread finds in lines of the program's source, without torch."""
+"""The background thread: what it finds in lines of the program's source, and its signals; without torch."""
 
 import os
+import signal
 import sys
+import tempfile
+import threading
 import time
+import types
 import unittest
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
 
 from _unidle_shim.facts import stack_sampler  # noqa: E402
+from _unidle_shim.loop.loop import AFTER_FORWARD, TRAIN_PHASE  # noqa: E402
 
 
 def least_s(line):
@@ -36,6 +41,47 @@ class Reads(unittest.TestCase):
         for part in ("[", "read", "read ", " "):
             few, many = (least_s(part * times) for times in (4000, 64000))
             self.assertLess(many, 100 * max(few, 1e-5), "{!r}: 16 is linear, 256 quadratic".format(part))
+
+
+class Gaps(unittest.TestCase):
+    def share_of(self, reading):
+        """The share of input in a gap of which `reading` of five samples were at a line that reads."""
+        loop = types.SimpleNamespace(
+            parts=types.SimpleNamespace(fetches=0, optimizers=()),
+            marking=None,
+            inside=False,
+            in_optimizer=0,
+            phase=TRAIN_PHASE,
+            validation=None,
+            after=AFTER_FORWARD,
+            gap_is_input=[None, None, None],
+        )
+        background = stack_sampler.Background(types.SimpleNamespace(loop=loop, role="trainer"))
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as source:
+            source.write("x = np.load(name)\nloss = a * b\n")
+            source.flush()
+            for number in range(5):
+                self.assertIsNone(loop.gap_is_input[AFTER_FORWARD], "too few samples")
+                background._judge_gap(loop, source.name, 1 if number < reading else 2, False)
+        return loop.gap_is_input[AFTER_FORWARD]
+
+    def test_a_gap_is_input_where_most_of_its_lines_read(self):
+        self.assertEqual([self.share_of(reading) for reading in range(6)], [0, 0, 0, 0.6, 0.8, 1])
+
+
+class Threads(unittest.TestCase):
+    def test_signals_are_blocked_in_the_new_thread_only(self):
+        before, seen, done = signal.pthread_sigmask(signal.SIG_BLOCK, ()), [], threading.Event()
+
+        def run():
+            seen.extend(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+            done.set()
+
+        stack_sampler.start_thread(run)
+        self.assertEqual(signal.pthread_sigmask(signal.SIG_BLOCK, ()), before)
+        self.assertTrue(done.wait(60))
+        self.assertLessEqual({signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGALRM}, set(seen))
+        self.assertNotIn(signal.SIGSEGV, seen)
 
 
 if __name__ == "__main__":

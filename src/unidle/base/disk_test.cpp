@@ -1,12 +1,21 @@
 // Files on a disk that refuses one call after another: afterwards the file has the old content or the new one.
 #include "unidle/base/disk.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
+#include <array>
 #include <map>
+#include <thread>
+#include <vector>
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/base/handle.h"
 #include "unidle/base/testing/failing_disk.h"
 
 namespace unidle {
@@ -64,6 +73,46 @@ TEST(Disk, ACopyIsAllOrNothing) {
 
 TEST(Disk, AFileThatIsReplacedKeepsItsBytesUntilItHasNewOnes) {
   write_at_each_failure("old", [](const fs::path& path, Disk& disk) { replace_file(path, kNew, disk); });
+}
+
+TEST(Disk, AWriteThatASignalCutsShortGoesOnWhereItStopped) {
+  std::string wanted;
+  for (int i = 0; wanted.size() < 1'000'000; ++i) {
+    wanted += std::to_string(i) + ' ';
+  }
+  std::vector<iovec> pieces;  // more than one system call takes
+  constexpr std::size_t kPiece = 700;
+  for (std::size_t at = 0; at < wanted.size(); at += kPiece) {
+    pieces.push_back({wanted.data() + at, std::min(kPiece, wanted.size() - at)});
+  }
+  std::array<int, 2> ends{};
+  ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+  const UniqueFd reading(ends[0]);
+  UniqueFd writing(ends[1]);
+  struct sigaction interrupt {};  // without SA_RESTART
+  struct sigaction before {};
+  interrupt.sa_handler = [](int) {};
+  ASSERT_EQ(::sigaction(SIGUSR1, &interrupt, &before), 0);
+  int failure = -1;
+  std::thread writer([&] {
+    failure = system_disk().write(writing.get(), pieces);
+    writing.reset();
+  });
+  const int room = ::fcntl(reading.get(), F_GETPIPE_SZ);
+  for (int held = 0; held < room - 4096;) {  // then the writer waits for room, with only a part written
+    ASSERT_EQ(::ioctl(reading.get(), FIONREAD, &held), 0);
+    std::this_thread::yield();
+  }
+  ::pthread_kill(writer.native_handle(), SIGUSR1);
+  std::string got;
+  std::array<char, 1 << 16> buffer;
+  for (ssize_t count = 1; count > 0; got.append(buffer.data(), static_cast<std::size_t>(count))) {
+    count = std::max<ssize_t>(::read(reading.get(), buffer.data(), buffer.size()), 0);
+  }
+  writer.join();
+  ::sigaction(SIGUSR1, &before, nullptr);
+  EXPECT_EQ(failure, 0);
+  EXPECT_TRUE(got == wanted);
 }
 
 TEST(Disk, AFolderThatCannotBeMadeIsNamed) {

@@ -89,6 +89,12 @@ TEST(Knob, OnePrecisionHasSeveralNames) {
   EXPECT_TRUE(same_value("'half'", "fp16"));
 }
 
+TEST(Value, AValueThatOnlyBeginsLikeTheOtherIsNotInEffect) {
+  EXPECT_TRUE(in_effect("device", "cuda", "cuda:0"));
+  EXPECT_FALSE(in_effect("loader.workers", "2", "20"));
+  EXPECT_FALSE(in_effect("precision.amp", "fp16", "fp16-mixed"));
+}
+
 TEST(Knob, ReadsNumbers) {
   EXPECT_EQ(parsed("loader.workers", "08"), 8);
   EXPECT_EQ(parsed("loader.workers", "-1"), std::nullopt);
