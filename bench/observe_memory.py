@@ -45,8 +45,8 @@ def step(number):
     program.step(optimizer)
 def batch(number):
     program.fetch(loader)
-    samples.track(book, range(4 * number, 4 * number + 4))
-    samples.account(book, ring, now(), now(), 4, 1000, 10, 0)
+    book.took += [250] * 4
+    samples.account(book, ring, now(), now(), 4, 1000, 10)
 def told(number):
     while ring._head - ring._tail_word[0] > 12000:
         pass

@@ -3,7 +3,6 @@ without torch."""
 
 import gc
 import os
-import random
 import shutil
 import sys
 import tempfile
@@ -18,7 +17,6 @@ from _unidle_shim.host import probe
 from _unidle_shim.loop import step_events
 from _unidle_shim.loop.step_parts import Parts
 from _unidle_shim.patches import loaders
-from _unidle_shim.samples import sample_cost  # noqa: E402
 from test_loop import Loader, Module, Optimizer, Program  # noqa: E402
 
 
@@ -113,13 +111,6 @@ class MemoryTest(unittest.TestCase):
         parts = Parts(1)
         self.assertLess(grown(lambda: step_events.write(ring, parts, 1, 2, 3, 4), 2_000, 20_000), self.BYTES)
 
-    def test_ids_of_samples(self):
-        seen, at = sample_cost.Seen(), iter(range(10**9))
-        self.assertLess(
-            grown(lambda: seen.take([next(at) for _ in range(64)]), 2_000, 8_000), 64 * sample_cost.Seen.MOST
-        )
-        self.assertLessEqual(len(seen.kept), sample_cost.Seen.MOST)
-
     def test_optimisers_that_are_gone(self):
         book = in_effect.Facts.__new__(in_effect.Facts)
         book.optimizers, book.optimizer_places = [], set()
@@ -142,35 +133,6 @@ class MemoryTest(unittest.TestCase):
             found.real = weakref.ref(real)
             del real
         self.assertLess(len(State.all_loaders), 1_000)
-
-
-class SeenTest(unittest.TestCase):
-    def count(self, batches):
-        seen = sample_cost.Seen()
-        for batch in batches:
-            seen.take(batch)
-        return seen
-
-    def test_few_are_exact(self):
-        seen = self.count([list(range(100)), list(range(50, 150)), ["a", "b", "a"]])
-        self.assertEqual((seen.distinct(), seen.repeats), (152, 51))
-
-    def test_many_are_close(self):
-        draw = random.Random(1)
-        for name, ids in (
-            ("in order", list(range(200_000))),
-            ("apart", [4096 * i for i in range(200_000)]),
-            ("names", ["picture-%d.png" % i for i in range(200_000)]),
-        ):
-            again = ids[:]
-            draw.shuffle(again)
-            seen = self.count([part[at : at + 64] for part in (ids, again) for at in range(0, len(part), 64)])
-            self.assertLess(abs(seen.distinct() / 200_000 - 1), 0.1, name)
-            self.assertLess(abs(seen.repeats / 200_000 - 1), 0.1, name)
-
-    def test_ids_that_cannot_be_compared(self):
-        book = sample_cost.Samples(0)
-        self.assertEqual(sample_cost.track(book, [[1], [2]]), 0)
 
 
 if __name__ == "__main__":

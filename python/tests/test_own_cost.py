@@ -90,7 +90,7 @@ class PassedBatchesTest(unittest.TestCase):
         for batch in range(80):
             if batch < 8 or batch % 8 == 0:
                 mine.collate_begin = t + 3000
-                sample_cost.account(mine, ring, t, t + 4000, 32, 3000, 1000, 0)
+                sample_cost.account(mine, ring, t, t + 4000, 32, 3000, 1000)
             elif batch % 8 == 1:
                 mine.count_unwatched(ring, t, 7 * 4000, 7 * 32, 7)
             t += 1_000_000
@@ -101,6 +101,34 @@ class PassedBatchesTest(unittest.TestCase):
         self.assertAlmostEqual(note["batch_collate_seconds"], 80 * 1e-6)
         self.assertEqual(sum(count for _, count in ring.told), 80 * 32)
         self.assertTrue(mine.cheap)
+
+
+class TimedSamplesTest(unittest.TestCase):
+    def timed(self, sample_ns, rows, batches=400):
+        """Returns the share of the batches whose samples were timed one by one, and the samples made."""
+        samples = sample_cost.Samples(0)
+        for _ in range(batches):
+            if samples.each():
+                samples.took += [sample_ns] * rows
+            samples.collate_begin = 1
+            sample_cost.account(samples, Ring(), 0, sample_ns * rows, rows, sample_ns * rows, 0)
+        return samples.timed / samples.count, samples
+
+    def test_timing_samples_costs_half_a_percent_of_making_them(self):
+        for rows in (1, 16, 128, 1000):
+            for sample_ns in (2_000, 30_000, 100_000):
+                with self.subTest(rows=rows, sample_ns=sample_ns):
+                    share, _ = self.timed(sample_ns, rows)
+                    self.assertAlmostEqual(share, 0.005 * sample_ns / 1500, delta=4 / 400)
+            self.assertEqual(self.timed(1_000_000, rows)[0], 1.0)
+
+    def test_the_histogram_places_a_time_within_a_quarter_of_an_octave(self):
+        for sample_ns in (1, 3, 7, 8, 1_000, 29_999, 123_456, 5_000_000_000):
+            _, samples = self.timed(sample_ns, 16, 1)
+            if sample_ns > 7:
+                self.assertAlmostEqual(samples.percentile(0.5) * 1e9 / sample_ns, 1, delta=0.13)
+            self.assertEqual(samples.max_ns, sample_ns)
+            self.assertEqual(samples.took, [])
 
 
 if __name__ == "__main__":

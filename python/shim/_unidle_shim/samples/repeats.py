@@ -17,7 +17,7 @@ from _unidle_shim.samples import packing
 _thread_time = time.thread_time_ns
 
 KEPT = 16  # indices that are inspected: those with the smallest hashes
-_COSTLY_NS = 200_000  # repeating a cheaper sample is too small a loss to report
+COSTLY_NS = 200_000  # repeating a cheaper sample is too small a loss to report
 _MOST_NS = 20_000_000  # of CPU time for one inspection: larger samples are skipped
 _MASK = (1 << 64) - 1
 
@@ -40,12 +40,10 @@ class Again:
         self.spent_ns = 0
         self.on = True
 
-    def look(self, index, sample, took_ns):
-        """The sample was just made, in `took_ns`. Raises nothing."""
-        if not self.on or type(index) is not int:
-            return
+    def look(self, index, sample):
+        """The sample of this number was just made. Its making was costly, or it is known. Raises nothing."""
         place = place_of(index)
-        if place > self.limit or (took_ns < _COSTLY_NS and index not in self.known):
+        if not self.on or place > self.limit:
             return
         begin, busy = now(), _thread_time()
         try:

@@ -8,44 +8,17 @@ from _unidle_shim.loop.loop import now
 from _unidle_shim.samples import repeats
 
 _thread_time = time.thread_time_ns
-# Cheaper samples are timed per batch: reading the clock twice would be expensive in comparison.
-_EACH_FROM_NS = 20_000
+# Timing one sample costs about this much, cold caches included. Samples are timed one by one in as
+# many batches as cost at most this share of the time that making all samples takes.
+_TIMING_NS = 1500
+_MOST_TIMING = 0.005
+_FIRST_TIMED = 4  # batches, whatever it costs
+# Batches of samples cheaper than this, on average, need not be inspected while steps are only marked.
+_CHEAP_NS = 20_000
 # Only some of the batches cheaper than this have their CPU time measured: that takes a system call.
 _CPU_FROM_NS = 500_000
 _SEVERAL_NS = 20_000_000  # cheap batches share one event that spans this long
 _BUCKETS_PER_OCTAVE = 4
-
-
-class Seen:
-    """Counts the distinct samples that were made, and how often one was made again. Exact up to MOST ids.
-    Beyond that, only ids with certain hash values are counted, fewer and fewer, and the counts are scaled up.
-    This bounds the memory, and the counts are accurate to about 2 %."""
-
-    MOST = 1 << 13
-
-    def __init__(self):
-        self.kept = set()
-        self.mask = 0  # only ids with zeros in these bits of the hash are counted
-        self.repeats = 0
-
-    def take(self, ids):
-        if self.mask:
-            ids = [one for one in ids if not _mixed(one) & self.mask]
-        before = len(self.kept)
-        self.kept.update(ids)
-        self.repeats += (len(ids) - (len(self.kept) - before)) * (self.mask + 1)
-        while len(self.kept) > self.MOST:
-            self.mask = 2 * self.mask + 1
-            self.kept = {one for one in self.kept if not _mixed(one) & self.mask}
-
-    def distinct(self):
-        return len(self.kept) * (self.mask + 1)
-
-
-def _mixed(one):
-    """A hash in which every bit depends on the whole id: consecutive or evenly spaced numbers are spread."""
-    value = (hash(one) & 0xFFFFFFFFFFFFFFFF) * 0x9E3779B97F4A7C15
-    return (value ^ value >> 32) >> 32 & 0xFFFFFFFF
 
 
 class Samples:
@@ -56,11 +29,10 @@ class Samples:
         self.loader = loader_id
         self.count = self.total_ns = self.cpu_ns = self.collate_ns = self.batches = 0
         self.max_ns = 0
-        self.seen = Seen()
         self.again = repeats.Again()
         self.histogram = {}
         self.timed = 0  # samples in the histogram
-        self.worst = 0  # of the current batch
+        self.took = []  # ns of each sample of the current batch, if they are timed one by one
         self.collate_begin = self.collated = 0
         self.files = None  # whether samples are read from files: read calls while the first ones were made
         self.first_fetch_ns = 0
@@ -96,17 +68,25 @@ class Samples:
             begin, busy, count, slowest = hidden_queries
             self.ring.emit(event_kinds.SAMPLE, begin, busy, 0, 0, 0, float(count), slowest)
 
-    def take_one(self, duration_ns):
-        bucket = int(_BUCKETS_PER_OCTAVE * _log2(duration_ns))
-        self.histogram[bucket] = self.histogram.get(bucket, 0) + 1
-        self.timed += 1
-        if duration_ns > self.worst:
-            self.worst = duration_ns
-
     def each(self):
         """Whether the samples of the next batch are timed one by one."""
-        batches = self.batches
-        return batches < 2 or self.total_ns > _EACH_FROM_NS * self.count or not batches & 63
+        return self.batches < _FIRST_TIMED or self.timed * _TIMING_NS <= _MOST_TIMING * self.total_ns
+
+    def take_timed(self):
+        """Counts the samples that were timed one by one. Returns the time of the slowest in ns, 0 without
+        any."""
+        took, histogram = self.took, self.histogram
+        if not took:
+            return 0
+        for one in took:
+            bits = one.bit_length()
+            # The octave, and the quarter of it: the two bits below the highest one.
+            bucket = (bits - 1) * _BUCKETS_PER_OCTAVE + (one >> bits - 3 & 3) if bits > 2 else 0
+            histogram[bucket] = histogram.get(bucket, 0) + 1
+        self.timed += len(took)
+        slowest = max(took)
+        took.clear()
+        return slowest
 
     def percentile(self, part):
         left = part * self.timed
@@ -133,29 +113,12 @@ class Samples:
         }
         if self.timed >= 10:
             body.update(p50=self.percentile(0.5), p95=self.percentile(0.95), p99=self.percentile(0.99))
-        if self.seen.kept and not self.passed:
-            body.update(distinct=self.seen.distinct(), repeats=self.seen.repeats)
         if self.files is not None:
             body["reads_files"] = self.files
         told = self.again.note()
         if told is not None:
             body["again"] = told
         return body
-
-
-def _log2(value):
-    return value.bit_length() - 1 + value / (1 << (value.bit_length() - 1)) - 1 if value > 0 else 0
-
-
-def took(samples, t0, index=None, item=None):
-    """Counts a sample that was made between `t0` and now."""
-    try:
-        duration_ns = now() - t0
-        samples.take_one(duration_ns)
-        if item is not None:
-            samples.again.look(index, item, duration_ns)
-    except BaseException as failure:
-        caught(failure)
 
 
 class TimedDataset:
@@ -169,7 +132,13 @@ class TimedDataset:
     def __getitem__(self, index):
         t0 = now()
         item = self.dataset[index]
-        took(self.samples, t0, index, item)
+        try:
+            duration_ns, again = now() - t0, self.samples.again
+            self.samples.took.append(duration_ns)
+            if type(index) is int and (duration_ns >= repeats.COSTLY_NS or index in again.known):
+                again.look(index, item)
+        except BaseException as failure:
+            caught(failure)
         return item
 
     def step_aside(self, fetcher):
@@ -190,7 +159,10 @@ class TimedIterator:
     def __next__(self):
         t0 = now()
         item = next(self.iterator)
-        took(self.samples, t0)
+        try:
+            self.samples.took.append(now() - t0)
+        except BaseException as failure:
+            caught(failure)
         return item
 
     def step_aside(self, fetcher):
@@ -246,11 +218,10 @@ def _before(fetcher, samples, state):
     batches = samples.batches
     reads = read_calls() if 0 < batches < 4 else None
     asks = batches < 4 or not batches & 15 or samples.total_ns > _CPU_FROM_NS * batches
-    samples.collate_begin = samples.collated = samples.worst = 0
+    samples.collate_begin = samples.collated = 0
+    samples.took.clear()
     cpu = _thread_time() if asks else None
-    stand_in = (
-        _stand_in(fetcher, samples) if batches < 4 or (samples.each() and state.marking is None) else None
-    )
+    stand_in = _stand_in(fetcher, samples) if samples.each() else None
     return stand_in, now(), cpu, reads
 
 
@@ -270,14 +241,11 @@ def _after(fetcher, samples, state, index, asked):
             samples.files = bool(samples.files) or (
                 reads is not None and after is not None and after - reads > 2
             )
-        first = track(samples, index) if type(stand_in) is TimedDataset else 0
         if not samples.collate_begin:
             count = 0  # the end of an iterable dataset, or an exception
         else:
             count = (samples.collated or len(index)) if fetcher.auto_collation else 1
-        account(
-            samples, state.ring, t0, t1, count, collated - t0 - samples.again.spent(), t1 - collated, first
-        )
+        account(samples, state.ring, t0, t1, count, collated - t0 - samples.again.spent(), t1 - collated)
     except BaseException as failure:
         caught(failure)
 
@@ -293,17 +261,17 @@ def _stand_in(fetcher, samples):
     return stand_in
 
 
-def account(samples, ring, t0, t1, count, busy, collate_ns, first):
+def account(samples, ring, t0, t1, count, busy, collate_ns):
     samples.count += count
     samples.total_ns += busy
     samples.collate_ns += collate_ns
     samples.batches += 1
-    samples.cheap = samples.batches >= 4 and samples.total_ns < _EACH_FROM_NS * samples.count
+    samples.cheap = samples.batches >= 4 and samples.total_ns < _CHEAP_NS * samples.count
     if not samples.first_fetch_ns:
         samples.first_fetch_ns = t1 - t0
         if samples.slot is not None:
             samples.slot[0:8] = samples.first_fetch_ns.to_bytes(8, "little")
-    worst = samples.worst or (busy // count if count else 0)
+    worst = samples.take_timed() or (busy // count if count else 0)
     if worst > samples.max_ns:
         samples.max_ns = worst
     if not count:
@@ -320,14 +288,4 @@ def account(samples, ring, t0, t1, count, busy, collate_ns, first):
     if t1 - t0 < _SEVERAL_NS:
         samples.ring, samples.hidden_queries = ring, [t0, busy, count, worst]
     else:
-        ring.emit(event_kinds.SAMPLE, t0, busy, 0, first, 0, float(count), worst)
-
-
-def track(samples, index):
-    """Counts samples that this process makes again."""
-    try:
-        samples.seen.take(index)
-    except TypeError:
-        pass  # ids that cannot be hashed
-    first = index[0] if index and isinstance(index[0], int) and index[0] >= 0 else 0
-    return min(first, (1 << 62) - 1)
+        ring.emit(event_kinds.SAMPLE, t0, busy, 0, 0, 0, float(count), worst)
