@@ -6,6 +6,7 @@ import os
 import random
 import sys
 import tempfile
+import threading
 import weakref
 
 if os.environ.get("UNIDLE_ASSUME_DEVICE"):
@@ -33,6 +34,21 @@ def uncaught():
         net(torch.zeros(3))
     except RuntimeError:
         sys.excepthook(*sys.exc_info())
+    thread = threading.Thread(target=net, args=(torch.zeros(3),))
+    thread.start()
+    thread.join()
+
+    class Fails:
+        def __repr__(self):
+            return "Fails()"
+
+        def __call__(self, _):
+            raise ValueError("freed")
+
+    freed = model()
+    weak = weakref.ref(freed, Fails())
+    del freed
+    print(weak() is None)
 
 
 def latecomers():

@@ -16,24 +16,70 @@ _written = 0
 _waiting = None  # the newest exception beyond _MAX_NOTES
 
 
-def install_excepthook():
-    previous = sys.excepthook
+def install_hooks():
+    """Python prints uncaught exceptions in C, without the traceback module."""
+    _wrap_hook(sys, "excepthook", _excepthook)
+    _wrap_hook(sys, "unraisablehook", _unraisablehook)
 
+
+def threading_imported(threading):
+    _wrap_hook(threading, "excepthook", _thread_excepthook)
+
+
+def _wrap_hook(module, name, wrap):
+    """Wraps the hook in use and the default hook: a program's own hook may call the default, or compare the
+    two."""
+    default = "__%s__" % name
+    used, standard = getattr(module, name), getattr(module, default, None)
+    setattr(module, name, wrap(used))
+    if standard is not None:
+        setattr(module, default, getattr(module, name) if used is standard else wrap(standard))
+
+
+def _excepthook(original):
+    from _unidle_shim.host import places
+
+    @hidden_frames.wraps(original)
     def hook(kind, value, trace):
         try:
+            hidden_frames.strip_exception(value)
             trace = hidden_frames.strip(trace)
-            if value is not None:
-                value = value.with_traceback(trace)
             if guard.on:
-                note(kind, value, trace, caught=False)
+                note(kind, value, trace, caught=_asked_by_program(sys._getframe().f_back, places))
         except BaseException as failure:
             guard.caught(failure)
-        if previous is sys.__excepthook__:
-            sys.__excepthook__(kind, value, trace)
-        else:
-            previous(kind, value, trace)
+        original(kind, value, trace)
 
-    sys.excepthook = hook
+    return hook
+
+
+def _thread_excepthook(original):
+    @hidden_frames.wraps(original)
+    def hook(args):
+        try:
+            hidden_frames.strip_exception(args.exc_value)
+        except BaseException as failure:
+            guard.caught(failure)
+        original(args)
+
+    return hook
+
+
+def _unraisablehook(original):
+    # Local names: while Python shuts down, globals may be None.
+    strip, caught = hidden_frames.strip, guard.caught
+
+    @hidden_frames.wraps(original)
+    def hook(args):
+        try:
+            trace = strip(args.exc_traceback)
+            if trace is not args.exc_traceback:
+                args = type(args)((args.exc_type, args.exc_value, trace, args.err_msg, args.object))
+        except BaseException as failure:
+            caught(failure)
+        original(args)
+
+    return hook
 
 
 def traceback_imported(traceback):

@@ -7,6 +7,7 @@ skips frames of files whose name begins with "<frozen importlib"; otherwise it w
 they are called between two of its graphs.
 """
 
+import builtins
 import functools
 import importlib.machinery
 import os
@@ -16,6 +17,7 @@ import types
 _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 MARK = "<frozen importlib._bootstrap unidle"
 _MACHINERY = "<frozen importlib"
+_GROUP = getattr(builtins, "BaseExceptionGroup", ())  # since Python 3.11
 
 
 def renamed(code, name):
@@ -67,17 +69,18 @@ def wraps(original):
     return decorate
 
 
-def strip(trace):
+def strip(trace, mark=MARK, machinery=_MACHINERY):
     """Returns the traceback without our frames, and without those of Python's import machinery that lead to
-    them: Python removes these itself only if they lead straight to the module."""
+    them: Python removes these itself only if they lead straight to the module. Uses no global names, which
+    may be None while Python shuts down."""
     kept, hidden = [], False
     while trace is not None:
         name = trace.tb_frame.f_code.co_filename
-        if name.startswith(MARK):
-            while kept and kept[-1].tb_frame.f_code.co_filename.startswith(_MACHINERY):
+        if name.startswith(mark):
+            while kept and kept[-1].tb_frame.f_code.co_filename.startswith(machinery):
                 kept.pop()
             hidden = True
-        elif not (hidden and name.startswith(_MACHINERY)):
+        elif not (hidden and name.startswith(machinery)):
             kept.append(trace)
             hidden = False
         trace = trace.tb_next
@@ -85,6 +88,20 @@ def strip(trace):
         if one.tb_next is not follower:
             one.tb_next = follower
     return kept[0] if kept else None
+
+
+def strip_exception(value):
+    """Strips the tracebacks of an exception, of those that it was raised from, and of those in a group."""
+    waiting, seen = [value], set()
+    while waiting:
+        one = waiting.pop()
+        if not isinstance(one, BaseException) or id(one) in seen:
+            continue
+        seen.add(id(one))
+        BaseException.with_traceback(one, strip(one.__traceback__))
+        waiting += (one.__cause__, one.__context__)
+        if isinstance(one, _GROUP):
+            waiting += one.exceptions
 
 
 hide_functions(globals())

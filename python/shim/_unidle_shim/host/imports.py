@@ -74,5 +74,6 @@ def watch_failures():
     """Watches uncaught exceptions and those that the program prints: both identify a failed run."""
     from _unidle_shim.host import exceptions
 
-    exceptions.install_excepthook()
+    exceptions.install_hooks()
+    watch("threading", exceptions.threading_imported)
     watch("traceback", exceptions.traceback_imported)
