@@ -65,6 +65,38 @@ class CausesTest(run_case.DiagnosedCase):
         firsts_s = sum(input_ns for _, input_ns in steps[::8]) * 1e-9  # in each epoch
         self.assertGreater(firsts_s, 0.8 * waited_s)
 
+    # -- what a program does besides training
+    # ----------------------------------------------------------------------
+
+    def test_metrics_after_the_optimiser_are_no_input(self):
+        found = self.diagnosed("between.py", "metrics")
+        self.assertEqual(self.said["step"]["input"], 0, self.said["step"])
+        finding = found["python-between-steps"]
+        self.assertTrue(any(" spread (" in line for line in finding["evidence"]), finding["evidence"])
+        self.assertIn("between.py", finding["where"])
+
+    def test_an_environment_that_is_played_is_no_validation(self):
+        found = self.diagnosed("between.py", "rollout")
+        self.assertEqual((self.said["time"]["validate"], found.keys() & {"validation-dominates"}), (0, set()))
+        self.assertIn("between.py", found["python-between-steps"]["where"])
+        self.assertEqual(self.record.rows("select count(*), sum(samples) from steps")[0], (960, 61440))
+
+    def test_batches_that_a_resumed_program_skips_are_start_up(self):
+        self.diagnosed("between.py", "resume")
+        (skipped,) = self.record.notes("skipped")[-1:]
+        self.assertEqual(skipped["batches"], 300)
+        self.assertGreater(self.said["time"]["startup"], skipped["seconds"])
+        first = self.record.one("select input_ns from steps where idx = 0") * 1e-9
+        self.assertLess(first, 0.5 * skipped["seconds"])
+
+    def test_steps_that_become_slower(self):
+        finding = self.diagnosed("between.py", "slower")["steps-slow-down"]
+        self.assertTrue(any("first fifth" in line for line in finding["evidence"]), finding["evidence"])
+
+    def test_no_fused_form_is_proposed_that_does_not_exist(self):
+        self.assertNotIn("optimizer-not-fused", self.diagnosed("between.py", "sparse"))
+        self.assertEqual(self.record.notes("optimizer")[-1]["fusable"], False)
+
     # -- results that are inspected
     # --------------------------------------------------------------------------------
 

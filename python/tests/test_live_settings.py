@@ -50,6 +50,8 @@ class InspectionTest(unittest.TestCase):
             live_settings.model_note(torch, model.to(memory_format=torch.channels_last))["channels_last"]
         )
         self.assertFalse(live_settings.model_note(torch, nn.Conv2d(4, 4, 1))["channels_last"])
+        # One-dimensional convolutions have one layout.
+        self.assertIsNone(live_settings.model_note(torch, nn.Conv1d(4, 4, 3))["channels_last"])
 
     def test_autocast_that_is_on(self):
         import torch

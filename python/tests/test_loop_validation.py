@@ -193,6 +193,56 @@ class ValidationTest(unittest.TestCase):
             self.assertEqual(len(self.program.ring.of(event_kinds.VALIDATE)), spans)
             self.assertEqual(len(self.program.steps()), 3)
 
+    def test_passes_with_fewer_samples_than_training_play_an_environment(self):
+        for samples, spans in ((2, 0), (50, 2)):
+            with self.subTest(samples=samples):
+                self.setUp()
+                for _ in range(3):
+                    for _ in range(20):
+                        self.program.forward(self.model, grad=False, samples=samples)
+                        self.program.idle(10)
+                    for _ in range(4):
+                        self.iteration()
+                self.program.loop.finish()
+                # Before the first step, both are start-up.
+                self.assertEqual(len(self.program.ring.of(event_kinds.VALIDATE)), spans)
+                self.assertEqual([step.samples for step in self.program.steps()], [4] * 12)
+
+    def test_steps_are_not_only_marked_while_a_validation_is_open(self):
+        loop, ended = self.program.loop, []
+
+        class Marking:
+            asks = staticmethod(bool)
+
+            def end(self, loop):
+                loop.marking = None
+                ended.append(loop.steps)
+
+        for _ in range(3):
+            self.iteration()
+        loop.own_cost.next_step = 0
+        loop.turn = lambda step, t: setattr(loop, "marking", Marking())
+        self.program.forward(self.model, grad=False, samples=50)
+        self.assertEqual((ended, loop.marking), ([3], None))
+        self.assertIsNotNone(loop.validation)
+
+    def test_batches_read_before_the_first_step_and_not_trained(self):
+        for skipped, to_the_end in ((40, False), (3, False), (40, True)):
+            with self.subTest(skipped=skipped, to_the_end=to_the_end):
+                self.setUp()
+                for _ in range(skipped):
+                    self.program.fetch(self.loader, ns=100, place=1)
+                if to_the_end:
+                    self.program.fetch(self.loader, got=False, place=1)
+                for _ in range(3):
+                    self.iteration()
+                self.program.loop.finish()
+                leaves_out = skipped == 40 and not to_the_end
+                found = self.program.loop.first_fetches.skipped
+                self.assertEqual(found[0] if found else 0, 40 if leaves_out else 0)
+                first = self.program.steps()[0]
+                self.assertEqual(first.duration_ns < 1000, leaves_out or skipped == 3)
+
     def test_a_frozen_teacher_is_no_validation(self):
         teacher = test_loop.Module(training=False)
         for _ in range(4):

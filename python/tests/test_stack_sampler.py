@@ -37,6 +37,27 @@ class Reads(unittest.TestCase):
         for line in ("loss.backward()", "x = []", "# already (done)", "x = a * b"):
             self.assertFalse(stack_sampler._READS.search(line), line)
 
+    def test_lines_after_the_optimiser_that_fetch_the_next_batch(self):
+        for line in ("x = next(batches)", "x, y = get_batch('train')", "x = loader.next_batch()"):
+            self.assertTrue(stack_sampler._FETCHES.search(line), line)
+        for line in ("score = ranks[order[k]]", "a = np.stack(found)", "r.integers(0, 9)"):
+            self.assertFalse(stack_sampler._FETCHES.search(line), line)
+
+    def test_lines_that_follow_the_optimiser_in_the_function_that_calls_it(self):
+        class Loop:
+            after, step_places = stack_sampler.AFTER_STEP, {}
+
+            class parts:
+                optimizers = (7,)
+
+        def metric():
+            return stack_sampler.Background._follows_optimizer(Loop, sys._getframe())
+
+        for _ in range(2):
+            before = metric()
+            Loop.step_places = {7: stack_sampler.places.lines_of_stack(sys._getframe())}
+            self.assertEqual((before, metric()), (False, True))
+
     def test_long_lines_cost_what_each_character_costs(self):
         for part in ("[", "read", "read ", " "):
             few, many = (least_s(part * times) for times in (4000, 64000))

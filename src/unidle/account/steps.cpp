@@ -27,34 +27,79 @@ Parts reported_parts(const record::Step& step, double step_s) {
   return parts;
 }
 
-/// Divides the unexplained time of steps whose parts were not all timed in the proportions of steps that were.
-void fill_in(const std::vector<record::Step>& steps, std::vector<Period>& periods) {
-  Parts full{};
-  std::size_t count = 0;
-  bool input_in_all = false;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    if (seen_in_full(steps[i])) {
-      ++count;
-      std::transform(full.begin(), full.end(), periods[i].parts.begin(), full.begin(), std::plus<>());
-    } else {
-      input_in_all = input_in_all || steps[i].input_ns.has_value();
+/// The timed steps, shortest first, by the time that a step with timed parts spent on what others leave unexplained.
+struct TimedSteps {
+  std::vector<double> seconds;
+  std::vector<Parts> sums;  // of the parts of the first n steps
+
+  void add_all(std::vector<std::pair<double, Parts>> timed) {
+    std::ranges::sort(timed, {}, [](const auto& one) { return one.first; });
+    sums.push_back(Parts{});
+    for (const auto& [step_s, parts] : timed) {
+      seconds.push_back(step_s);
+      Parts sum = sums.back();
+      std::transform(sum.begin(), sum.end(), parts.begin(), sum.begin(), std::plus<>());
+      sums.push_back(sum);
     }
   }
-  full[kTransfer] = full[kSync] = 0;  // known for every step
-  full[kInput] = input_in_all ? 0 : full[kInput];
-  if (count == 0) {
-    full = {};
-    full[kCompute] = 1;  // without timed parts, the rest of a step counts as compute
+
+  /// The summed parts of the steps from `low` to `high` seconds.
+  Parts between(double low, double high) const {
+    const auto first = std::ranges::lower_bound(seconds, low) - seconds.begin();
+    const auto last = std::ranges::upper_bound(seconds, high) - seconds.begin();
+    Parts sum = sums[static_cast<std::size_t>(std::max(first, last))];
+    const Parts& before = sums[static_cast<std::size_t>(first)];
+    std::transform(sum.begin(), sum.end(), before.begin(), sum.begin(), std::minus<>());
+    return sum;
   }
-  const double whole = std::accumulate(full.begin(), full.end(), 0.0);
-  if (count == steps.size() || whole <= 0) {
+};
+
+double total(const Parts& parts) { return std::accumulate(parts.begin(), parts.end(), 0.0); }
+
+/// Divides `left` seconds of a step in the proportions of timed steps of about that length. What a step takes beyond
+/// the longest timed one is something that happens between steps, and stays unexplained.
+Parts divided(const TimedSteps& timed, double left) {
+  constexpr double kAlike = 1.5;
+  Parts alike = timed.between(left / kAlike, left * kAlike);
+  double whole = total(alike);
+  double known = left;
+  if (whole <= 0) {
+    known = std::min(left, timed.seconds.back());
+    alike = timed.sums.back();
+    whole = total(alike);
+  }
+  std::ranges::transform(alike, alike.begin(), [&](double part) { return whole > 0 ? part * known / whole : 0; });
+  alike[kOther] += left - total(alike);
+  return alike;
+}
+
+/// Divides the unexplained time of steps whose parts were not all timed like that of steps that were.
+void fill_in(const std::vector<record::Step>& steps, std::vector<Period>& periods) {
+  const bool input_in_all = std::ranges::any_of(
+      steps, [](const record::Step& step) { return !seen_in_full(step) && step.input_ns.has_value(); });
+  std::vector<std::pair<double, Parts>> in_full;
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    if (seen_in_full(steps[i])) {
+      Parts parts = periods[i].parts;
+      parts[kTransfer] = parts[kSync] = 0;  // known for every step
+      parts[kInput] = input_in_all ? 0 : parts[kInput];
+      in_full.emplace_back(total(parts), parts);
+    }
+  }
+  if (in_full.size() == steps.size()) {
     return;
   }
+  if (in_full.empty()) {
+    Parts computes{};
+    computes[kCompute] = 1e9;  // without timed parts, the rest of a step counts as compute, however long it is
+    in_full.emplace_back(computes[kCompute], computes);
+  }
+  TimedSteps timed;
+  timed.add_all(std::move(in_full));
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (!seen_in_full(steps[i])) {
-      const double left = std::exchange(periods[i].parts[kOther], 0);
-      std::transform(full.begin(), full.end(), periods[i].parts.begin(), periods[i].parts.begin(),
-                     [&](double share, double known) { return known + left * share / whole; });
+      const Parts more = divided(timed, std::exchange(periods[i].parts[kOther], 0));
+      std::transform(more.begin(), more.end(), periods[i].parts.begin(), periods[i].parts.begin(), std::plus<>());
     }
   }
 }

@@ -30,7 +30,8 @@ struct Period {
 /// One period per step, in order of time.
 ///
 /// An observer that limits its overhead times forward and backward passes of only some steps: the unexplained time of
-/// other steps is divided in the same proportions. If no step's passes were timed, it counts as compute.
+/// other steps is divided like that of timed steps of about that length; what exceeds the longest of these is "other".
+/// If no step's passes were timed, it counts as compute.
 std::vector<Period> make_periods(const Timeline& timeline);
 
 struct StepShares {  // the sum is 1

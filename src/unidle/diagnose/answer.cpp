@@ -63,13 +63,17 @@ std::string healthy_sentence(const Diagnosis& diagnosis, Language language) {
 /// The sentence that the leading finding's rule provides; empty when the verdict's sentence is used.
 std::string sentence_of_rule(const Diagnosis& diagnosis, const Finding* finding, Language language) {
   const Rule* rule = rule_of(finding);
-  if (rule == nullptr || rule->sentence.empty() || !finding->share) {
+  if (rule == nullptr || rule->sentence.empty() ||
+      (!finding->share && rule->sentence.find("{share}") != std::string::npos)) {
     return "";
   }
   const auto device = fmt::arg("device", device_name(diagnosis, language));
-  const std::string share_text = format_share(*finding->share);
+  const std::string share_text = format_share(finding->share.value_or(0));
   const auto share = fmt::arg("share", share_text);
-  return format_message(translate(language, rule->sentence), rule->sentence, fmt::make_format_args(device, share));
+  const std::string where_text = finding->where.value_or("");
+  const auto where = fmt::arg("where", where_text);
+  return format_message(translate(language, rule->sentence), rule->sentence,
+                        fmt::make_format_args(device, share, where));
 }
 
 /// For a run without a known cause: states what was measured.

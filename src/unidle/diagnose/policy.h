@@ -35,6 +35,20 @@ struct Policy {
   double oversubscribed = 1.5;
   /// This many workers per CPU suffice even where samples mostly wait for a network or a disk. Own choice.
   double workers_per_cpu = 4;
+  /// Making batches in the training process must promise this much, because the rest of a step is measured beside busy
+  /// workers. Own choice.
+  double min_gain_without_workers = 1.15;
+  /// What a step spends outside model, optimiser and loader is named from here on. Below, it is spread over many lines.
+  /// Own choice.
+  double between_steps = 0.25;
+  /// Steps become slower from here on: the last fifth against the first one, growing in each fifth. Own choice.
+  double slower_steps = 1.5;
+  /// The same while other processes use the CPUs.
+  double slower_steps_disturbed = 2.5;
+  /// Memory that grows in each fifth of the training, and by at least this many bytes, is growing. Own choice.
+  double growing_memory = 256e6;
+  /// A machine whose memory is full within this time at that rate needs a person. Own choice.
+  double memory_full_within_s = 3600;
   /// Every torch process keeps a few idle threads; pools of OpenMP, BLAS or OpenCV have one thread per visible CPU. Own
   /// choice.
   double many_threads = 8;
@@ -188,6 +202,12 @@ inline constexpr std::array kThresholds = {
     Threshold{"cpus_full", &Policy::cpus_full},
     Threshold{"oversubscribed", &Policy::oversubscribed},
     Threshold{"workers_per_cpu", &Policy::workers_per_cpu},
+    Threshold{"min_gain_without_workers", &Policy::min_gain_without_workers},
+    Threshold{"between_steps", &Policy::between_steps},
+    Threshold{"slower_steps", &Policy::slower_steps},
+    Threshold{"slower_steps_disturbed", &Policy::slower_steps_disturbed},
+    Threshold{"growing_memory", &Policy::growing_memory},
+    Threshold{"memory_full_within_s", &Policy::memory_full_within_s},
     Threshold{"many_threads", &Policy::many_threads},
     Threshold{"restricted_cpus", &Policy::restricted_cpus},
     Threshold{"row_s", &Policy::row_s},

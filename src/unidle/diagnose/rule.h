@@ -25,15 +25,16 @@ enum class Counts { kUnset, kHostTime, kDeviceTime, kOther };
 
 /// What a finding shows when its cause may be another rule's. It is folded into the finding of a rule that explains it.
 enum class Symptom {
-  kFailure,          // the run failed
-  kSamplesInLoop,    // the training thread makes samples
-  kWorkersBehind,    // workers are busy and batches late
-  kWorkersCrowded,   // more workers than CPUs
-  kBatchesInBursts,  // batches come late now and then
-  kSlowSamples,      // samples cost too much for any number of workers
-  kNoBatch,          // the device idles while the loop waits for a batch
-  kFullMemory,       // device memory is nearly full
-  kUseOfDevice,      // how well the selected device is used
+  kFailure,           // the run failed
+  kSamplesInLoop,     // the training thread makes samples
+  kWorkersBehind,     // workers are busy and batches late
+  kWorkersCrowded,    // more workers than CPUs
+  kBatchesInBursts,   // batches come late now and then
+  kSlowSamples,       // samples cost too much for any number of workers
+  kWorkersRestarted,  // workers are started again and again
+  kNoBatch,           // the device idles while the loop waits for a batch
+  kFullMemory,        // device memory is nearly full
+  kUseOfDevice,       // how well the selected device is used
 };
 
 /// Everything about a rule: general code reads these properties and knows no rule by its name. Texts are English;
@@ -54,7 +55,7 @@ struct Rule {
   int leads = 0;                   // place before all other findings, from 1; 0: by severity and share
   std::string hint_title = {};     // title of a finding that is only a hint, when `title` would overstate it
 
-  /// The answer when this rule leads, with {device} and {share}; empty: the verdict's sentence.
+  /// The answer when this rule leads, with {device}, {share} and {where}; empty: the verdict's sentence.
   std::string sentence = {};
   /// What an input-bound run waits for when this rule leads: "Your GPU waits 40 % of each step ...".
   std::string waits = {};

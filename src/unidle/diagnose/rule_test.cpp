@@ -88,12 +88,13 @@ TEST(Rules, LieInAFileOfTheirName) {
   }
 }
 
-TEST(Rules, SentencesTakeTheDeviceAndTheShare) {
+TEST(Rules, SentencesTakeTheDeviceTheShareAndThePlace) {
   for (const Rule* rule : all_rules()) {
     if (!rule->sentence.empty()) {
-      const std::string said =
-          fmt::format(fmt::runtime(rule->sentence), fmt::arg("device", "GPU"), fmt::arg("share", "40 %"));
-      EXPECT_THAT(said, ::testing::HasSubstr("40 %")) << rule->id;
+      const std::string said = fmt::format(fmt::runtime(rule->sentence), fmt::arg("device", "GPU"),
+                                           fmt::arg("share", "40 %"), fmt::arg("where", "train.py:9"));
+      EXPECT_EQ(said.find("40 %") != std::string::npos, rule->sentence.find("{share}") != std::string::npos)
+          << rule->id;
       EXPECT_THAT(said, ::testing::StartsWith("Your ")) << rule->id;
     }
     EXPECT_TRUE(rule->waits.empty() || (rule->waits.starts_with("for ") && rule->verdict == Verdict::kInputBound))

@@ -115,7 +115,8 @@ struct OptimizerFacts {
   std::optional<bool> fused;
   std::optional<bool> foreach;
   std::optional<std::int64_t> tensors;
-  std::string where = {};  // the line that makes the call
+  std::string where = {};            // the line that makes the call
+  std::optional<bool> fusable = {};  // whether its class has a fused form
 };
 
 struct CompileFacts {
@@ -126,6 +127,20 @@ struct CompileFacts {
 };
 
 using account::RankTime;
+
+/// How the length of a step and the memory of the run develop: medians of the fifths of the training, after warm-up.
+struct Development {
+  std::vector<double> step_s;
+  std::vector<double> memory_bytes;
+  double memory_per_step = 0;       // bytes
+  std::optional<double> full_in_s;  // at that rate, until the job's memory is full
+};
+
+/// Batches that were fetched before training began and not trained: a resumed run reads on to its place.
+struct SkippedBatches {
+  std::int64_t count = 0;
+  double seconds = 0;
+};
 
 struct PaddingFacts {
   double real = 0;
@@ -320,9 +335,12 @@ struct Signals {
   bool model_in_16_bits = false;  // its parameters are in a 16-bit format: it needs no autocast
   std::optional<std::int64_t> model_convolution_parameters;
   std::optional<bool> convolutions_tf32;  // cuDNN may use TF32 for them
+  bool sparse_gradients = false;          // of an embedding; fused updates do not support them
   std::string model_where;
   std::optional<OptimizerFacts> optimizer;
   std::optional<CompileFacts> compile;
+  std::optional<Development> development;  // absent for short trainings
+  std::optional<SkippedBatches> skipped;
   std::optional<TransferFacts> transfer;
   std::optional<PaddingFacts> padding;
   std::optional<LoggingFacts> logging;

@@ -14,6 +14,7 @@
 #include "unidle/base/json.h"
 #include "unidle/base/printable.h"
 #include "unidle/diagnose/context.h"
+#include "unidle/diagnose/detail/development.h"
 #include "unidle/diagnose/detail/notes.h"
 #include "unidle/diagnose/detail/output.h"
 #include "unidle/diagnose/detail/readings.h"
@@ -343,6 +344,7 @@ Signals signals_in(const record::Reader& reader, const RunData& run, Language la
   read_busy(reader, run, account, language, signals);
   read_loader(reader, timeline, signals);
   read_passes(reader, run, timeline, signals);
+  detail::read_development(run, account, signals);
   return signals;
 }
 

@@ -153,7 +153,8 @@ def _model_note(torch, module):
         "convolution_parameters": sum(p.numel() for m in convolutions for p in m.parameters(False)),
         "convolutions_tf32": _convolutions_tf32(torch),
         "depthwise": any(m.groups > 1 and m.groups == m.in_channels for m in convolutions),
-        "channels_last": bool(orders) and all(orders),
+        "channels_last": all(orders) if orders else None,  # one-dimensional convolutions have one layout
+        "sparse_gradients": any(getattr(m, "sparse", False) is True for m in inner.modules()),
     }
 
 
@@ -196,7 +197,7 @@ def training_notes(state, facts):
         yield ("model",), {key: value for key, value in note.items() if value is not None}
         settings["device"] = note["device"]
         yield from _gpus_hidden()
-        if note["convolutions"]:
+        if note["channels_last"] is not None:
             settings["layout.channels_last"] = bool(note["channels_last"] or note.get("input_channels_last"))
     if facts.amp is not None:
         settings["precision.amp"] = facts.amp
@@ -239,6 +240,9 @@ def training_notes(state, facts):
                 "where": facts.padding[2],
             },
         )
+    skipped = state.loop.first_fetches.skipped
+    if skipped is not None:
+        yield ("skipped",), {"type": "skipped", "batches": skipped[0], "seconds": skipped[1] * 1e-9}
     if facts.batches:
         yield ("shapes",), {"type": "shapes", "distinct": len(facts.shapes), "of": facts.batches}
     yield ("memory",), facts.memory.note()
@@ -311,6 +315,7 @@ def optimizer_note(optimizer):
         "class": type(optimizer).__name__,
         "fused": groups[0].get("fused"),
         "foreach": groups[0].get("foreach"),
+        "fusable": "fused" in groups[0],
         "tensors": len(tensors),
         "parameters": parameters,
     }

@@ -3,6 +3,7 @@
 import _signal
 import _thread
 import linecache
+import os
 import re
 import signal
 import sys
@@ -25,7 +26,21 @@ _READS = re.compile(
     r"\[[^\[\]]+\]|\b(read|load|open|next|randperm|randint|stack|gather|index_select|from_numpy|memmap|choice"
     r"|permutation|collate|decode)\w*\s*\("
 )
+# The same without mere indexing, which metrics of the step before do as well.
+_FETCHES = re.compile(
+    r"\b(read|load|open|next|randperm|randint|from_numpy|memmap|collate|decode|\w*batch)\w*\s*\("
+)
 _GAP_HITS = 5
+BETWEEN = "between"  # the phase of lines outside the model, its gradients, the optimiser and the loader
+# Code of torch that a stack contains while the model, autograd or an optimiser works. Some programs call
+# forward() themselves.
+_WORKS = (
+    (os.path.join("torch", "nn", "modules", "module.py"), ("_call_impl", "_wrapped_call_impl")),
+    (os.path.join("torch", "autograd", "graph.py"), None),
+    (os.path.join("torch", "autograd", "__init__.py"), None),
+    (os.path.join("torch", "optim", ""), None),
+    (os.path.join("torch", "utils", "data", ""), None),
+)
 
 
 # Signals that report a fault of the thread itself must never be blocked.
@@ -66,7 +81,8 @@ class Background:
         self.hits = {}  # (phase, code, line) -> stack samples
         self.totals = {}  # phase -> stack samples
         self.gap_hits, self.gap_reads = [0, 0, 0], [0, 0, 0]  # indexed by the kind of call before the gap
-        self.reads = {}  # (file, line) -> whether the line looks like fetching data
+        self.working = {}  # code -> whether it shows that the model, autograd or an optimiser works
+        self.reads = {}  # (file, line, after the optimiser) -> whether the line looks like fetching data
         self.waited_for = other_threads.Waits(state)
 
     def start(self):
@@ -111,6 +127,11 @@ class Background:
             phase = INPUT_PHASE if loop.within() else TRAIN_PHASE
         own = places.sample_frame(frame) if phase == INPUT_PHASE or loop is None else places.own_frame(frame)
         waits = self.waited_for.is_waiting(frame)
+        if phase == VALIDATE_PHASE and loop.preview is not None:
+            phase = TRAIN_PHASE  # rather a rollout
+        if loop is not None and phase == TRAIN_PHASE and not loop.within() and not self._works(frame):
+            phase = BETWEEN
+        follows = loop is not None and not waits and self._follows_optimizer(loop, frame)
         del frame
         self.totals[phase] = self.totals.get(phase, 0) + 1
         if own is None:
@@ -120,9 +141,39 @@ class Background:
         if key in self.hits or len(self.hits) < _MAX_PLACES:
             self.hits[key] = self.hits.get(key, 0) + 1
         if loop is not None:
-            self._judge_gap(loop, own.f_code.co_filename, line, waits)
+            self._judge_gap(loop, own.f_code.co_filename, line, waits, follows)
 
-    def _judge_gap(self, loop, name, line, waits):
+    def _works(self, frame):
+        """Whether the model, autograd, an optimiser or a loader is on the stack."""
+        while frame is not None:
+            code = frame.f_code
+            known = self.working.get(code)
+            if known is None:
+                known = self.working[code] = code.co_name == "forward" or any(
+                    file in code.co_filename and (names is None or code.co_name in names)
+                    for file, names in _WORKS
+                )
+            if known:
+                return True
+            frame = frame.f_back
+        return False
+
+    @staticmethod
+    def _follows_optimizer(loop, frame):
+        """Whether the line comes after the optimiser's step, in the function that both have in common: it
+        belongs to the step before."""
+        parts = loop.parts
+        if loop.after != AFTER_STEP or parts is None or not parts.optimizers:
+            return False
+        stepped = loop.step_places.get(parts.optimizers[-1])
+        while stepped and frame is not None:
+            line = stepped.get(frame.f_code)
+            if line is not None:
+                return places.line_of(frame) > line
+            frame = frame.f_back
+        return False
+
+    def _judge_gap(self, loop, name, line, waits, follows=False):
         """Without a loader, only the lines that run between two calls can show whether that time is input:
         decides by them."""
         parts = loop.parts
@@ -138,11 +189,12 @@ class Background:
         after = loop.after
         if loop.validation is not None or (after == AFTER_STEP and not parts.optimizers):
             return
-        reads = self.reads.get((name, line))
+        reads = self.reads.get((name, line, follows))
         if reads is None:
             if len(self.reads) >= _MAX_PLACES:
                 self.reads.clear()
-            reads = self.reads[(name, line)] = bool(_READS.search(linecache.getline(name, line)))
+            pattern = _FETCHES if follows else _READS
+            reads = self.reads[(name, line, follows)] = bool(pattern.search(linecache.getline(name, line)))
         self.gap_hits[after] += 1
         self.gap_reads[after] += reads or waits
         if self.gap_hits[after] >= _GAP_HITS:

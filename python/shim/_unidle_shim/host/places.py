@@ -123,6 +123,15 @@ def call_of(frame):
     return tuple((id(one.f_code), one.f_lasti) for one in (frame, around) if one is not None)
 
 
+def lines_of_stack(frame):
+    """The line in which each function on the stack is; of several calls of one function, the innermost."""
+    lines = {}
+    while frame is not None:
+        lines.setdefault(frame.f_code, line_of(frame))
+        frame = frame.f_back
+    return lines
+
+
 def line_of(frame):
     """The frame's line; between two lines Python reports none, and the function's first line is returned."""
     return frame.f_lineno or frame.f_code.co_firstlineno

@@ -13,7 +13,7 @@ thread is followed; calls of other threads are passed through.
 import time
 
 from _unidle_shim.loop.doubts import Doubts
-from _unidle_shim.loop.step_parts import Parts
+from _unidle_shim.loop.step_parts import FirstFetches, Parts
 from _unidle_shim.loop.steps import Steps
 from _unidle_shim.loop.validation import INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE, Preview, Validations
 
@@ -63,6 +63,8 @@ class Loop(Steps, Validations, Doubts):
         self.fetch_place = None  # where the program requested it
         self.fetched_ns = 0  # when it was received
         self.telling = False
+        self.first_fetches = FirstFetches()
+        self.step_places = {}  # id of an optimiser -> {code: line} of the stack of its first step
 
     def works_on_batch(self):
         """Whether a step is in progress on a batch that was fetched for it."""
@@ -123,6 +125,8 @@ class Loop(Steps, Validations, Doubts):
         """`samples`: in the batch; `got`: false at the end of the epoch."""
         self.phase = TRAIN_PHASE
         again = got and self.last_loader is loader
+        if not self.steps:
+            self.first_fetches.add(t0, own_ns, got)
         if not loader.proven and got:
             self.gave(loader, samples)
         if got:
@@ -253,7 +257,7 @@ class Loop(Steps, Validations, Doubts):
             if self.eval_called > self.stepped_at:
                 begin = min(begin, self.eval_called)
             self.split(begin, True)
-            self.open_validation(begin, Preview() if looks and self.steps else None)
+            self.open_validation(begin, Preview() if looks else None)
             self.phase = VALIDATE_PHASE
             return False
         self.lone_eval = t

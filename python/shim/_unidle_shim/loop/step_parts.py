@@ -16,6 +16,33 @@ _SUMS = (
     "samples",
     "forwards",
 )
+_FEWEST_SKIPPED = 16  # a prefetcher fetches fewer batches before the first step
+
+
+class FirstFetches:
+    """The batches fetched before the first step. A program that goes on after an interruption may read its
+    loader forward to the place where it stopped: these batches are not trained."""
+
+    def __init__(self):
+        self.count = 0
+        self.whole = False  # the loader came to its end: its batches may be kept for later
+        self.newest = None  # (begin, own ns) of the newest fetch
+        self.skipped = None  # (batches, ns)
+
+    def add(self, t0, own_ns, got):
+        self.count += got
+        self.whole = self.whole or (self.count > 0 and not got)  # making an iterator gives no batch either
+        if got:
+            self.newest = t0, own_ns
+
+    def leave_out(self, parts):
+        """The first step begins with the batch that it trains on."""
+        count = self.count - parts.fetches
+        if self.whole or parts.fetches != 1 or count < _FEWEST_SKIPPED or self.newest is None:
+            return
+        begin, own_ns = self.newest
+        self.skipped = count, begin - parts.begin
+        parts.begin, parts.input = begin, own_ns
 
 
 class Parts:

@@ -78,9 +78,12 @@ class Steps:
 
     def write(self, parts):
         """Writes the event of a step."""
-        step, begin = self.steps, parts.begin
+        step = self.steps
         if step == 0:
-            self.ring.emit(event_kinds.STARTUP, self.process_start_ns, max(0, begin - self.process_start_ns))
+            self.first_fetches.leave_out(parts)
+            before = max(0, parts.begin - self.process_start_ns)
+            self.ring.emit(event_kinds.STARTUP, self.process_start_ns, before)
+        begin = parts.begin
         if parts.incomplete:
             # These are sums over micro-batches, some of which may be missing.
             parts.forward = parts.backward = parts.optimizer = parts.losses = 0

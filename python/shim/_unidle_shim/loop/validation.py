@@ -34,11 +34,12 @@ class Validations:
         """The first batch of a loader has reached a model, which shows whether the loader is for
         validation."""
         loader, begin, input_ns = self.pending
-        self.pending = self.preview = None
+        self.pending = None
         loader.use = "validate" if validates else "train"
         if not validates:
             self.close_validation(begin)
             return
+        self.preview = None
         parts = self.parts
         if parts is not None:
             parts.input = max(0, parts.input - input_ns)
@@ -73,6 +74,7 @@ class Validations:
         self.touch_validation(t)
 
     def open_validation(self, t, preview=None):
+        self.look_up()  # the step before, once written, may have begun a stretch of marked steps
         if self.validation is None:
             self.validation = [t, t, 0, self.phase == INPUT_PHASE]
             self.lone_eval, self.preview = None, preview
@@ -89,6 +91,8 @@ class Validations:
         self.phase = TRAIN_PHASE
         begin, end, samples, _ = validation
         preview, self.preview = self.preview, None
+        if preview is not None and not self.steps:
+            return  # played before the first step: start-up
         if preview is not None and self.only_looks(preview):
             self.leave_to_step(preview, begin, end)
             return
@@ -100,11 +104,11 @@ class Validations:
 
     def only_looks(self, preview):
         """Whether the preview only makes samples for inspection. So it is if the result was drawn, or is
-        logged in every step, which is too often for validation; if each forward pass had one sample where
-        training has several, as when a text is generated word by word; or if every step has such a pass over
-        as many samples as it trains on, as with a target network or a teacher."""
+        logged in every step, which is too often for validation; if each forward pass had fewer samples than
+        training has, as when a text is generated word by word or an environment is played; or if every step
+        has such a pass over as many samples as it trains on, as with a target network or a teacher."""
         last, self.previewed_at = self.previewed_at, self.steps
-        if preview.drawn or preview.most == 1 < self.usual_samples:
+        if preview.drawn or preview.most < self.usual_samples:
             return True
         each_step = last is not None and self.steps - last <= EACH_STEP
         return each_step and (bool(preview.told) or preview.most == self.usual_samples)

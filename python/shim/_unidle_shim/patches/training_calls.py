@@ -13,6 +13,7 @@ from _unidle_shim.loop.marks_file import MOST
 from _unidle_shim.loop.short_steps import Patch
 
 _get_ident = threading.get_ident
+_MOST_PLACES = 16  # optimisers whose steps are placed
 
 
 def install(state):
@@ -271,6 +272,8 @@ def optimizer_step(state, optimizer, call, args, kwargs):
         own = t2 - t0 - (loop.total - before)
         loop.total = before + t2 - t0
         loop.optimizer_ends(optimizer, t0, t2, own)
+        if id(optimizer) not in loop.step_places and len(loop.step_places) < _MOST_PLACES:
+            loop.step_places[id(optimizer)] = places.lines_of_stack(sys._getframe(1))
         if state.device is not None:
             state.device.end(t2)
         if timed:

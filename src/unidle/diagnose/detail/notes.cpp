@@ -308,6 +308,7 @@ void Notes::read_model(Signals& signals) const {
     }
     either(signals.convolutions_tf32, note.flag("convolutions_tf32"));
     either(signals.model_has_depthwise, note.flag("depthwise"));
+    signals.sparse_gradients = signals.sparse_gradients || note.flag("sparse_gradients").value_or(false);
     if (const std::string where = note.text("training_where"); !where.empty()) {
       signals.model_where = where;
     }
@@ -319,8 +320,11 @@ void Notes::read_model(Signals& signals) const {
 
 void Notes::read_step(Signals& signals) const {
   each<record::NoteType::kOptimizer>([&](const auto& note) {
-    signals.optimizer = OptimizerFacts{note.text("class"), note.flag("fused"), note.flag("foreach"),
-                                       note.whole("tensors"), note.text("where")};
+    signals.optimizer = OptimizerFacts{note.text("class"),    note.flag("fused"), note.flag("foreach"),
+                                       note.whole("tensors"), note.text("where"), note.flag("fusable")};
+  });
+  each<record::NoteType::kSkipped>([&](const auto& note) {
+    signals.skipped = SkippedBatches{note.whole("batches").value_or(0), note.number("seconds").value_or(0)};
   });
   each<record::NoteType::kCompile>([&](const auto& note) {
     CompileFacts facts = signals.compile.value_or(CompileFacts{});

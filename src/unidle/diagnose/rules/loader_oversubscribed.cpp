@@ -42,6 +42,35 @@ std::optional<Finding> judge(const Context& context, const Policy& policy, doubl
   return std::nullopt;
 }
 
+/// What a step loses to workers that cost more than they bring: it waits longer for a batch than one thread needs to
+/// make it. Waits of samples for storage, which workers hide, count as work unless they only wait for a CPU.
+std::optional<Finding> costs_more(const Context& context, const Policy& policy, bool full) {
+  if (!context.work_s || !context.input_s || !context.rest_s || !context.steady_input || *context.steady_input <= 0) {
+    return std::nullopt;
+  }
+  // Waits for workers that start are another cause, until they are kept from epoch to epoch.
+  const double waits_s = *context.input_s * *context.steady_input / *context.input;
+  const double work_s = *context.work_s * (full ? context.work_on_cpu.value_or(1) : 1);
+  const double step_s = waits_s + *context.rest_s;
+  if (step_s < policy.min_gain_without_workers * (*context.rest_s + work_s)) {
+    return std::nullopt;
+  }
+  const double share = *context.steady_input * (1 - work_s / waits_s);
+  if (share < policy.warning_share) {
+    return std::nullopt;
+  }
+  Finding finding = detail::of_share(share, policy);
+  finding.where = detail::where_loader(context, "loader.workers");
+  finding.evidence.push_back(context.say("{} workers share {} CPUs", *context.workers, format_number(*context.cpus)));
+  finding.evidence.push_back(
+      context.say("a step waits {} for its batch, which one thread makes in {}: sending it from a worker and starting "
+                  "workers cost more than they bring",
+                  format_seconds(waits_s), format_seconds(work_s)));
+  finding.fixes.push_back(detail::make_fix(context, "loader.workers", std::int64_t{0},
+                                           "make batches in the training process: they are cheap"));
+  return finding;
+}
+
 std::int64_t fitting_workers(const Context& context) {
   return static_cast<std::int64_t>(std::max(1.0, std::floor(*context.cpus) - (context.on_cpu ? 1 : 0)));
 }
@@ -80,6 +109,9 @@ Evaluation evaluate_loader_oversubscribed(const Context& context, const Policy& 
   const auto full = detail::cpus_full(context, policy);
   if (!full) {
     return Missing{"the CPUs that the run may use and did use"};
+  }
+  if (auto finding = costs_more(context, policy, *full)) {
+    return *finding;
   }
   if (!*full) {
     return hint_at_many(context, policy, Nothing{});
@@ -130,14 +162,16 @@ const Rule& loader_oversubscribed() {
           "at least oversubscribed (1.5) times the CPUs, the CPUs full (cpus_full, 85 %), input wait from "
           "warning_share (10 %). On a CPU device also when compute takes critical_share (30 %) of the wall time and "
           "shares the CPUs with them: then a warning without a share. A hint where none of this holds and there are "
-          "more than workers_per_cpu (4) workers to a CPU.",
+          "more than workers_per_cpu (4) workers to a CPU. No workers are proposed where a step waits longer for its "
+          "batch than one thread needs to make it, and min_gain_without_workers (1.15) is to be had.",
       .needs = "the effective loader.workers, how busy the workers are, CPUs allowed and used",
       .proposes = "loader.workers, cpu.threads",
       .evaluate = evaluate_loader_oversubscribed,
       .counts = Counts::kHostTime,
       .waits = "for workers that take turns on too few CPUs",
       .shows = Symptom::kWorkersCrowded,
-      .explains = {Symptom::kSlowSamples, Symptom::kNoBatch},
+      .explains = {Symptom::kSlowSamples, Symptom::kNoBatch, Symptom::kWorkersBehind, Symptom::kBatchesInBursts,
+                   Symptom::kWorkersRestarted},
       .about_samples = true,
   };
   return kRule;

@@ -62,6 +62,7 @@ const Rule& loader_respawn() {
       .evaluate = evaluate_loader_respawn,
       .counts = Counts::kHostTime,
       .waits = "for workers that are started anew for every epoch",
+      .shows = Symptom::kWorkersRestarted,
       .explains = {Symptom::kWorkersBehind, Symptom::kBatchesInBursts, Symptom::kNoBatch},
       .about_samples = true,
   };

@@ -16,6 +16,9 @@ std::optional<bool> per_tensor(const Context& context) {
   if (setting.value_or(false) || (optimizer && optimizer->fused.value_or(false))) {
     return false;
   }
+  if (optimizer && (optimizer->fusable == false || context.signals.sparse_gradients)) {
+    return false;
+  }
   // By default torch groups tensors (foreach) on a GPU but not on a CPU.
   return optimizer && optimizer->foreach ? !*optimizer->foreach : context.on_cpu || !optimizer;
 }
@@ -65,7 +68,8 @@ const Rule& optimizer_not_fused() {
       .topic = "optimiser",
       .explanation =
           "A plain optimiser runs a dozen operations for every parameter tensor; a fused one updates all of them in a "
-          "few kernels. Networks with many small tensors and small batches spend a visible part of each step on that.",
+          "few kernels. Networks with many small tensors and small batches spend a visible part of each step on that. "
+          "Nothing is said of optimisers without a fused form (SparseAdam, RMSprop) or with sparse gradients.",
       .thresholds =
           "The optimiser's part of the wall time x (1 - 1/fused_gain), gain 4 (fused AdamW of torch 2.11 took 4.8 to "
           "5.3 times less than the plain loop on one CPU core), from warning_share (10 %). A warning at most. Without "

@@ -43,6 +43,12 @@ Evaluation evaluate_startup_dominates(const Context& context, const Policy& poli
     finding.evidence.push_back(context.say("of {} looks at it once the framework was imported, {} found it in {} ({})",
                                            hot->looks, format_share(hot->share), hot->function, hot->where));
   }
+  if (signals.skipped) {
+    finding.evidence.push_back(
+        context.say("{} batches were read and not trained, which took {}: a resumed loader that "
+                    "starts at its place needs no time for that",
+                    signals.skipped->count, format_seconds(signals.skipped->seconds)));
+  }
   return finding;
 }
 

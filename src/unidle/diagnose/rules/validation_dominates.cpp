@@ -23,8 +23,11 @@ knobs::Change rarer(const Context& context, double wanted) {
     return detail::make_fix(context, "validation.every", static_cast<std::int64_t>(std::ceil(every * rarer_by)), kHow);
   }
   std::optional<knobs::Value> value;
+  // A program that has no such setting can only be edited.
+  const auto setting = signals.settings.find("validation.interval");
+  const bool has_setting = setting != signals.settings.end() && setting->second.configured;
   const auto interval = parse_number<double>(signals.effective("validation.interval").value_or(""));
-  if (interval && *interval > 0 && signals.time.train > 0) {
+  if (has_setting && interval && *interval > 0 && signals.time.train > 0) {
     // In whole units; in hundredths for an interval below one.
     const double unit = *interval * rarer_by < 1 ? 0.01 : 1;
     const double units = std::ceil(*interval * rarer_by / unit);

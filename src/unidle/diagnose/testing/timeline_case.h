@@ -27,7 +27,7 @@
 //                                syncs=N; `every N KEY=TIME` at the end replaces a part in every Nth step
 //   repeat N / end               repeats the lines between N times
 //   work THREADS samples=N each=TIME  sample work of loader threads, per second, over the run so far
-//   series NAME VALUE [SUBJECT]  a constant series over the whole run
+//   series NAME VALUE [to VALUE] [SUBJECT]  a series over the whole run, constant or growing evenly
 //   output TEXT                  a line of the command's output; \n starts another
 //   exit CODE [SIGNAL], outcome WORD
 //   expect ID [top] [first] [share=LOW..HIGH] [critical|warning|info] [verdict=V] [folds=ID] [without=ID]

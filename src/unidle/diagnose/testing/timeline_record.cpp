@@ -55,6 +55,7 @@ class TimelineWriter {
   struct Series {
     std::string name;
     double value;
+    double last;
     std::string subject;
   };
 
@@ -143,7 +144,11 @@ class TimelineWriter {
     } else if (what == "work") {
       work(words);
     } else if (what == "series") {
-      series_.push_back({word_at(words, 1), number(word_at(words, 2)), words.size() > 3 ? words[3] : ""});
+      const bool grows = words.size() > 3 && words[3] == "to";
+      const std::size_t subject = grows ? 5 : 3;
+      const double value = number(word_at(words, 2));
+      series_.push_back({word_at(words, 1), value, grows ? number(word_at(words, 4)) : value,
+                         words.size() > subject ? words[subject] : ""});
     } else if (what == "output") {
       output(line.substr(line.find("output") + 6));
     } else if (what == "exit") {
@@ -368,7 +373,9 @@ class TimelineWriter {
     for (const Series& one : series_) {
       const std::int64_t id = writer_.series({one.name, "", one.subject});
       for (std::int64_t t = disguise_.start_ns; t < now_ns_; t += kReading_ns) {
-        writer_.add_point(id, {t, one.value});
+        const double part =
+            static_cast<double>(t - disguise_.start_ns) / static_cast<double>(now_ns_ - disguise_.start_ns);
+        writer_.add_point(id, {t, one.value + part * (one.last - one.value)});
       }
     }
   }

@@ -1,0 +1,121 @@
+"""Programs that do more than train. The word says what: `metrics` of each batch, `rollout` plays an
+environment with the policy, `resume` reads its loader forward, `slower` reads a growing list, `sparse` has
+SparseAdam."""
+
+import math
+import sys
+
+import numpy as np
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+torch.manual_seed(0)
+
+
+def network(inputs=64, outputs=1):
+    return torch.nn.Sequential(torch.nn.Linear(inputs, 64), torch.nn.Tanh(), torch.nn.Linear(64, outputs))
+
+
+def spread(labels, scores):
+    """A metric with its interval."""
+    found = []
+    for i in range(60):
+        order = np.argsort(scores[(np.arange(len(scores)) * (i + 1)) % len(scores)])
+        found.append(float(np.sum(np.cumsum(1 - labels[order]) * labels[order])))
+    return np.std(found)
+
+
+def metrics(steps=1500):
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    x, y = torch.randn(12800, 64), (torch.rand(12800, 1) > 0.5).float()
+    for step in range(steps):
+        k = step % 100 * 128
+        out = model(x[k : k + 128])
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(out, y[k : k + 128])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        spread(y[k : k + 128, 0].numpy(), out[:, 0].detach().numpy())
+
+
+def play(state, action):
+    x, v, angle, turn = state
+    for _ in range(60):
+        v += 0.01 * math.cos(angle)
+        x += v * 0.01
+        turn += (action - 0.5) * math.sin(x)
+        angle += turn * 0.001
+    return [x % 5, v % 5, angle % 6, turn % 5]
+
+
+def rollout(iterations=60):
+    policy = network(4, 2)
+    optimizer = torch.optim.Adam(policy.parameters(), lr=1e-3)
+    state = [0.1, 0.0, 0.0, 0.0]
+    for _ in range(iterations):
+        seen, done = [], []
+        for _ in range(256):
+            with torch.no_grad():
+                action = torch.distributions.Categorical(logits=policy(torch.tensor([state]))).sample()
+            seen.append(state)
+            done.append(action[0])
+            state = play(state, float(action))
+        x, y = torch.tensor(seen), torch.stack(done)
+        for _ in range(4):
+            for k in range(0, 256, 64):
+                loss = torch.nn.functional.cross_entropy(policy(x[k : k + 64]), y[k : k + 64])
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+
+
+class Rows(Dataset):
+    def __len__(self):
+        return 40000
+
+    def __getitem__(self, i):
+        return torch.full((64,), float(sum(range(i % 7 + 300)))), torch.zeros(1)
+
+
+def resume(skipped=300, steps=100):
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-9)
+    for i, (x, y) in enumerate(DataLoader(Rows(), batch_size=64)):
+        if i < skipped:
+            continue
+        if i == skipped + steps:
+            break
+        loss = (model(x) - y).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def slower(steps=500):
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    x, y = torch.randn(64, 64), torch.randn(64, 1)
+    history = []
+    for _ in range(steps):
+        loss = (model(x) - y).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        history.append([float(loss)] * 400)
+        mean = 0.0
+        for row in history:
+            mean = 0.99 * mean + 0.01 * sum(row) / len(row)
+
+
+def sparse(steps=300):
+    table = torch.nn.Embedding(20000, 64, sparse=True)
+    optimizer = torch.optim.SparseAdam(table.parameters(), lr=1e-3)
+    for _ in range(steps):
+        loss = table(torch.randint(20000, (512,))).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+globals()[sys.argv[1]]()

@@ -1,0 +1,64 @@
+#include <cstdint>
+#include <string>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/development.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+std::string bytes(double value) { return format_bytes(static_cast<std::uint64_t>(value)); }
+
+Evaluation evaluate_memory_grows(const Context& context, const Policy& policy) {
+  const auto& development = context.signals.development;
+  if (!development || development->memory_bytes.empty()) {
+    return Missing{context.say("how the memory of the run develops")};
+  }
+  const std::vector<double>& memory = development->memory_bytes;
+  if (!detail::grows_steadily(memory) || memory.back() - memory.front() < policy.growing_memory) {
+    return Nothing{};
+  }
+  Finding finding;
+  finding.severity = Severity::kInfo;
+  finding.evidence.push_back(
+      context.say("the run uses {} in the first fifth of the training and {} in the last: {} more with each step",
+                  bytes(memory.front()), bytes(memory.back()), bytes(development->memory_per_step)));
+  if (development->full_in_s) {
+    finding.evidence.push_back(
+        context.say("at that rate its memory is full {} later", format_seconds(*development->full_in_s)));
+    if (*development->full_in_s < policy.memory_full_within_s) {
+      finding.severity = Severity::kCritical;
+    }
+  }
+  return finding;
+}
+
+}  // namespace
+
+const Rule& memory_grows() {
+  static const Rule kRule{
+      .id = "memory-grows",
+      .verdict = Verdict::kUnknown,
+      .title = "Memory grows with every step",
+      .topic = "growth of memory",
+      .explanation =
+          "Results that are kept in a list, or summed as tensors (total += loss), keep their graph and all "
+          "activations in it. The run is not slower for it, until its memory is full and it is killed.",
+      .thresholds =
+          "The memory of the run grows over nearly all fifths of the training and not in one jump, by growing_memory "
+          "(256 MB) in all: a hint; "
+          "critical where it would be full within memory_full_within_s (an hour).",
+      .needs = "readings of the run's memory while training, and its limit",
+      .proposes = "keep numbers, not tensors with their graph: loss.item() or loss.detach(); bound lists and caches",
+      .evaluate = evaluate_memory_grows,
+      .counts = Counts::kOther,
+      .sentence = "Your run's memory grows with every step and will be full",
+      .about_memory = true,
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules

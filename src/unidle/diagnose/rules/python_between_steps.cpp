@@ -1,0 +1,83 @@
+#include <algorithm>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+constexpr std::int64_t kLeastLooks = 20;  // stack samples of about a second
+
+/// The share of the stack samples in training steps that fell outside the model, its gradients and the optimiser.
+/// Samples are rarer there than the time: pure Python keeps the sampling thread from running.
+double sampled(const Signals& signals) {
+  constexpr double kRarer = 1.5;
+  double between = 0;
+  double in_calls = 0;
+  for (const HotLine& line : signals.hot) {
+    if (line.role == "train") {
+      between = line.phase == "between" ? static_cast<double>(line.total) : between;
+      in_calls = line.phase == "train" ? static_cast<double>(line.total) : in_calls;
+    }
+  }
+  return between > 0 ? std::min(1.0, kRarer * between / (between + in_calls)) : 1;
+}
+
+Evaluation evaluate_python_between_steps(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (!signals.step || !context.compute || signals.wall_s <= 0) {
+    return Missing{context.no_steps.empty() ? context.say("training steps (none were seen)") : context.no_steps};
+  }
+  if (context.on_gpu && !context.idle) {
+    return Missing{context.say("how long the device idles")};
+  }
+  const double logs = signals.logging ? signals.logging->seconds / signals.wall_s : 0;
+  const double outside = std::min(signals.step->other, sampled(signals)) * *context.train - logs;
+  const double share = std::min(outside, context.on_gpu ? *context.idle : 1.0);
+  if (share < policy.between_steps) {
+    return Nothing{};
+  }
+  const auto hot = detail::hot_function(
+      signals, [](const HotLine& line) { return line.role == "train" && line.phase == "between"; });
+  if (!hot || hot->looks < kLeastLooks) {
+    return Missing{context.say("which lines run between the calls of the model (stack samples)")};
+  }
+  Finding finding = detail::of_share(share, policy);
+  finding.where = detail::place(hot->where);
+  finding.evidence.push_back(
+      context.say("{} of each step lie outside the model, its gradients, the optimiser and the loader",
+                  format_share(std::min(signals.step->other, sampled(signals)))));
+  finding.evidence.push_back(context.say("of {} looks at these, {} found it in {} ({})", hot->looks,
+                                         format_share(hot->share), hot->function, hot->where));
+  return finding;
+}
+
+}  // namespace
+
+const Rule& python_between_steps() {
+  static const Rule kRule{
+      .id = "python-between-steps",
+      .verdict = Verdict::kOverheadBound,
+      .title = "The program's own code between the steps takes an undue share",
+      .topic = "code between steps",
+      .explanation =
+          "A training loop does more than train: it plays an environment, samples from a replay buffer, computes "
+          "metrics of each batch, draws. Such code runs on one thread, and the device waits for it. Stack samples "
+          "show the lines.",
+      .thresholds =
+          "The part of a step that is neither input, copies, compute, waits, optimiser nor logging, from between_steps "
+          "(25 %) of the wall time; critical from critical_share (30 %). On a GPU at most the time that it idles.",
+      .needs = "step times, stack samples of the lines that run between the calls of the model",
+      .proposes =
+          "do it less often, for whole batches instead of one by one, or in other processes: metrics at the end of an "
+          "epoch, several environments at once",
+      .evaluate = evaluate_python_between_steps,
+      .counts = Counts::kHostTime,
+      .sentence = "Your run spends {share} of its time outside model, optimiser and loader, above all at {where}",
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules
