@@ -1,6 +1,6 @@
 // How far measured gains are from planted ones for other rules of warm-up: how many first steps are left out.
 //
-// Two settings are simulated as three pairs of runs, the second faster by a known gain. Steps vary by 5 %, neighbours
+// Two settings are simulated as four pairs of runs, the second faster by a known gain. Steps vary by 5 %, neighbours
 // alike. The first steps of both take another time, to which the gain does not apply: they allocate and choose
 // algorithms, compile, or find the loader's queue filled. Rates, pairs and intervals are those of `unidle compare`.
 // Deterministic. The peers are the other rules.
@@ -21,6 +21,7 @@
 #include "unidle/account/steps.h"
 #include "unidle/base/clock.h"
 #include "unidle/base/stats.h"
+#include "unidle/experiment/configurations.h"
 #include "unidle/experiment/ratio.h"
 #include "unidle/telemetry/host.h"
 
@@ -31,7 +32,7 @@ using namespace unidle;
 constexpr std::int64_t kStep_ns = 20 * kNsPerMs;
 constexpr double kNoise = 0.05;
 constexpr double kLikeTheLast = 0.7;
-constexpr int kPairs = 3;
+const int kPairs = experiment::ConfigurationTurns{}.runs;
 constexpr int kTrials = 20;
 constexpr std::array kGains = {1.0, 1.1, 1.5, 3.0};
 

@@ -50,13 +50,13 @@ compare() {  # compare CODE ARGUMENT...
   check "compare $* returns $wanted, not $code" test $code -eq "$wanted"
 }
 
-compare 0 none.json two.json --runs 2 --format json
+compare 0 none.json two.json --runs 3 --format json
 check "the document" "$python" - <<'PY'
 import json
 
 d = json.load(open("out.txt"))
 assert d["schema"] == "unidle.comparison/1" and d["regression"] is False, d
-assert len(d["pairs"]) == 2 and all(pair["ratio"] > 1.2 for pair in d["pairs"]), d["pairs"]
+assert len(d["pairs"]) == 3 and all(pair["ratio"] > 1.2 for pair in d["pairs"]), d["pairs"]
 ratio = d["training_ratio"]
 assert ratio["change"] == "faster" and 1 < ratio["low"] <= ratio["value"] <= ratio["high"], ratio
 workers = next(s for s in d["settings"] if s["knob"] == "loader.workers")
@@ -66,7 +66,7 @@ assert d["loss"]["verdict"] == "equal", d["loss"]
 PY
 check "files stay as they are" grep -qx "by the user" written.txt
 
-compare 1 two.json none.json --runs 2
+compare 1 two.json none.json --runs 1
 check "the regression is named" grep -q "^Regressions" out.txt
 check "and the setting" grep -q "loader.workers" out.txt
 compare 0 two.json none.json --runs 1 --tolerance 95

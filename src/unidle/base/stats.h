@@ -1,6 +1,7 @@
 // Small statistics: means, order statistics and the bootstrap.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <random>
 #include <span>
@@ -14,6 +15,10 @@ double standard_deviation(std::span<const double> values);
 /// Linear interpolation between order statistics (type 7, as numpy and R default). REQUIRES: not empty, 0 <= q <= 1.
 double quantile(std::span<const double> values, double q);
 double median(std::span<const double> values);
+
+/// Quantile 0.975 of Student's t distribution: how many standard errors a two-sided 95 % interval reaches to each side.
+/// REQUIRES: degrees > 0.
+double student_t(std::size_t degrees);
 
 /// A 95 % confidence interval.
 struct Interval {

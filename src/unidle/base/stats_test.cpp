@@ -21,6 +21,16 @@ TEST(Stats, OrderStatisticsAgreeWithNumpy) {
 
 TEST(Stats, NothingHasNoMean) { EXPECT_THROW(mean({}), Error); }
 
+TEST(Stats, StudentsTAgreesWithScipy) {
+  EXPECT_NEAR(student_t(1), 12.7062, 1e-3);  // scipy.stats.t.ppf(0.975, degrees)
+  EXPECT_NEAR(student_t(5), 2.5706, 1e-3);
+  EXPECT_NEAR(student_t(9), 2.2622, 1e-3);
+  EXPECT_NEAR(student_t(10), 2.2281, 4e-3);
+  EXPECT_NEAR(student_t(30), 2.0423, 1e-3);
+  EXPECT_NEAR(student_t(1000), 1.9623, 1e-4);
+  EXPECT_THROW(student_t(0), Error);
+}
+
 TEST(Stats, ABootstrapCoversTheMeanAboutAsOftenAsItSays) {
   std::mt19937_64 random(7);
   std::normal_distribution<double> noise(10, 2);

@@ -25,7 +25,7 @@ struct ConfigurationTurns {
   std::filesystem::path b;
   std::vector<std::string> command;     // with {config} as placeholder for the file; empty: the workload's own program
   std::filesystem::path train_program;  // unidle-train
-  int runs = 3;                         // per configuration
+  int runs = 4;                         // per configuration
   double seconds = 30;                  // longer runs are ended
   std::function<void(const ConfigurationRun&)> on_run;
 };

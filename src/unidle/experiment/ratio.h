@@ -27,9 +27,10 @@ struct Ratio {
   std::optional<Interval> interval;  // 95 %
 };
 
-/// The median ratio of the pairs, so that a machine that slows down gradually does not bias it. The interval is a
-/// bootstrap over the pairs and their draws; a single pair without draws has none. Seeded: the same pairs give the same
-/// interval. Nothing without pairs, or when a rate is not a positive number.
+/// The median ratio of the pairs, so that a machine that slows down gradually does not bias it. The interval covers the
+/// scatter between the pairs (Student's t) and is never narrower than their draws say; a single pair has only its
+/// draws, and without them none. Seeded: the same pairs give the same interval. Nothing without pairs, or when a rate
+/// is not a positive number.
 std::optional<Ratio> ratio_of(const std::vector<PairOfRates>& pairs);
 
 enum class SpeedChange {

@@ -87,8 +87,7 @@ Comparison compare(const RunData& a, const RunData& b, double tolerance = kToler
                    Language language = Language::kEnglish);
 
 /// Compares two configurations with equally many runs: the ratios are over all pairs, learning is over all runs, and
-/// everything else comes from the pair with the median ratio. The interval is a bootstrap over pairs and the steps in
-/// them. REQUIRES: as many runs of A as of B, at least one.
+/// everything else comes from the pair with the median ratio. REQUIRES: as many runs of A as of B, at least one.
 Comparison compare(std::span<const RunData> a, std::span<const RunData> b, double tolerance = kTolerance,
                    Language language = Language::kEnglish);
 

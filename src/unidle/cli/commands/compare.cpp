@@ -27,8 +27,8 @@ struct Options {
   std::string format = "text";
   std::string language;
   double tolerance_percent = 100 * report::kTolerance;
-  int runs = 3;
-  double seconds = 30;
+  int runs = experiment::ConfigurationTurns{}.runs;
+  double seconds = experiment::ConfigurationTurns{}.seconds;
   std::vector<std::string> command;
 };
 

@@ -39,9 +39,8 @@ std::optional<Verification> Verifier::verify(const knobs::Settings& winner) {
 
 bool Verifier::is_over(const Verification& verification, int pairs) const {
   const bool all = pairs >= options_.pairs;
-  const bool enough = verification.clear || (all && verification.shown);
   const bool hopeless = all && verification.interval.high < 1 + options_.least_gain;
-  return enough || hopeless || (pairs >= kLeastPairs && !budget_.allows_s(budget_.pair_s()));
+  return verification.shown || hopeless || (pairs >= kLeastPairs && !budget_.allows_s(budget_.pair_s()));
 }
 
 void Verifier::take_stock(Verification& verification) const {

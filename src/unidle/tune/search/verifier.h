@@ -17,9 +17,9 @@ struct Verification {
   std::vector<double> baseline;  // samples/s of each pair
   std::vector<double> winner;
   double ratio = 1;         // median ratio of the pairs
-  Interval interval{1, 1};  // 95 %, bootstrap over the pairs
-  bool clear = false;       // every pair gains more than noise can explain
-  bool shown = false;       // the interval is above 1, the gain is worth a change, and parity holds
+  Interval interval{1, 1};  // 95 %
+  bool clear = false;       // every pair gains more than noise can explain: fewer pairs than planned may do
+  bool shown = false;       // the interval is above 1, the gain is worth a change, parity holds, the pairs suffice
   experiment::Parity parity;
   bool compared = false;                        // a pair had a loss or a metric to compare
   std::vector<TrialResult> baselines, winners;  // of the pairs, for joint comparison

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <array>
+#include <cstdint>
 #include <limits>
 
 #include "unidle/tune/testing/fake_runner.h"
@@ -18,8 +20,8 @@ const knobs::Settings kWinner = {{"loader.workers", 2}};
 
 /// A verification alone, with runs of five seconds.
 struct Pairs {
-  explicit Pairs(FakeRunner::Surface surface, double budget_s = 600, double noise = 0)
-      : runner(clock, std::move(surface), noise), log(runner, stop.get_token(), {}), budget(clock, budget_s, 12) {
+  explicit Pairs(FakeRunner::Surface surface, double budget_s = 600, double noise = 0, std::uint64_t seed = 1)
+      : runner(clock, std::move(surface), noise, seed), log(runner, stop.get_token(), {}), budget(clock, budget_s, 12) {
     repeats.add(at_rate(100));
     budget.expect(5, 5);
   }
@@ -61,6 +63,45 @@ TEST(Verifier, ASmallGainTakesAllPairs) {
   EXPECT_FALSE(found->clear);
   EXPECT_TRUE(found->shown);
   EXPECT_EQ(found->winner.size(), 6u);
+}
+
+TEST(Verifier, AClearGainThatVariesTakesMorePairsThanThree) {
+  // Each pair gains more than noise explains. Three of them leave an interval from 0.9 to 2.
+  std::size_t pair = 0;
+  const auto found = Pairs([&](const knobs::Settings& changes) {
+                       constexpr std::array kGains = {1.15, 1.6, 1.3, 1.35};
+                       return at_rate(changes.empty() ? 100 : 100 * kGains.at(pair++));
+                     }).verify();
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->clear);
+  EXPECT_TRUE(found->shown);
+  EXPECT_EQ(found->winner.size(), 4u);
+}
+
+struct Verifications {
+  double shown = 0;  // in percent
+  double pairs = 0;  // mean
+};
+
+/// Many verifications of a winner by this factor when runs of one setting scatter by 3 %.
+Verifications verifications(double factor) {
+  constexpr int kAll = 400;
+  Verifications all;
+  for (std::uint64_t seed = 1; seed <= kAll; ++seed) {
+    const auto found = Pairs(winner_by(factor), 600, 0.03, seed).verify();
+    all.shown += found && found->shown ? 100.0 / kAll : 0;
+    all.pairs += found ? static_cast<double>(found->winner.size()) / kAll : 0;
+  }
+  return all;
+}
+
+TEST(Verifier, ShowsGainsThroughScatterAndHardlyEverOneThatIsNone) {
+  EXPECT_LE(verifications(1).shown, 7) << "after each pair from the sixth on it may end";
+  EXPECT_GE(verifications(1.05).shown, 75);
+  EXPECT_GE(verifications(1.1).shown, 97);
+  const Verifications large = verifications(1.3);
+  EXPECT_GE(large.shown, 99);
+  EXPECT_LE(large.pairs, 3.5);
 }
 
 TEST(Verifier, WhatIsNotWorthAChangeIsNotShown) {
