@@ -77,8 +77,16 @@ def parsed(text):
     return mutations
 
 
+def nightly_tests(root):
+    lists = [root / folder / "CMakeLists.txt" for folder in ("python", "tests")]
+    found = (re.findall(r"set\(nightly([^)]*)\)", path.read_text()) for path in lists if path.exists())
+    return {name for texts in found for text in texts for name in text.split()}
+
+
 def check(mutations, root):
-    """Raises Invalid unless every text to replace is in its file, and every test has a source."""
+    """Raises Invalid unless every text to replace is in its file, and every test has a source and is not
+    nightly."""
+    nightly = nightly_tests(root)
     for one in mutations:
         if not (root / one.file).is_file():
             raise Invalid(f"{one.name}: there is no file {one.file}")
@@ -92,6 +100,8 @@ def check(mutations, root):
             }
             if kind not in places or not (root / places[kind]).exists():
                 raise Invalid(f"{one.name}: there is no test {test}")
+            if name in nightly:
+                raise Invalid(f"{one.name}: {test} is nightly; expected a test of the default selection")
 
 
 def ended(command, limit_s, **options):
@@ -242,8 +252,12 @@ def self_test():
             refused(["off-by-one", one.file, times], check, [one], root)
         (root / one.file).write_text("if (x < 1) {}\n")
         check([one], root)
-        one.tests.append(("python.test_nothing", "*"))
-        refused(["off-by-one", "python.test_nothing"], check, [one], root)
+        one.tests.append(("python.test_a", "*"))
+        refused(["off-by-one", "python.test_a"], check, [one], root)
+        (root / "python/tests").mkdir(parents=True)
+        (root / "python/tests/test_a.py").touch()
+        (root / "python/CMakeLists.txt").write_text("set(nightly test_b\n  test_a)\n")
+        refused(["off-by-one", "python.test_a is nightly"], check, [one], root)
 
 
 def main():

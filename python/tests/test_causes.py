@@ -52,6 +52,15 @@ class CausesTest(run_case.DiagnosedCase):
         self.assertTrue(any("passes them on" in line for line in evidence), evidence)
         self.assertEqual(self.record.rows("select count(*), sum(samples) from steps")[0], (90, 720))
 
+    # -- an iterator that cannot be made at first
+    # ---------------------------------------------------------------------------------
+
+    def test_training_after_an_iterator_that_could_not_be_made_is_seen(self):
+        self.observed(sys.executable, os.path.join(run_case.HERE, "programs", "late_mount.py"))
+        self.assertEqual(
+            self.record.rows("select count(*), sum(samples), count(input_ns) from steps")[0], (24, 192, 24)
+        )
+
     # -- workers that are started for each epoch
     # ------------------------------------------------------------------------
 

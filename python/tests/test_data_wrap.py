@@ -9,7 +9,7 @@ import warnings
 from typing import NamedTuple
 
 import package
-from unidle.data.threads import LockWatch
+from unidle.data.threads import LockWatch, Work
 
 import unidle
 from unidle.data import Loader, wrap
@@ -272,6 +272,14 @@ class LockTest(unittest.TestCase):
         for wait in (lambda: time.sleep(0.01), released):
             watch, said = self.run_through(wait, 200)
             self.assertFalse(said)
+
+
+class WorkTest(unittest.TestCase):
+    def test_samples_that_one_call_makes_share_its_time(self):
+        work = Work()
+        self.assertEqual(work.make(lambda items: sum(range(10**5)) and items, 4, "rows"), "rows")
+        self.assertGreater(work.busy_ns, 0)
+        self.assertEqual((work.samples, work.slowest_ns), (4, work.busy_ns // 4))
 
 
 if __name__ == "__main__":

@@ -135,5 +135,30 @@ class PackingTest(unittest.TestCase):
                 packing.packed(value)
 
 
+@unittest.skipUnless(HAS_TORCH, "this Python has no torch")
+class StoreTest(unittest.TestCase):
+    def test_samples_of_any_length_lie_apart(self):
+        from _unidle_shim.knobs.kept_samples import Store
+
+        samples = [bytes([1 + index]) * (index % 40) for index in range(200)]
+        store = Store(len(samples) + 1, 2)
+        for index, sample in enumerate(samples):
+            store.put(index, index % 2, sample)
+        self.assertEqual([bytes(store.get(index)) for index in range(len(samples))], samples)
+        self.assertIsNone(store.get(len(samples)))
+
+
+@unittest.skipUnless(HAS_TORCH, "this Python has no torch")
+class RepeatsTest(unittest.TestCase):
+    def test_samples_that_were_equal_and_those_that_differed_are_counted_apart(self):
+        import torch
+        from _unidle_shim.samples import repeats
+
+        again = repeats.Again()
+        for value in (1.0, 1.0, 2.0, 1.0):
+            again.look(5, torch.full((2,), value))
+        self.assertEqual(again.note()["5"][1:], [2, 1])
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -8,7 +8,8 @@ import unittest
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "shim"))
 
-from _unidle_shim.loop import regular_steps  # noqa: E402
+from _unidle_shim.loop import regular_steps, short_steps  # noqa: E402
+from _unidle_shim.loop.step_parts import Parts  # noqa: E402
 
 
 class Parameter:
@@ -76,6 +77,14 @@ class SizesTest(unittest.TestCase):
         self.assertEqual(regular_steps.sizes(self.loader(12), 4, at(3), 2), [4, 4])
         self.assertEqual(regular_steps.sizes(self.loader(10, True), 4, at(2), 2), [4, 4])
         self.assertEqual(regular_steps.sizes(self.loader(10), 4, None, 1), [4])
+
+
+class SharesTest(unittest.TestCase):
+    def test_rare_times_of_a_stretch_are_given_to_its_steps_once(self):
+        parts = Parts(0)
+        parts.transfer, parts.sync, parts.syncs, parts.log, parts.flush = 40, 60, 3, 5, 6
+        steps = [(0, 100, 10, 4, 1), (100, 300, 10, 4, 1)]  # begin, length, input wait, samples, batches
+        self.assertEqual(short_steps._shared(parts, steps), [[10, 15, 1, 5, 6], [30, 45, 2, 0, 0]])
 
 
 if __name__ == "__main__":

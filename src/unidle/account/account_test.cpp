@@ -215,6 +215,20 @@ TEST(Cpus, OfOthersAreThoseOfTheMachineWhileItTrains) {
   EXPECT_EQ(account_of(run).cpus.others, 0);
 }
 
+TEST(Cpus, TheFirstReadingReachesIntoTheWarmUp) {
+  std::vector<record::Step> steps;
+  for (int i = 0; i < 20; ++i) {
+    steps.push_back(step_at(100 * i, 100));
+  }
+  RunData run = run_of(steps);
+  const auto own = [&](const std::vector<record::Point>& points) {
+    run.series = {{{"tree.cpu", "cores", ""}, points}};
+    return account_of(run).cpus.own;
+  };
+  EXPECT_EQ(own({{900 * kMs, 7}, {1200 * kMs, 2}, {1500 * kMs, 4}}), 3);
+  EXPECT_EQ(own({{900 * kMs, 7}}), 7) << "better than none";
+}
+
 TEST(Tidy, ImpossibleTimesAreLeftOutAndCounted) {
   record::Step negative = step_at(0, 100);
   negative.duration_ns = -5;

@@ -232,6 +232,15 @@ TEST_F(PoolTest, AFirstBatchThatFailsIsNoVerdictOnTheOthers) {
   }
 }
 
+TEST_F(PoolTest, AFewInputsThatFailAgainAreNoVerdictEither) {
+  script_.deadly = {"AAA", "BBB"};
+  PoolOptions options = pool_options();
+  options.poison_after = 3;  // six faults, of two inputs
+  PredictorPool pool(options);
+  EXPECT_THAT(outcomes_of(pool, {"AAA", "BBB"}), Each(::testing::Field(&PoolOutcome::kind, Kind::kPoison)));
+  EXPECT_EQ(outcomes_of(pool, {"CCC"})[0].kind, Kind::kDone);
+}
+
 TEST_F(PoolTest, AWorkerThatComesBackAsAnotherIsNotUsed) {
   script_.deadly = {"BBB"};
   PredictorPool pool(pool_options());

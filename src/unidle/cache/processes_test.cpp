@@ -103,6 +103,17 @@ TEST_F(ProcessesTest, EightThatAskForTheSameKeysComputeEachOnce) {
   EXPECT_EQ(store.verify().damaged, 0U);
 }
 
+TEST_F(ProcessesTest, AForkedProcessKeepsTheBoundThatWasSetMeanwhile) {
+  const auto bounded = [&](std::uint64_t bytes) {
+    auto chosen = options();
+    chosen.max_bytes = bytes;
+    return chosen;
+  };
+  Store store(bounded(1 << 30));
+  { const Store later(bounded(1 << 25)); }
+  EXPECT_EQ(status_of_child(in_child([&] { return store.statistics().max_bytes == 1U << 25; })), 0);
+}
+
 TEST_F(ProcessesTest, WhenTheComputingProcessIsKilledAnotherTakesOver) {
   Shared<int> state(1);
   const pid_t first = in_child([&] {

@@ -92,6 +92,21 @@ TEST(LossScale, EveryRunStandsBesideTheFirst) {
   EXPECT_FALSE(without.why_no_loss.empty());
 }
 
+TEST(LossScale, ALossOfFewerSamplesIsPutOnTheLevelOfTheFirstRun) {
+  Curve line;
+  for (int i = 0; i < 40; ++i) {
+    line.push_back({i * 4.0, 4 - 0.05 * i});
+  }
+  LossScale scale;
+  const double level = read(scale, line).loss->value;
+  Curve early = line;
+  std::erase_if(early, [](const CurvePoint& point) { return point.samples > 80; });
+  for (CurvePoint& point : early) {
+    point.value *= 1.05;
+  }
+  EXPECT_NEAR(read(scale, early).loss->value, 1.05 * level, 1e-9);
+}
+
 TEST(LearnedBy, RunsAreReadUpToWhatAllHaveSeen) {
   const std::vector<LearningCurves> runs = {{falling(4000, 4, 1, 1), 0, {{"psnr", {{400, 25}, {800, 27}}}}},
                                             {falling(2000, 4, 1, 2), 0, {{"psnr", {{400, 24}}}}}};

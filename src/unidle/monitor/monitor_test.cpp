@@ -328,6 +328,32 @@ TEST_F(CollectorTest, WatchesTheTreeOfTheRun) {
   EXPECT_FALSE(snapshot.tree_cpu.has_value()) << "one reading is no rate";
 }
 
+TEST_F(CollectorTest, AProcessThatTookANumberOverBeginsAnew) {
+  const fs::path process = folder_.path() / "proc/77";
+  fs::create_directories(process);
+  const auto put = [&](int used_s, int start_ticks) {
+    std::ofstream(process / "stat") << "77 (python) R 1 1 1 0 -1 0 0 0 0 0 " << used_s * ::sysconf(_SC_CLK_TCK)
+                                    << " 0 0 0 20 0 1 0 " << start_ticks << " 1000000 10 0\n";
+    std::ofstream(process / "cmdline") << "python train.py";
+  };
+  ::setenv("UNIDLE_HOST_ROOT", folder_.path().c_str(), 1);
+  unidle::testing::FakeClock clock;
+  put(50, 555);
+  Collector collector(clock, {77, {}});
+  collector.take();
+  clock.advance(2 * kNsPerSecond);
+  put(53, 555);
+  const Snapshot same = collector.take();
+  clock.advance(2 * kNsPerSecond);
+  put(1, 999);
+  const Snapshot other = collector.take();
+  ::unsetenv("UNIDLE_HOST_ROOT");
+  ASSERT_EQ(same.processes.size(), 1U);
+  EXPECT_DOUBLE_EQ(same.processes[0].cpu.value_or(-1), 1.5);
+  EXPECT_DOUBLE_EQ(other.processes.at(0).cpu.value_or(-1), 0.5);
+  EXPECT_DOUBLE_EQ(other.tree_cpu.value_or(-1), 0.5);
+}
+
 TEST_F(CollectorTest, AProcessThatDoesNotExist) {
   try {
     const Collector collector(clock_, {999'999'999, {}});

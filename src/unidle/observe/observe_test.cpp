@@ -271,6 +271,21 @@ TEST(EventWriter, WhatIsNotSeenIsNoZero) {
   EXPECT_EQ(steps[2].syncs, 0);
 }
 
+TEST(EventWriter, CountsTheStepsOfEachProcess) {
+  const TemporaryFolder folder;
+  record::Writer writer(folder.path());
+  EventWriter events(writer);
+  EXPECT_EQ(events.steps_of(10), 0);
+  probe::Slot slot{};
+  slot.step.kind = UNIDLE_EVENT_STEP;
+  slot.step.step = 4;
+  events.take(10, slot);
+  EXPECT_EQ(events.steps_of(10), 5) << "steps are numbered from 0";
+  EXPECT_EQ(events.steps_of(11), 0);
+  events.forget(10);
+  EXPECT_EQ(events.steps_of(10), 0);
+}
+
 /// Each commit writes the sums since the last one: a kill loses nothing that was collected before.
 TEST(EventWriter, WorkOfOneSecondAddsUpOverCommits) {
   const TemporaryFolder folder;

@@ -110,6 +110,7 @@ TEST_F(FileTailTest, AFileThatIsCutMeanwhileStartsAnew) {
   ASSERT_EQ(::ftruncate(fd.get(), 0), 0);
   put(fd, "new");
   EXPECT_EQ(tail->text(), "new");
+  EXPECT_EQ(tail->total(), 3U);
 }
 
 }  // namespace

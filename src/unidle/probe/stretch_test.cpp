@@ -51,6 +51,7 @@ TEST_F(StretchTest, CountsStepsByTheirBatches) {
   EXPECT_EQ(steps[1].t_ns, 130U);
   EXPECT_EQ(steps[1].duration_ns, 30U);
   EXPECT_EQ(steps[0].input_ns, 8U);
+  EXPECT_EQ(steps[1].input_ns, 3U);
   EXPECT_EQ(steps[0].seen, static_cast<std::uint32_t>(UNIDLE_STEP_INPUT));
 }
 

@@ -53,6 +53,8 @@ TEST(Comparison, TheSameRunShowsNoDifference) {
   const Comparison c = compare(run, run);
   EXPECT_EQ(c.training, experiment::SpeedChange::kNoDifference);
   EXPECT_EQ(c.total, experiment::SpeedChange::kNoDifference);
+  EXPECT_LT(c.training_ratio->interval->low, 1) << "its rate has noise, also beside itself";
+  EXPECT_GT(c.training_ratio->interval->high, 1);
   EXPECT_FALSE(c.regression());
   EXPECT_THAT(headline(c), HasSubstr("No difference shown"));
   EXPECT_THAT(c.settings, IsEmpty());
@@ -151,6 +153,22 @@ TEST(Comparison, RatesAreRoughWhereOthersUsedTheMachine) {
   EXPECT_EQ(json["a"]["rough"], false);
   EXPECT_EQ(json["b"]["rough"], true);
   EXPECT_NEAR(json["b"]["others_cpus"].get<double>(), 1.2, 0.01);
+}
+
+TEST(Comparison, TheEnergyIsThatOfAllDevices) {
+  RunData run = scripted_run(quiet(50));
+  EXPECT_FALSE(summarise(run).energy_per_sample_j) << "not recorded";
+  const auto draws = [&](const char* device, double watts) {
+    std::vector<record::Point> points;
+    for (const record::Step& step : run.steps) {
+      points.push_back({step.t_ns, watts});
+    }
+    run.series.push_back({{std::string(record::series::kGpuPower), "W", device}, points});
+  };
+  draws("gpu0", 300);
+  const double of_one = summarise(run).energy_per_sample_j.value();
+  draws("gpu1", 100);
+  EXPECT_DOUBLE_EQ(summarise(run).energy_per_sample_j.value(), of_one * 4 / 3);
 }
 
 TEST(Comparison, WhatTheSystemAlwaysDoesIsNoDisturbance) {

@@ -180,7 +180,8 @@ TEST(Sacct, MemoryIsOfTheLargestTaskAndANodeHasSeveral) {
   const auto jobs = parse_sacct(accounted({{"7", "T1", "T9", "2", "", ""},
                                            {"7.batch", "T1", "T9", "1", "1048576K", "1"},
                                            {"7.extern", "T1", "T9", "2", "0", "2"},
-                                           {"7.0", "T2", "T8", "2", "20971520K", "8"}}));
+                                           {"7.0", "T2", "T8", "2", "20971520K", "8"},
+                                           {"7.1", "T8", "T9", "1", "1024K", "1"}}));
   ASSERT_THAT(jobs, SizeIs(1));
   EXPECT_THAT(gib(jobs[0].peak_memory_bytes), Optional(81.0));
   EXPECT_EQ(jobs[0].tasks_per_node, 4);

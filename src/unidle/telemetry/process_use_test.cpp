@@ -71,6 +71,15 @@ TEST_F(ProcessUseTest, TreeWithRolesAndDelays) {
   EXPECT_DOUBLE_EQ(all[1].stat.io_delay_s, 250.0 / static_cast<double>(::sysconf(_SC_CLK_TCK)));
 }
 
+TEST_F(ProcessUseTest, AProcessIsJudgedAgainAfterItsExec) {
+  put_process(10, 1, "python", "python train.py", 100, 0);
+  put_process(11, 10, "python", "python train.py", 1, 0);
+  ProcessUseReader reader(10, root());
+  EXPECT_EQ(reader.read().at(1).role, Role::kLoader) << "between fork and exec it looks like its parent";
+  put_process(11, 10, "bash", "bash export.sh", 1, 0);
+  EXPECT_EQ(reader.read().at(1).role, Role::kLauncher);
+}
+
 TEST_F(ProcessUseTest, ARankStartedByMultiprocessingTrains) {
   put_process(10, 1, "python", "python launch.py", 1, 0);
   put_process(11, 10, "python", "python -c from multiprocessing.spawn import spawn_main", 1, 0);

@@ -62,6 +62,16 @@ TEST(Trace, LongestGapAndWhatTheHostDid) {
   EXPECT_NEAR(trace.gaps.front().begin_s, 90e-6, 1e-12);
 }
 
+TEST(Trace, TheShortestHostEventThatSpansAGapNamesIt) {
+  const std::string events = event("kernel", "gemm", 1000, 10, 7, R"({"device":0,"stream":7})") + "," +
+                             event("kernel", "gemm", 1500, 10, 7, R"({"device":0,"stream":7})") + "," +
+                             event("cpu_op", "epoch", 900, 700) + "," + event("cpu_op", "reads a file", 1020, 470) +
+                             "," + event("cpu_op", "opens it", 1030, 100);
+  const TraceSummary trace = read(R"({"traceEvents":[)" + events + "]}");
+  ASSERT_EQ(trace.gaps.size(), 1U);
+  EXPECT_EQ(trace.gaps[0].host, "reads a file");
+}
+
 TEST(Trace, PartsOfStepsSumToOne) {
   const TraceSummary trace = read(two_steps());
   ASSERT_TRUE(trace.parts);
@@ -133,6 +143,14 @@ TEST(Trace, OperatorsByTheTimeOfTheirOwn) {
   EXPECT_NEAR(trace.operators[0].self_s, 70e-6, 1e-12);  // 40 of its own on one thread, 30 on the other
   EXPECT_NEAR(trace.operators[1].self_s, 50e-6, 1e-12);
   EXPECT_NEAR(trace.operators[2].self_s, 10e-6, 1e-12);
+}
+
+TEST(Trace, AnOperatorThatOutlivesItsParentTakesOnlyTheSharedTime) {
+  const TraceSummary trace =
+      read("[" + event("cpu_op", "aten::linear", 0, 100) + "," + event("cpu_op", "aten::addmm", 90, 40) + "]");
+  ASSERT_EQ(trace.operators.size(), 2U);
+  EXPECT_NEAR(trace.operators[0].self_s, 90e-6, 1e-12);
+  EXPECT_NEAR(trace.operators[1].self_s, 40e-6, 1e-12);
 }
 
 TEST(Trace, ACopyCallThatWaitsForKernelsWaitsForTheDevice) {

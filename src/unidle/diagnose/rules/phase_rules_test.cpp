@@ -86,6 +86,14 @@ TEST(CheckpointDominates, FiresNearMissMissingZero) {
   EXPECT_THAT(missing("checkpoint-dominates", signals), HasSubstr("checkpoints"));
 }
 
+TEST(CheckpointDominates, AStricterPolicyWarns) {
+  Policy policy;
+  policy.checkpoint_share = policy.warning_share / 2;
+  const Evaluation evaluation = ask("checkpoint-dominates", saving(7), policy);
+  ASSERT_TRUE(std::holds_alternative<Finding>(evaluation));
+  EXPECT_EQ(std::get<Finding>(evaluation).severity, Severity::kWarning);
+}
+
 Signals starting(double startup_s, double wall_s) {
   Signals signals = healthy_cpu();
   signals.wall_s = wall_s;

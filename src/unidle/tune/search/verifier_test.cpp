@@ -111,6 +111,19 @@ TEST(Verifier, WhatIsNotWorthAChangeIsNotShown) {
   EXPECT_EQ(found->winner.size(), 6u) << "further pairs could not help";
 }
 
+TEST(Verifier, AGainThatSomePairsContradictIsNotShown) {
+  int winners = 0;
+  Pairs pairs([&](const knobs::Settings& changes) {
+    return at_rate(changes.empty() ? 100 : ++winners % 3 == 0 ? 70 : 130);
+  });
+  const auto found = pairs.verify();
+  ASSERT_TRUE(found);
+  EXPECT_NEAR(found->ratio, 1.3, 1e-12);
+  EXPECT_LT(found->interval.low, 1);
+  EXPECT_GT(found->interval.high, 1);
+  EXPECT_FALSE(found->shown);
+}
+
 TEST(Verifier, TheBudgetLeavesItThreePairs) {
   const auto found = Pairs(winner_by(1.05), 1).verify();
   ASSERT_TRUE(found);
