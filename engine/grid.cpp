@@ -8,6 +8,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/json.h"
+#include "unidle/base/layout.h"
 #include "unidle/base/split.h"
 #include "unidle/base/units.h"
 
@@ -17,12 +18,12 @@ namespace {
 
 using Cells = std::vector<std::string>;
 
-Cells header(const Grid& grid, const train::Summary& summary) {
+Cells header(const Grid& grid, const train::Summary& summary, Language language) {
   Cells cells;
   for (const GridAxis& axis : grid.axes) {
     cells.push_back(axis.key);
   }
-  cells.insert(cells.end(), {"samples/s", "loss"});
+  cells.insert(cells.end(), {std::string(translate(language, "samples/s")), "loss"});
   for (const auto& [name, value] : summary.metric) {
     cells.push_back(name);
   }
@@ -127,23 +128,24 @@ std::string to_json(const Grid& grid, const GridRuns& runs) {
   return json_text(document, -1);
 }
 
-std::string to_text(const Grid& grid, const GridRuns& runs) {
+std::string to_text(const Grid& grid, const GridRuns& runs, Language language) {
   std::vector<Cells> table;
   std::string failures;
   for (const GridRun& run : runs) {
     if (run.summary) {
       table.resize(std::max<std::size_t>(table.size(), 1));
-      table.front() = header(grid, *run.summary);
+      table.front() = header(grid, *run.summary, language);
       table.push_back(row(run.point, *run.summary));
     } else {
-      failures += fmt::format("failed with {}: {}\n", fmt::join(grid.settings(run.point), " "), run.failure);
+      const std::string settings = fmt::format("{}", fmt::join(grid.settings(run.point), " "));
+      failures += translate(language, "failed with {}: {}", settings, run.failure) + "\n";
     }
   }
-  std::vector<std::size_t> widths;
+  std::vector<int> widths;
   for (const Cells& cells : table) {
     widths.resize(std::max(widths.size(), cells.size()));
     for (std::size_t column = 0; column < cells.size(); ++column) {
-      widths[column] = std::max(widths[column], cells[column].size());
+      widths[column] = std::max(widths[column], display_width(cells[column]));
     }
   }
   std::string text;

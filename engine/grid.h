@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "unidle/language/language.h"
 #include "unidle/train/summary.h"
 
 namespace unidle::engine {
@@ -45,6 +46,6 @@ using GridRuns = std::vector<GridRun>;
 /// text}]}.
 std::string to_json(const Grid& grid, const GridRuns& runs);
 /// A table with a row per finished run, then a line for each failed one; ends with a newline.
-std::string to_text(const Grid& grid, const GridRuns& runs);
+std::string to_text(const Grid& grid, const GridRuns& runs, Language language = Language::kEnglish);
 
 }  // namespace unidle::engine

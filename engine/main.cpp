@@ -29,6 +29,7 @@
 #include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
 #include "unidle/base/version.h"
+#include "unidle/cli/language_option.h"
 #include "unidle/cli/option_names.h"
 #include "unidle/cli/parser_output.h"
 #include "unidle/train/automatic.h"
@@ -57,6 +58,9 @@ struct Options {
   std::string tensorboard;
   bool prepare = false;
   bool quiet = false;
+  std::string language;
+
+  Language speaks() const { return format == "json" ? Language::kEnglish : cli::chosen_language(language); }
 };
 
 void add_options(CLI::App& app, Options& options) {
@@ -83,6 +87,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--tensorboard", options.tensorboard, "FOLDER for curves that TensorBoard shows")->type_name("FOLDER");
   app.add_flag("--prepare", options.prepare, "Make the data and end");
   app.add_flag("-q,--quiet", options.quiet, "No progress on stderr");
+  cli::add_language_option(app, options.language);
   app.set_version_flag("--version", fmt::format("unidle {}\ntorch {}", kVersion, TORCH_VERSION));
 }
 
@@ -106,9 +111,11 @@ int print_words(const CLI::App& app) {
 /// The live progress line on stderr.
 class LiveLine {
  public:
+  explicit LiveLine(Language language) : language_(language) {}
+
   void show(const train::Progressed& now) {
     if (!progress_) {
-      progress_.emplace("training", static_cast<std::uint64_t>(now.total));
+      progress_.emplace(std::string(translate(language_, "training")), static_cast<std::uint64_t>(now.total));
       mark(now);
     }
     if (!progress_->due()) {
@@ -117,10 +124,10 @@ class LiveLine {
     const double elapsed_ns = static_cast<double>(train::Events::now_ns() - shown_ns_);
     const double rate = static_cast<double>(now.samples - shown_.samples) / elapsed_ns * 1e9;
     const double waited = static_cast<double>(now.input_wait_ns - shown_.input_wait_ns) / elapsed_ns;
+    const std::string loss = now.loss ? format_number(*now.loss) : std::string(translate(language_, "not read yet"));
     progress_->update(
         static_cast<std::uint64_t>(now.samples),
-        fmt::format("loss {}, {} samples/s, input wait {:.0f} %", now.loss ? format_number(*now.loss) : "not read yet",
-                    format_number(rate), 100 * waited));
+        translate(language_, "loss {}, {} samples/s, input wait {:.0f} %", loss, format_number(rate), 100 * waited));
     mark(now);
   }
 
@@ -130,6 +137,7 @@ class LiveLine {
     shown_ns_ = train::Events::now_ns();
   }
 
+  Language language_;
   std::optional<Progress> progress_;
   train::Progressed shown_;
   std::uint64_t shown_ns_ = 0;
@@ -187,7 +195,7 @@ train::Summary train_workload(const Options& options, const train::Config& given
 
   std::optional<LiveLine> line;
   if (!options.quiet && place.speaks()) {
-    line.emplace();
+    line.emplace(cli::chosen_language(options.language));
   }
   train::TrainOptions train_options;
   train_options.numa = place.numa;
@@ -210,7 +218,7 @@ train::Summary train_workload(const Options& options, const train::Config& given
 
 template <typename... What>
 void print_answer(const Options& options, const What&... what) {
-  print_to(stdout, "{}", options.format == "json" ? to_json(what...) + "\n" : to_text(what...));
+  print_to(stdout, "{}", options.format == "json" ? to_json(what...) + "\n" : to_text(what..., options.speaks()));
 }
 
 int exit_code_of(const train::Summary& summary) { return summary.stopped ? 128 + engine::stopping_signal() : 0; }

@@ -16,7 +16,7 @@ has out "loader-no-workers"
 expect 2 diagnose --explain no-such-rule
 has err "no-such-rule"
 
-LC_ALL=zh_CN.UTF-8 "$unidle" diagnose --explain loader-no-workers >out
+LANGUAGE= LC_ALL=zh_CN.UTF-8 "$unidle" diagnose --explain loader-no-workers >out
 has out "加载器运行在训练进程内"
 expect 0 diagnose --explain loader-no-workers --lang en
 has out "The loader runs in the training process"

@@ -21,13 +21,45 @@ check() {
   "$@" >/dev/null 2>&1 || fail "$what: $(tail -n 20 out.txt err.txt 2>/dev/null)"
 }
 
-# all_chinese FILE: it speaks Chinese and holds no English sentence. Names, commands and numbers are the
-# same in every language; words like these stand in sentences alone.
+# all_chinese FILE: it is in Chinese. Names, paths, knobs, numbers, commands and code are the same in every
+# language; two other English words in a row are a sentence.
 all_chinese() {
-  local words='(the|an|of|is|are|was|were|and|or|not|for|from|by|with|in|at|to|it|its|than|has|have|this)' found
-  found=$(grep -nE "(^|[[:space:](])$words([[:space:],.;:)]|\$)|[a-z]{3,} [a-z]{3,} [a-z]{3,}" "$1") &&
-    fail "English in a Chinese answer: $found"
-  LC_ALL=C grep -q $'[\xe4-\xe9][\x80-\xbf][\x80-\xbf]' "$1" || fail "no Chinese: $(head -n 3 "$1")"
+  local found
+  found=$(python3 - "$1" <<'PY'
+import re
+import sys
+
+# What stays English: code, commands, options, words with anything but letters, names of devices and products.
+KEPT = re.compile(
+    r"`[^`]*`|@\S.*|unidle( -- \S.*|( [a-z-]+)+)?|(python3?|nvidia-smi|sudo|apt|pip) .*|https?://\S+|\S*[^\sA-Za-z,.:;()]\S*"
+)
+SENTENCE = re.compile(r"\b[A-Za-z]?[a-z]+ [a-z]{2,}\b|\b(the|of|is|are|was|were|not|for|from|with|its|than)\b")
+text = open(sys.argv[1], encoding="utf-8").read()
+for number, line in enumerate(text.split("\n"), 1):
+    rest = re.sub(r"[^\x00-\x7f]+", " | ", line)
+    if SENTENCE.search(KEPT.sub("|", rest)):
+        print(f"{number}: {line}")
+if not re.search(r"[\u4e00-\u9fff]", text):
+    print("no Chinese: " + text[:300])
+PY
+  )
+  [ -z "$found" ] || fail "English in a Chinese answer: $found"
+}
+
+# no_chinese FILE: it has no Chinese character.
+no_chinese() {
+  ! LC_ALL=C grep -nE $'[\xe3-\xe9][\x80-\xbf][\x80-\xbf]|\xef\xbc' "$1" || fail "Chinese in an English answer"
+}
+
+# at_most_columns WIDTH FILE: no line is wider on a terminal, where Chinese characters take two columns.
+at_most_columns() {
+  python3 - "$@" <<'PY' || fail "wider than $1 columns: $(cat "$2")"
+import sys
+import unicodedata
+
+width, lines = int(sys.argv[1]), open(sys.argv[2], encoding="utf-8").read().split("\n")
+sys.exit(any(sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line) > width for line in lines))
+PY
 }
 
 # needs_engine: skips the test if unidle-train was not built, for lack of torch.

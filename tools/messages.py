@@ -15,33 +15,52 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SOURCES = ROOT / "src" / "unidle"
+FOLDERS = ("src/unidle", "engine")
 
-SPOKEN = (
-    "account/run_data.cpp",
-    "check/gpu_problems.cpp",
-    "check/problems.cpp",
-    "check/render.cpp",
-    "diagnose/",
-    "experiment/equal_samples.cpp",
-    "experiment/parity.cpp",
-    "monitor/collector.cpp",
-    "monitor/lines.cpp",
-    "monitor/screen.cpp",
-    "monitor/summary.cpp",
-    "report/",
-    "slurm/job_view.cpp",
-    "slurm/tables.cpp",
-    "telemetry/gpu.cpp",
-)  # folders and files under src/unidle whose texts all have translations
-ASIDE = ("_test.cpp", "/testing/", "/main/", "/page_style.cpp")  # those of them that no person reads
+# Folders and files whose texts all have translations.
+SPOKEN = tuple(
+    "src/unidle/" + place
+    for place in (
+        "account/run_data.cpp",
+        "check/gpu_problems.cpp",
+        "check/problems.cpp",
+        "check/render.cpp",
+        "diagnose/",
+        "experiment/equal_samples.cpp",
+        "experiment/parity.cpp",
+        "experiment/protection.cpp",
+        "monitor/collector.cpp",
+        "monitor/lines.cpp",
+        "monitor/screen.cpp",
+        "monitor/summary.cpp",
+        "report/",
+        "slurm/job_view.cpp",
+        "slurm/tables.cpp",
+        "telemetry/gpu.cpp",
+        "trace/compared.cpp",
+        "trace/summary.cpp",
+        "trace/text.cpp",
+        "tune/",
+    )
+)
+ASIDE = (
+    "_test.cpp",
+    "/testing/",
+    "/main/",
+    "/page_style.cpp",
+    "/gpu_table.cpp",
+)  # those of them that no person reads
 
 # Texts that are the same in every language: code, and texts of other programs.
 ENGLISH = {
     ' class="word"',
+    "(anonymous namespace)::",
     "CPU",
     "GPU",
+    '@unidle.cached(".unidle/cache", version=1)',
     "cpupower frequency-set -g performance",
+    "expected one of ",
+    "import unidle",
     "HtoD (Pageable -> Device)",
     "HtoD (Pinned -> Device)",
     "nvidia-smi --compute-mode=0",
@@ -57,7 +76,10 @@ ENGLISH = {
 NOT_SPOKEN = {
     "Error",
     "fail",
+    "system_error",
     "warn",
+    "info",
+    "debug",
     "log",
     "starts_with",
     "ends_with",
@@ -129,10 +151,11 @@ def texts_of(source, path):
 
 
 def sources():
-    for path in sorted(SOURCES.rglob("*")):
-        name = str(path.relative_to(SOURCES))
-        if path.suffix in (".cpp", ".h") and not any(part in "/" + name for part in ASIDE):
-            yield name, path.read_text(encoding="utf-8")
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*")):
+            name = str(path.relative_to(ROOT))
+            if path.suffix in (".cpp", ".h") and not any(part in "/" + name for part in ASIDE):
+                yield name, path.read_text(encoding="utf-8")
 
 
 MARKUP = re.compile(r"<[^<>]*>")
@@ -207,7 +230,7 @@ def write_catalogue(path, entries, places):
             places[message][0][0]
         ]
         entry = entries[message]
-        lines = [*entry.notes, *(f"#: src/unidle/{file}" for file in files)]
+        lines = [*entry.notes, *(f"#: {file}" for file in files)]
         blocks.append(
             "\n".join([*lines, f"msgid {quoted(message)}", f"msgstr {quoted(entry.translation)}\n"])
         )
@@ -234,7 +257,7 @@ def problems(catalogue, entries, places, messages):
     for message in messages:
         if message not in entries:
             file, line = places[message][0]
-            yield f"src/unidle/{file}:{line}: messages: {catalogue} has no entry for {quoted(message)}"
+            yield f"{file}:{line}: messages: {catalogue} has no entry for {quoted(message)}"
     for message, entry in entries.items():
         if message not in places:
             yield f"{catalogue}: messages: no source has {quoted(message)}"
@@ -253,7 +276,7 @@ def self_test():
     style.say("waits {} of "
               "each step"); throw Error("is no file"); fact("plain text here"); key("word"); R"(raw)";
     """
-    texts = texts_of(source, "diagnose/a.cpp")
+    texts = texts_of(source, "src/unidle/diagnose/a.cpp")
     assert [text.text for text in texts] == [
         "waits {} of each step",
         "is no file",

@@ -14,6 +14,7 @@
 
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
+#include "unidle/base/layout.h"
 #include "unidle/base/printable.h"
 #include "unidle/base/standard_streams.h"
 #include "unidle/base/units.h"
@@ -111,16 +112,6 @@ void say_error(std::string_view program, std::string_view text) noexcept {
   }
 }
 
-namespace {
-int code_points(std::string_view text) {
-  int count = 0;
-  for (const char c : text) {
-    count += (static_cast<unsigned char>(c) & 0xC0U) != 0x80U ? 1 : 0;
-  }
-  return count;
-}
-}  // namespace
-
 std::string wrap(std::string_view text, int width, int indent) {
   const std::string line_break = '\n' + std::string(static_cast<std::size_t>(indent), ' ');
   std::istringstream words{std::string(text)};
@@ -129,7 +120,7 @@ std::string wrap(std::string_view text, int width, int indent) {
   int column = 0;
   bool line_is_empty = true;
   while (words >> word) {
-    const int length = code_points(word);
+    const int length = display_width(word);
     if (!line_is_empty && column + 1 + length > width) {
       out += line_break;
       column = indent;
@@ -150,15 +141,6 @@ namespace {
 
 constexpr std::int64_t kQuietNs = 2 * kNsPerSecond;
 constexpr std::int64_t kRedrawNs = 100 * kNsPerMs;
-constexpr int kBarColumns = 24;
-constexpr int kLeastBarColumns = 4;
-
-/// A bar for `share` in at most `columns`; empty if they are too few.
-std::string bar(double share, int columns) {
-  const int width = std::min(kBarColumns, columns - static_cast<int>(std::string_view(" []").size()));
-  const int filled = static_cast<int>(share * width);
-  return width < kLeastBarColumns ? "" : fmt::format(" [{:#<{}}{:.<{}}]", "", filled, "", width - filled);
-}
 
 }  // namespace
 
@@ -188,17 +170,9 @@ void Progress::update(std::uint64_t done, std::string_view note) {
   }
   const std::int64_t now = system_clock().now_ns();
   drawn_ns_ = now;
-  const double share = total_ > 0 ? static_cast<double>(done) / static_cast<double>(total_) : 0;
-  std::string words = fmt::format(" {}/{} {}", done, total_, note);
-  if (done > 0 && done < total_) {
-    const double left = seconds(now - start_ns_) * (1 / share - 1);
-    words += fmt::format(" {} left", format_seconds(left));
-  }
-  // In a narrow line the bar shrinks first: the words say more.
-  const int columns = terminal_width(stderr) - 1;
-  const std::string line = label_ + bar(share, columns - code_points(label_) - code_points(words)) + words;
-  std::fputs(fmt::format("\r\x1b[K{}", printable_line(line.substr(0, static_cast<std::size_t>(columns)))).c_str(),
-             stderr);
+  const std::string line =
+      progress_line(label_, done, total_, note, seconds(now - start_ns_), terminal_width(stderr) - 1);
+  std::fputs(fmt::format("\r\x1b[K{}", line).c_str(), stderr);
   std::fflush(stderr);
 }
 

@@ -34,7 +34,7 @@ void print_to(std::FILE* stream, fmt::format_string<Args...> format, Args&&... a
 /// Prints a message of unidle on stderr, "unidle: ...", always on one line; never throws.
 void say_error(std::string_view program, std::string_view text) noexcept;
 
-/// Wraps words at `width` columns; indents every line after the first by `indent`. Counts code points.
+/// Wraps words at `width` columns; indents every line after the first by `indent`. Counts columns, see display_width().
 std::string wrap(std::string_view text, int width, int indent = 0);
 
 /// A one-line progress display on stderr; silent when stderr is not a terminal or the work ends within two seconds. Not

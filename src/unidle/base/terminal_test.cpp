@@ -16,7 +16,7 @@ TEST(Terminal, WrapsAtWordsAndIndentsTheRest) {
 
 TEST(Terminal, AWordLongerThanTheLineStaysWhole) { EXPECT_EQ(wrap("a verylongword b", 5), "a\nverylongword\nb"); }
 
-TEST(Terminal, CountsCodePointsNotBytes) { EXPECT_EQ(wrap("äöü äöü", 7), "äöü äöü"); }
+TEST(Terminal, CountsColumnsNotBytes) { EXPECT_EQ(wrap("äöü äöü", 7), "äöü äöü"); }
 
 TEST(Terminal, AFileHasNoColour) {
   std::FILE* file = std::tmpfile();

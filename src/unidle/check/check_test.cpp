@@ -6,9 +6,9 @@
 #include <sstream>
 
 #include "unidle/base/error.h"
+#include "unidle/base/layout.h"
 #include "unidle/base/testing/machine_files.h"
 #include "unidle/check/speed.h"
-#include "unidle/language/layout.h"
 
 namespace unidle::check {
 namespace {

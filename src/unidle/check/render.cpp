@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "unidle/base/layout.h"
 #include "unidle/base/units.h"
 #include "unidle/check/check.h"
-#include "unidle/language/layout.h"
 #include "unidle/language/translator.h"
 
 namespace unidle::check {

@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "unidle/base/error.h"
+#include "unidle/base/layout.h"
 #include "unidle/base/terminal.h"
 #include "unidle/diagnose/rule.h"
-#include "unidle/language/layout.h"
 
 namespace unidle::diagnose {
 

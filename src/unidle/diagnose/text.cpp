@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "unidle/base/json.h"
+#include "unidle/base/layout.h"
 #include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/try_command.h"
 #include "unidle/diagnose/diagnosis.h"
 #include "unidle/diagnose/rule.h"
-#include "unidle/language/layout.h"
 
 namespace unidle::diagnose {
 

@@ -127,28 +127,45 @@ Demand demand_of(const std::set<std::string>& changed) {
   return !changed.empty() && exact ? Demand::kSame : Demand::kAsGood;
 }
 
+namespace {
+
+/// The two values, with their difference if it is judged.
+std::string values_in_words(const Measure& measure, const Translator& translator) {
+  const std::string a = format_number(measure.a);
+  const std::string b = format_number(measure.b);
+  const std::string samples = format_number(measure.samples);
+  const bool is_placed = measure.samples > 0;
+  if (!measure.judged) {
+    return is_placed ? translator.say("{} at {} samples is {} against {}", measure.name, samples, b, a)
+                     : translator.say("{} at equal samples is {} against {}", measure.name, b, a);
+  }
+  const double difference = measure.b - measure.a;
+  const double scale = std::abs(measure.a);
+  if (is_psnr(measure.name) || scale == 0) {
+    return is_placed ? translator.say("{} at {} samples is {} against {} ({:+.2g}, allowed {:.2g})", measure.name,
+                                      samples, b, a, difference, measure.allowed)
+                     : translator.say("{} at equal samples is {} against {} ({:+.2g}, allowed {:.2g})", measure.name, b,
+                                      a, difference, measure.allowed);
+  }
+  const double percent = difference / scale * 100;
+  const double allowed = measure.allowed / scale * 100;
+  return is_placed ? translator.say("{} at {} samples is {} against {} ({:+.1f} %, allowed {:.0f} %)", measure.name,
+                                    samples, b, a, percent, allowed)
+                   : translator.say("{} at equal samples is {} against {} ({:+.1f} %, allowed {:.0f} %)", measure.name,
+                                    b, a, percent, allowed);
+}
+
+}  // namespace
+
 std::string in_words(const Measure& measure, Language language) {
   const Translator translator{language};
   if (!measure.why.empty()) {
     return measure.why;
   }
-  const double difference = measure.b - measure.a;
-  const std::string where = measure.samples > 0 ? translator.say("{} samples", format_number(measure.samples))
-                                                : translator.say("equal samples");
-  std::string words = translator.say("{} at {} is {} against {}", measure.name, where, format_number(measure.b),
-                                     format_number(measure.a));
-  if (!measure.judged) {
-    return words;
-  }
-  const double scale = std::abs(measure.a);
-  words +=
-      is_psnr(measure.name) || scale == 0
-          ? translator.say(" ({:+.2g}, allowed {:.2g})", difference, measure.allowed)
-          : translator.say(" ({:+.1f} %, allowed {:.0f} %)", difference / scale * 100, measure.allowed / scale * 100);
-  if (!measure.held && measure.verdict == Verdict::kBetter) {
-    words += translator.say(": what changed leaves the arithmetic alone, so the samples differ");
-  }
-  return words;
+  const std::string words = values_in_words(measure, translator);
+  return !measure.held && measure.verdict == Verdict::kBetter
+             ? translator.say("{}: what changed leaves the arithmetic alone, so the samples differ", words)
+             : words;
 }
 
 bool Parity::compared() const {

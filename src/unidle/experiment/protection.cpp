@@ -89,24 +89,22 @@ ProtectionOptions ways_to_protect(const fs::path& folder, const std::vector<std:
     found.asked_for = true;
     return found;
   }
-  const auto lacks = [&](std::string_view what, const std::string& why) {
-    found.lacking += fmt::format("{}{}: {}", found.lacking.empty() ? "" : "; ", what, why);
-  };
+  const auto lacks = [&](const std::string& what) { found.lacking += (found.lacking.empty() ? "" : "; ") + what; };
   if (const auto why = why_no_sandbox(layers_for(folder, command, scratch))) {
-    lacks("no layers", *why);
+    lacks(fmt::format("no layers: {}", *why));
   } else {
     found.ways.push_back(Protection::kLayers);
   }
   std::error_code unknown;
   if (observe::is_within(fs::weakly_canonical(scratch, unknown), folder)) {
-    lacks("no copy", "temporary files lie in the working folder");
+    lacks("no copy: temporary files lie in the working folder");
   } else if (const auto why = why_not_copied(folder, command)) {
-    lacks("no copy", *why);
+    lacks(fmt::format("no copy: {}", *why));
   } else {
     SandboxOptions lock;
     lock.kind = SandboxOptions::Kind::kWriteLock;
     if (const auto why_not = why_no_sandbox(lock)) {
-      lacks("no write lock", *why_not);
+      lacks(fmt::format("no write lock: {}", *why_not));
     } else {
       found.ways.push_back(Protection::kWriteLock);
     }

@@ -14,8 +14,8 @@ enum class Language { kEnglish, kChinese };
 
 /// "zh", "zh_CN.UTF-8", "zh-Hans" -> kChinese; everything else is English.
 Language language_of(std::string_view locale);
-/// The language of the environment, as setlocale(3) does: the first of LC_ALL, LC_MESSAGES and LANG that is set and not
-/// empty.
+/// The language of the environment, as GNU gettext chooses it: LANGUAGE comes first, unless the locale (the first of
+/// LC_ALL, LC_MESSAGES and LANG that is not empty) is "C". README.md says where this differs from gettext.
 Language language_of_environment();
 
 /// The message in `language`, or `english` without a translation. REQUIRES: `english` outlives the result.

@@ -3,6 +3,9 @@
 #include <fmt/args.h>
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -22,6 +25,52 @@ TEST(Language, OfALocale) {
   }
   for (const char* other : {"", "C", "en_US.UTF-8", "zha", "de"}) {
     EXPECT_EQ(language_of(other), Language::kEnglish) << other;
+  }
+}
+
+/// The language that this environment chooses; other variables of the locale are not set.
+Language chosen_in(const std::map<std::string, std::string>& variables) {
+  std::map<std::string, std::optional<std::string>> before;
+  for (const char* name : {"LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"}) {
+    const char* value = std::getenv(name);
+    before[name] = value == nullptr ? std::nullopt : std::optional<std::string>(value);
+    const auto given = variables.find(name);
+    given == variables.end() ? ::unsetenv(name) : ::setenv(name, given->second.c_str(), 1);
+  }
+  const Language chosen = language_of_environment();
+  for (const auto& [name, value] : before) {
+    value ? ::setenv(name.c_str(), value->c_str(), 1) : ::unsetenv(name.c_str());
+  }
+  return chosen;
+}
+
+TEST(Language, OfTheEnvironment) {
+  const std::map<std::string, std::string> chinese[] = {
+      {{"LANG", "zh_CN.UTF-8"}},
+      {{"LC_MESSAGES", "zh_CN"}, {"LANG", "en_US.UTF-8"}},
+      {{"LC_ALL", ""}, {"LANG", "zh_CN.UTF-8"}},
+      {{"LANGUAGE", "zh_CN"}, {"LC_ALL", "en_US.UTF-8"}},
+      {{"LANGUAGE", "zh"}, {"LANG", "de_DE.UTF-8"}},
+      {{"LANGUAGE", "de:fr::zh_CN:en"}, {"LANG", "de_DE.UTF-8"}},
+      {{"LANGUAGE", "de:fr"}, {"LANG", "zh_CN.UTF-8"}},
+      {{"LANGUAGE", ""}, {"LANG", "zh_CN.UTF-8"}},
+  };
+  for (const auto& variables : chinese) {
+    EXPECT_EQ(chosen_in(variables), Language::kChinese) << ::testing::PrintToString(variables);
+  }
+  const std::map<std::string, std::string> english[] = {
+      {},
+      {{"LANGUAGE", "zh_CN"}},
+      {{"LANGUAGE", "zh_CN"}, {"LC_ALL", "C"}},
+      {{"LANGUAGE", "zh_CN"}, {"LC_ALL", "C.UTF-8"}, {"LANG", "zh_CN.UTF-8"}},
+      {{"LANGUAGE", "zh_CN"}, {"LC_MESSAGES", "POSIX"}, {"LANG", "zh_CN.UTF-8"}},
+      {{"LC_ALL", "en_GB.UTF-8"}, {"LANG", "zh_CN.UTF-8"}},
+      {{"LANGUAGE", "en_US:en"}, {"LANG", "zh_CN.UTF-8"}},
+      {{"LANGUAGE", "en:zh_CN"}, {"LANG", "zh_CN.UTF-8"}},
+      {{"LANGUAGE", "C"}, {"LANG", "zh_CN.UTF-8"}},
+  };
+  for (const auto& variables : english) {
+    EXPECT_EQ(chosen_in(variables), Language::kEnglish) << ::testing::PrintToString(variables);
   }
 }
 

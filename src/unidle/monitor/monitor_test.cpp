@@ -8,8 +8,8 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/base/layout.h"
 #include "unidle/base/testing/fake_clock.h"
-#include "unidle/language/layout.h"
 #include "unidle/monitor/collector.h"
 #include "unidle/monitor/distribution.h"
 #include "unidle/monitor/exporter.h"

@@ -7,9 +7,9 @@
 #include <cmath>
 
 #include "unidle/base/clock.h"
+#include "unidle/base/layout.h"
 #include "unidle/base/printable.h"
 #include "unidle/base/units.h"
-#include "unidle/language/layout.h"
 #include "unidle/monitor/lines.h"
 
 namespace unidle::monitor {

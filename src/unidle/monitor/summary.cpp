@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "unidle/base/clock.h"
+#include "unidle/base/layout.h"
 #include "unidle/base/units.h"
-#include "unidle/language/layout.h"
 
 namespace unidle::monitor {
 

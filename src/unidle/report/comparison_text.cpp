@@ -1,9 +1,9 @@
 // A comparison for a terminal.
 #include <fmt/format.h>
 
+#include "unidle/base/layout.h"
 #include "unidle/base/printable.h"
 #include "unidle/base/terminal.h"
-#include "unidle/language/layout.h"
 #include "unidle/language/translator.h"
 #include "unidle/report/comparison.h"
 #include "unidle/report/comparison_words.h"

@@ -7,8 +7,10 @@
 
 #include "unidle/base/json.h"
 #include "unidle/base/units.h"
+#include "unidle/language/sentence.h"
 #include "unidle/report/figures.h"
 #include "unidle/tune/output/recorded.h"
+#include "unidle/tune/output/result.h"
 
 namespace unidle::report {
 
@@ -208,21 +210,23 @@ OptimiseWords optimise_words(const nlohmann::json& changes, const nlohmann::json
     const std::string gain = change.gain ? translator.say(" (gain {:.2f}x)", *change.gain) : "";
     words.changes.push_back({fmt::format("{}: {} -> {}{}", change.knob, change.from ? change.from->to_text() : kAbsent,
                                          change.to->to_text(), gain),
-                             change.reason});
+                             translate_sentence(translator.language, change.reason)});
   }
   for (const tune::LoggedTrial& trial : recorded.trials) {
-    words.trials.push_back({std::to_string(trial.index), trial.stage,
+    words.trials.push_back({std::to_string(trial.index), tune::stage_in_words(trial, translator.language),
                             trial.result.ok ? format_number(trial.result.rate) : kAbsent,
-                            trial.result.loss ? format_number(*trial.result.loss) : kAbsent, trial.verdict, trial.why});
+                            trial.result.loss ? format_number(*trial.result.loss) : kAbsent,
+                            translator.word(trial.verdict), translate_sentence(translator.language, trial.why)});
   }
   if (const auto& found = recorded.verification) {
     words.verification = {
         {translator.word("speed"),
          translator.say("{:.2f}x as fast (95 % interval {:.2f} to {:.2f}, {} pairs)", found->ratio, found->interval.low,
                         found->interval.high, found->winner.size())},
-        {translator.word("learns as well"), !found->compared     ? translator.say("nothing to compare")
-                                            : found->parity.held ? translator.word("yes")
-                                                                 : translator.say("no: {}", found->parity.why)}};
+        {translator.word("learns as well"),
+         !found->compared     ? translator.say("nothing to compare")
+         : found->parity.held ? translator.word("yes")
+                              : translator.say("no: {}", translate_sentence(translator.language, found->parity.why))}};
   }
   if (recorded.unreadable > 0) {
     words.unreadable = translator.say("entries of another form in the record, left out: {}", recorded.unreadable);

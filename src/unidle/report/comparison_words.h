@@ -24,8 +24,8 @@ struct ChangeWords {
   std::string what;  // "loader.workers: 0 -> 8 (gain 1.8x)"
   std::string why;   // may be empty
 };
-/// What an optimising run did, as words: changes, one row a trial, and the verification as pairs of words. Reasons are
-/// as they were recorded, in English.
+/// What an optimising run did, as words: changes, one row a trial, and the verification as pairs of words. Recorded
+/// reasons are English and translated here.
 struct OptimiseWords {
   std::vector<ChangeWords> changes;
   std::vector<std::vector<std::string>> trials;

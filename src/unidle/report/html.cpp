@@ -8,6 +8,7 @@
 
 #include "unidle/base/units.h"
 #include "unidle/knobs/same_value.h"
+#include "unidle/language/sentence.h"
 #include "unidle/report/svg.h"
 
 namespace unidle::report {
@@ -20,18 +21,6 @@ std::string list_html(const std::vector<std::string>& items) {
     out += "<li>" + escape(item) + "</li>";
   }
   return items.empty() ? std::string() : out + "</ul>";
-}
-
-/// Translates a sentence that may begin with a count: the catalogue has {} in its place.
-std::string with_its_count(const std::string& sentence, const Translator& translator) {
-  const std::size_t digits = std::min(sentence.find_first_not_of("0123456789"), sentence.size());
-  if (digits == 0) {
-    return translator.word(sentence);
-  }
-  const std::string message = "{}" + sentence.substr(digits);
-  const std::string count = sentence.substr(0, digits);
-  const std::string_view translated = translate(translator.language, message);
-  return translated == message ? sentence : format_message(translated, message, fmt::make_format_args(count));
 }
 
 std::string fix_html(const knobs::Change& fix, const Translator& translator) {
@@ -266,7 +255,7 @@ std::string missing_html(const RunData& run, const std::optional<diagnose::Diagn
                          const Translator& translator) {
   std::vector<std::string> missing;
   for (const std::string& sentence : run.missing) {
-    missing.push_back(with_its_count(sentence, translator));
+    missing.push_back(translate_sentence(translator.language, sentence));
   }
   std::string out = list_html(missing);
   if (diagnosis && !diagnosis->abstained.empty()) {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "unidle/language/layout.h"
+#include "unidle/base/layout.h"
 
 namespace unidle::report {
 

@@ -8,9 +8,9 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "unidle/base/layout.h"
 #include "unidle/base/printable.h"
 #include "unidle/base/units.h"
-#include "unidle/language/layout.h"
 
 namespace unidle::slurm {
 

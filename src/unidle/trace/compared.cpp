@@ -7,6 +7,7 @@
 
 #include "unidle/base/printable.h"
 #include "unidle/base/units.h"
+#include "unidle/language/translator.h"
 #include "unidle/trace/document.h"
 
 namespace unidle::trace {
@@ -22,10 +23,15 @@ double counted_in(const TraceSummary& trace, bool by_step) {
 
 class Sheet {
  public:
-  Sheet(const TraceSummary& before, const TraceSummary& after) : before_(before), after_(after) {
+  Sheet(const TraceSummary& before, const TraceSummary& after, Language language)
+      : before_(before), after_(after), translator_{language} {
     by_step_ = before.step_s.count > 0 && after.step_s.count > 0;
-    text_ = fmt::format("before  {}\nafter   {}\n\n{:<34}{:>11} {:>11}  change\n", printable_line(before.file),
-                        printable_line(after.file), by_step_ ? "of a step" : "of the window", "before", "after");
+    const std::string first = translator_.word("before");
+    const std::string second = translator_.word("after");
+    text_ = fmt::format("{:<7} {}\n{:<7} {}\n\n{:<34}{:>11} {:>11}  {}\n", first, printable_line(before.file), second,
+                        printable_line(after.file),
+                        by_step_ ? translator_.say("of a step") : translator_.say("of the window"), first, second,
+                        translator_.word("change"));
   }
 
   void row(std::string_view name, std::optional<double> before_s, std::optional<double> after_s) {
@@ -64,14 +70,14 @@ class Sheet {
       }
     }
     for (const std::string_view name : names) {
-      time(fmt::format("  {}", name), [&](const TraceSummary& trace) { return of(trace, name); });
+      time("  " + translator_.word(name), [&](const TraceSummary& trace) { return of(trace, name); });
     }
   }
 
   /// The longest rows of both traces, with a dash when the other trace does not list the row.
   template <typename Row>
-  void rows(std::string_view title, const std::vector<Row>& before, const std::vector<Row>& after, double Row::*seconds,
-            int width) {
+  void rows(const std::string& title, const std::vector<Row>& before, const std::vector<Row>& after,
+            double Row::*seconds, int width) {
     std::vector<std::string> names;
     for (const auto* list : {&before, &after}) {
       for (const Row& one : *list) {
@@ -94,27 +100,33 @@ class Sheet {
   }
 
   std::string text() && { return std::move(text_); }
+  const Translator& translator() const { return translator_; }
 
  private:
   const TraceSummary& before_;
   const TraceSummary& after_;
+  Translator translator_;
   bool by_step_ = false;
   std::string text_;
 };
 
 }  // namespace
 
-std::string comparison_text(const TraceSummary& before, const TraceSummary& after, int width) {
-  Sheet sheet(before, after);
-  sheet.time("window", [](const TraceSummary& trace) { return trace.window_s; });
-  sheet.time("device busy",
+std::string comparison_text(const TraceSummary& before, const TraceSummary& after, int width, Language language) {
+  Sheet sheet(before, after, language);
+  const Translator& translator = sheet.translator();
+  sheet.time(translator.word("window"), [](const TraceSummary& trace) { return trace.window_s; });
+  sheet.time(translator.say("device busy"),
              [](const TraceSummary& trace) { return trace.busiest() == nullptr ? 0.0 : trace.busiest()->busy_s; });
-  sheet.time("exchange not overlapped", [](const TraceSummary& trace) { return trace.communication_alone_s; });
-  sheet.time("copies not overlapped", [](const TraceSummary& trace) { return trace.copying_alone_s; });
-  sheet.time("device idle", [](const TraceSummary& trace) { return trace.idle.value_or(IdleTime{}).idle_s; });
+  sheet.time(translator.say("exchange not overlapped"),
+             [](const TraceSummary& trace) { return trace.communication_alone_s; });
+  sheet.time(translator.say("copies not overlapped"), [](const TraceSummary& trace) { return trace.copying_alone_s; });
+  sheet.time(translator.say("device idle"),
+             [](const TraceSummary& trace) { return trace.idle.value_or(IdleTime{}).idle_s; });
   sheet.causes();
-  sheet.rows("kernels by time: before, after", before.kernels, after.kernels, &KernelUse::total_s, width);
-  sheet.rows("operators by the host's time in them: before, after", before.operators, after.operators,
+  sheet.rows(translator.say("kernels by time: before, after"), before.kernels, after.kernels, &KernelUse::total_s,
+             width);
+  sheet.rows(translator.say("operators by the host's time in them: before, after"), before.operators, after.operators,
              &OperatorUse::self_s, width);
   return std::move(sheet).text();
 }

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "unidle/language/language.h"
 #include "unidle/trace/summary.h"
 
 namespace unidle::trace {
@@ -15,11 +16,12 @@ nlohmann::json to_json(const TraceSummary& trace);
 TraceSummary summary_from_json(const nlohmann::json& document, const std::string& from);
 
 /// Lines of at most `width` columns.
-std::string to_text(const TraceSummary& trace, int width);
+std::string to_text(const TraceSummary& trace, int width, Language language = Language::kEnglish);
 
 /// Compares two traces: per step when both mark steps, otherwise per window. Lists the longest kernels and operators of
 /// either.
-std::string comparison_text(const TraceSummary& before, const TraceSummary& after, int width);
+std::string comparison_text(const TraceSummary& before, const TraceSummary& after, int width,
+                            Language language = Language::kEnglish);
 
 /// A kernel's or an event's name in `columns` columns. Drops prefixes that most names share, then shortens the end,
 /// which matters less in a C++ name.

@@ -1,10 +1,13 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
+#include <vector>
 
 #include "unidle/base/printable.h"
 #include "unidle/base/units.h"
+#include "unidle/language/translator.h"
 #include "unidle/trace/document.h"
 
 namespace unidle::trace {
@@ -15,107 +18,147 @@ constexpr int kNumbers = 34;  // columns before a name
 
 double share_of(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
-void add_head(const TraceSummary& trace, std::string& text) {
-  text +=
-      fmt::format("{}: {} events over {}\n", printable_line(trace.file), trace.events, format_seconds(trace.span_s));
-  if (trace.step_s) {
-    text +=
-        fmt::format("  steps      {}, {} each ({} to {})\n", trace.step_s.count, format_seconds(trace.step_s.mean()),
-                    format_seconds(trace.step_s.least), format_seconds(trace.step_s.most));
+/// Composes the text of one trace.
+class Page {
+ public:
+  Page(const TraceSummary& trace, int width, Language language) : trace_(trace), width_(width), translator_{language} {}
+
+  std::string text() {
+    add_head();
+    add_device();
+    add_lost();
+    add_gaps();
+    add_tables();
+    return std::move(text_);
   }
-  if (trace.parts) {
-    const StepParts& parts = *trace.parts;
-    text += fmt::format("  of a step  input {}, copies {}, waiting for the device {}, optimizer {}, the rest {}\n",
-                        format_share(parts.input), format_share(parts.transfer), format_share(parts.sync),
-                        format_share(parts.optimizer), format_share(parts.rest));
+
+ private:
+  void line(std::string_view label, const std::string& value) { text_ += fmt::format("  {:<11}{}\n", label, value); }
+  void head(const std::string& title) { text_ += "\n" + title + "\n"; }
+  void row(double seconds, double whole, std::int64_t count, std::string_view name) {
+    text_ += fmt::format("  {:>10} {:>7} {:>9}x  {}\n", format_seconds(seconds),
+                         whole > 0 ? format_share(share_of(seconds, whole)) : "", count, name);
+  }
+  std::string of_window(double seconds) const { return format_share(share_of(seconds, trace_.window_s)); }
+
+  void add_head();
+  void add_device();
+  void add_lost();
+  void add_gaps();
+  void add_tables();
+
+  const TraceSummary& trace_;
+  int width_;
+  Translator translator_;
+  std::string text_;
+};
+
+void Page::add_head() {
+  text_ += translator_.say("{}: {} events over {}", printable_line(trace_.file), trace_.events,
+                           format_seconds(trace_.span_s)) +
+           "\n";
+  if (trace_.step_s) {
+    line(translator_.word("steps"),
+         translator_.say("{}, {} each ({} to {})", trace_.step_s.count, format_seconds(trace_.step_s.mean()),
+                         format_seconds(trace_.step_s.least), format_seconds(trace_.step_s.most)));
+  }
+  if (trace_.parts) {
+    const StepParts& parts = *trace_.parts;
+    line(translator_.word("of a step"),
+         translator_.say("input {}, copies {}, waiting for the device {}, optimizer {}, the rest {}",
+                         format_share(parts.input), format_share(parts.transfer), format_share(parts.sync),
+                         format_share(parts.optimizer), format_share(parts.rest)));
   }
 }
 
-void add_device(const TraceSummary& trace, std::string& text) {
-  if (trace.devices.empty()) {
-    text += "  device     nothing ran on one in this window\n";
+void Page::add_device() {
+  if (trace_.devices.empty()) {
+    line(translator_.word("device"), translator_.say("nothing ran on one in this window"));
     return;
   }
-  for (const DeviceUse& device : trace.devices) {
-    text += fmt::format(
-        "  device {:<3} busy {} of the window ({} of {}){}\n", device.id,
-        format_share(share_of(device.busy_s, trace.window_s)), format_seconds(device.busy_s),
-        format_seconds(trace.window_s),
-        trace.device_name.empty() || trace.devices.size() > 1 ? "" : ", " + printable_line(trace.device_name));
+  for (const DeviceUse& device : trace_.devices) {
+    const bool named = !trace_.device_name.empty() && trace_.devices.size() == 1;
+    line(translator_.say("device {}", device.id),
+         translator_.say("busy {} of the window ({} of {})", of_window(device.busy_s), format_seconds(device.busy_s),
+                         format_seconds(trace_.window_s)) +
+             (named ? ", " + printable_line(trace_.device_name) : ""));
   }
-  if (trace.kernel_count > 0) {
-    text += fmt::format("  kernels    {}, {} each on average; {} of their time on matrix units\n", trace.kernel_count,
-                        format_seconds(trace.kernel_s / static_cast<double>(trace.kernel_count)),
-                        format_share(*trace.matrix_share()));
+  if (trace_.kernel_count > 0) {
+    line(translator_.word("kernels"),
+         translator_.say("{}, {} each on average; {} of their time on matrix units", trace_.kernel_count,
+                         format_seconds(trace_.kernel_s / static_cast<double>(trace_.kernel_count)),
+                         format_share(*trace_.matrix_share())));
   }
-  if (trace.launches > 0) {
-    text += fmt::format("  launches   {}, {} of the host's time each\n", trace.launches,
-                        format_seconds(trace.launch_s / static_cast<double>(trace.launches)));
+  if (trace_.launches > 0) {
+    line(translator_.word("launches"),
+         translator_.say("{}, {} of the host's time each", trace_.launches,
+                         format_seconds(trace_.launch_s / static_cast<double>(trace_.launches))));
   }
 }
 
 /// What kept the device from computing, as shares of the window; causes without a share are left out.
-void add_lost(const TraceSummary& trace, std::string& text) {
-  if (!trace.idle || trace.window_s <= 0) {
+void Page::add_lost() {
+  if (!trace_.idle || trace_.window_s <= 0) {
     return;
   }
-  const auto share = [&](double seconds) { return format_share(share_of(seconds, trace.window_s)); };
-  if (trace.communication_s > 0) {
-    text += fmt::format("  exchange   {} of the window, {} not overlapped by other kernels\n",
-                        share(trace.communication_s), share(trace.communication_alone_s));
+  if (trace_.communication_s > 0) {
+    line(translator_.word("exchange"),
+         translator_.say("{} of the window, {} not overlapped by other kernels", of_window(trace_.communication_s),
+                         of_window(trace_.communication_alone_s)));
   }
-  if (trace.copying_s > 0) {
-    text += fmt::format("  copies     {} of the window, {} not overlapped by kernels\n", share(trace.copying_s),
-                        share(trace.copying_alone_s));
+  if (trace_.copying_s > 0) {
+    line(translator_.word("copies"), translator_.say("{} of the window, {} not overlapped by kernels",
+                                                     of_window(trace_.copying_s), of_window(trace_.copying_alone_s)));
   }
-  std::string parts;
-  for (const IdleCause& cause : causes_of(*trace.idle)) {
-    parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", cause.name, share(cause.seconds));
+  std::vector<std::string> parts;
+  for (const IdleCause& cause : causes_of(*trace_.idle)) {
+    parts.push_back(translator_.word(cause.name) + " " + of_window(cause.seconds));
   }
-  text +=
-      fmt::format("  idle       {} of the window{}{}\n", share(trace.idle->idle_s), parts.empty() ? "" : ": ", parts);
+  const std::string share = of_window(trace_.idle->idle_s);
+  line(translator_.word("idle"), parts.empty()
+                                     ? translator_.say("{} of the window", share)
+                                     : translator_.say("{} of the window: {}", share,
+                                                       fmt::format("{}", fmt::join(parts, translator_.word(", ")))));
 }
 
-void add_gap_rows(const TraceSummary& trace, int width, std::string& text) {
-  if (trace.gaps.empty()) {
+void Page::add_gaps() {
+  if (trace_.gaps.empty()) {
     return;
   }
-  text += "\nlongest times without work on the device, and what the host did\n";
-  for (const DeviceGap& gap : trace.gaps) {
-    text += fmt::format("  {:>10} at {:>10}  {}\n", format_seconds(gap.seconds), format_seconds(gap.begin_s),
-                        gap.host.empty() ? "nothing that was seen" : shortened(gap.host, width - 28));
+  head(translator_.say("longest times without work on the device, and what the host did"));
+  for (const DeviceGap& gap : trace_.gaps) {
+    text_ += "  " +
+             translator_.say(
+                 "{:>10} at {:>10}  {}", format_seconds(gap.seconds), format_seconds(gap.begin_s),
+                 gap.host.empty() ? translator_.say("nothing that was seen") : shortened(gap.host, width_ - 28)) +
+             "\n";
   }
 }
 
-void add_row(std::string& text, double seconds, double whole, std::int64_t count, std::string_view name) {
-  text += fmt::format("  {:>10} {:>7} {:>9}x  {}\n", format_seconds(seconds),
-                      whole > 0 ? format_share(share_of(seconds, whole)) : "", count, name);
-}
-
-void add_tables(const TraceSummary& trace, int width, std::string& text) {
-  if (!trace.kernels.empty()) {
-    text += "\nkernels by time (* matrix units)\n";
+void Page::add_tables() {
+  if (!trace_.kernels.empty()) {
+    head(translator_.say("kernels by time (* matrix units)"));
   }
-  for (const KernelUse& kernel : trace.kernels) {
-    add_row(text, kernel.total_s, trace.kernel_s, kernel.count,
-            (kernel.matrix_units ? "* " : "  ") + shortened(kernel.name, width - kNumbers - 2));
+  for (const KernelUse& kernel : trace_.kernels) {
+    row(kernel.total_s, trace_.kernel_s, kernel.count,
+        (kernel.matrix_units ? "* " : "  ") + shortened(kernel.name, width_ - kNumbers - 2));
   }
-  if (!trace.copies.empty()) {
-    text += "\ncopies and fills by time\n";
+  if (!trace_.copies.empty()) {
+    head(translator_.say("copies and fills by time"));
   }
-  for (const CopyUse& copy : trace.copies) {
+  for (const CopyUse& copy : trace_.copies) {
     const bool known = copy.bytes > 0;
-    add_row(text, copy.total_s, 0, copy.count,
-            printable_line(copy.kind) +
-                (known ? ", " + format_bytes(static_cast<std::uint64_t>(copy.bytes)) : std::string()) +
-                (known && copy.total_s > 0 ? ", " + format_number(copy.bytes / copy.total_s * 1e-9) + " GB/s" : ""));
+    row(copy.total_s, 0, copy.count,
+        printable_line(copy.kind) +
+            (known ? ", " + format_bytes(static_cast<std::uint64_t>(copy.bytes)) : std::string()) +
+            (known && copy.total_s > 0 ? ", " + format_number(copy.bytes / copy.total_s * 1e-9) + " GB/s" : ""));
   }
-  if (!trace.operators.empty()) {
-    text += "\noperators by the host's time in them\n";
+  if (!trace_.operators.empty()) {
+    head(translator_.say("operators by the host's time in them"));
   }
-  for (const OperatorUse& use : trace.operators) {
-    add_row(text, use.self_s, trace.step_s.sum > 0 ? trace.step_s.sum : trace.span_s, use.count,
-            shortened(use.name, width - kNumbers));
+  for (const OperatorUse& use : trace_.operators) {
+    row(use.self_s, trace_.step_s.sum > 0 ? trace_.step_s.sum : trace_.span_s, use.count,
+        shortened(use.name, width_ - kNumbers));
   }
 }
 
@@ -130,14 +173,8 @@ std::string shortened(const std::string& given, int columns) {
   return name.size() <= room ? name : printable_line(name.substr(0, room - 3)) + "...";
 }
 
-std::string to_text(const TraceSummary& trace, int width) {
-  std::string text;
-  add_head(trace, text);
-  add_device(trace, text);
-  add_lost(trace, text);
-  add_gap_rows(trace, width, text);
-  add_tables(trace, width, text);
-  return text;
+std::string to_text(const TraceSummary& trace, int width, Language language) {
+  return Page(trace, width, language).text();
 }
 
 }  // namespace unidle::trace

@@ -4,6 +4,7 @@
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "unidle/base/json.h"
 #include "unidle/base/units.h"
@@ -25,10 +26,11 @@ namespace {
 
 nlohmann::json or_null(const std::optional<double>& value) { return value ? nlohmann::json(*value) : nlohmann::json(); }
 
-std::string loss_line(const Summary& summary) {
+std::string loss_line(const Summary& summary, Language language) {
   return summary.loss_first && summary.loss_last
-             ? fmt::format("loss {} -> {}", format_number(*summary.loss_first), format_number(*summary.loss_last))
-             : "no loss: nothing was left to train";
+             ? translate(language, "loss {} -> {}", format_number(*summary.loss_first),
+                         format_number(*summary.loss_last))
+             : std::string(translate(language, "no loss: nothing was left to train"));
 }
 
 }  // namespace
@@ -58,17 +60,20 @@ std::string to_json(const Summary& summary) {
   return json_text(document, -1);
 }
 
-std::string to_text(const Summary& summary) {
-  std::string text = fmt::format(
-      "{} on {}, {}{}\n"
-      "  {} samples in {} steps, {}\n"
-      "  {} samples/s in the loop, {} samples/s with validation and checkpoints\n"
-      "  {}\n",
-      summary.workload, summary.device, summary.config, summary.stopped ? " (stopped early)" : "", summary.samples,
-      summary.steps, format_seconds(summary.seconds), format_number(summary.samples_per_s),
-      format_number(summary.end_to_end_samples_per_s), loss_line(summary));
+std::string to_text(const Summary& summary, Language language) {
+  std::vector<std::string> lines = {
+      translate(language, "{} samples in {} steps, {}", summary.samples, summary.steps,
+                format_seconds(summary.seconds)),
+      translate(language, "{} samples/s in the loop, {} samples/s with validation and checkpoints",
+                format_number(summary.samples_per_s), format_number(summary.end_to_end_samples_per_s)),
+      loss_line(summary, language)};
   if (summary.skipped_steps > 0) {
-    text += fmt::format("  {} steps left out: their gradients were not finite\n", summary.skipped_steps);
+    lines.push_back(translate(language, "{} steps left out: their gradients were not finite", summary.skipped_steps));
+  }
+  std::string text = translate(language, "{} on {}, {}", summary.workload, summary.device, summary.config) +
+                     (summary.stopped ? std::string(translate(language, " (stopped early)")) : "") + "\n";
+  for (const std::string& line : lines) {
+    text += "  " + line + "\n";
   }
   for (const auto& [name, value] : summary.metric) {
     text += fmt::format("  {} {}\n", name, format_number(value));

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "unidle/language/language.h"
 #include "unidle/train/config.h"
 #include "unidle/train/workload.h"
 
@@ -38,6 +39,6 @@ nlohmann::json typed_value(const Setting& setting, const std::string& text);
 /// The documented JSON on one line.
 std::string to_json(const Summary& summary);
 /// Several lines for people, ending with a newline.
-std::string to_text(const Summary& summary);
+std::string to_text(const Summary& summary, Language language = Language::kEnglish);
 
 }  // namespace unidle::train

@@ -99,8 +99,8 @@ std::unique_ptr<ApplyRunner> calibrated(const OptimizeOptions& options, const fs
       if (failure.code() != ErrorCode::kChild || runner->too_slow()) {
         break;
       }
-      program.note += fmt::format("{}with protection '{}' the program fails: {}", program.note.empty() ? "" : "; ",
-                                  to_string(protection), failure.message());
+      program.note += (program.note.empty() ? "" : "; ") + fmt::format("with protection '{}' the program fails: {}",
+                                                                       to_string(protection), failure.message());
     }
   }
   throw *first;
@@ -146,8 +146,7 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
   tuning.least_gain = kLeastGain;
   tuning.verify_fastest = true;
   tuning.batches = batches_said(program.plan, options.command, options.allow_semantic);
-  tuning.subject = "program";
-  tuning.done = "advised";
+  tuning.of_program = true;
   if (tuning.batches.empty()) {
     if (std::string advice = batch_advice(program.plan.settings, program.plan.places, fs::current_path());
         !advice.empty()) {
@@ -164,8 +163,9 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
     store.clear();
   } else if (!result.outcome->best.empty()) {
     const knobs::Settings& best = result.outcome->best;
-    result.notes.push_back("what was best so far, unverified: " +
-                           run_command(best, with_omitted_options(options.command, program.plan.omitted, best)));
+    result.notes.push_back(
+        fmt::format("what was best so far, unverified: {}",
+                    run_command(best, with_omitted_options(options.command, program.plan.omitted, best))));
   }
   result.changes = result.outcome->changes;
   knobs::Settings wanted;
@@ -182,7 +182,8 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
   }
   if (const auto patch = program.plan.places.find("replacement"); patch != program.plan.places.end()) {
     result.notes.push_back(
-        "unidle.data has a source that gives the samples of this data set; not measured, to review:\n" + patch->second);
+        fmt::format("unidle.data has a source that gives the samples of this data set; not measured, to review:\n{}",
+                    patch->second));
   }
   write_record(result);
   return result;

@@ -16,6 +16,7 @@
 #include "unidle/cache/inputs.h"
 #include "unidle/cache/store.h"
 #include "unidle/cli/engine.h"
+#include "unidle/cli/language_option.h"
 #include "unidle/cli/signal_stop.h"
 #include "unidle/cli/subcommand.h"
 
@@ -38,6 +39,9 @@ struct Arguments {
   unsigned workers = 1;
   std::uint64_t tokens = 4096;
   double limit_s = 300;
+  std::string language;
+
+  Language speaks() const { return format == "json" ? Language::kEnglish : chosen_language(language); }
 };
 
 std::filesystem::path folder_of(const Arguments& arguments) {
@@ -55,8 +59,9 @@ void answer(const Arguments& arguments, const json& document, const std::string&
   print_to(stdout, "{}\n", arguments.format == "json" ? json_text(document) : text);
 }
 
-std::string entries_text(std::uint64_t entries, std::uint64_t bytes) {
-  return fmt::format("{} {}, {}", entries, entries == 1 ? "entry" : "entries", format_bytes(bytes));
+std::string entries_text(std::uint64_t entries, std::uint64_t bytes, Language language) {
+  return entries == 1 ? translate(language, "1 entry, {}", format_bytes(bytes))
+                      : translate(language, "{} entries, {}", entries, format_bytes(bytes));
 }
 
 int show_stats(const Arguments& arguments) {
@@ -66,20 +71,24 @@ int show_stats(const Arguments& arguments) {
                          {"entries", all.entries},
                          {"bytes", all.bytes},
                          {"max_bytes", all.max_bytes ? json(*all.max_bytes) : json()}};
+  const Language language = arguments.speaks();
+  const std::string entries = entries_text(all.entries, all.bytes, language);
   answer(arguments, document,
-         fmt::format("{}: {}{}", store.path().string(), entries_text(all.entries, all.bytes),
-                     all.max_bytes ? fmt::format(" of at most {}", format_bytes(*all.max_bytes)) : ", no bound"));
+         store.path().string() + ": " +
+             (all.max_bytes ? translate(language, "{} of at most {}", entries, format_bytes(*all.max_bytes))
+                            : translate(language, "{}, no bound", entries)));
   return 0;
 }
 
 int verify(const Arguments& arguments) {
   cache::Store store(options_of(arguments));
   const std::uint64_t total = store.statistics().entries;
+  const Language language = arguments.speaks();
   const SignalStop stop;
   const std::int64_t start_ns = system_clock().now_ns();
   cache::Verified all;
   {
-    Progress progress("verify", total);
+    Progress progress(std::string(translate(language, "verify")), total);
     all = store.verify(stop.token(), [&](std::uint64_t entries, std::uint64_t bytes) {
       const double past_s = seconds(system_clock().now_ns() - start_ns);
       progress.update(
@@ -92,10 +101,12 @@ int verify(const Arguments& arguments) {
                 fmt::format("was checked in part only: {} of {} entries", all.checked, total));
   }
   const json document = {{"checked", all.checked}, {"damaged", all.damaged}, {"set_aside", all.set_aside}};
+  const std::string entries = entries_text(all.checked, all.bytes, language);
   answer(arguments, document,
-         fmt::format(
-             "{}: {} checked, {}", store.path().string(), entries_text(all.checked, all.bytes),
-             all.damaged == 0 ? "all intact" : fmt::format("{} damaged, {} set aside", all.damaged, all.set_aside)));
+         store.path().string() + ": " +
+             (all.damaged == 0
+                  ? translate(language, "{} checked, all intact", entries)
+                  : translate(language, "{} checked, {} damaged, {} set aside", entries, all.damaged, all.set_aside)));
   return all.damaged == 0 ? 0 : 1;
 }
 
@@ -107,10 +118,11 @@ int prune(const Arguments& arguments) {
       {"schema", "unidle.cache.prune/1"}, {"evicted", {{"entries", gone.entries}, {"bytes", gone.bytes}}},
       {"removed_damaged", gone.damaged},  {"removed_left_over", gone.left_over},
       {"entries", left.entries},          {"bytes", left.bytes}};
+  const Language language = arguments.speaks();
   answer(arguments, document,
-         fmt::format("{}: {} evicted, {} files of no use removed; {} left", store.path().string(),
-                     entries_text(gone.entries, gone.bytes), gone.damaged + gone.left_over,
-                     entries_text(left.entries, left.bytes)));
+         translate(language, "{}: {} evicted, {} files of no use removed; {} left", store.path().string(),
+                   entries_text(gone.entries, gone.bytes, language), gone.damaged + gone.left_over,
+                   entries_text(left.entries, left.bytes, language)));
   return 0;
 }
 
@@ -186,11 +198,12 @@ int warm(const Arguments& arguments) {
   const std::int64_t start_ns = system_clock().now_ns();
   const auto past_s = [&] { return std::max(seconds(system_clock().now_ns() - start_ns), 1e-9); };
   cache::Features features(store, features_options);
+  const Language language = arguments.speaks();
   json failures = json::array();
   constexpr std::size_t kMostFailures = 1000;
   cache::Warmed warmed;
   {
-    Progress progress("warm", inputs.size());
+    Progress progress(std::string(translate(language, "warm")), inputs.size());
     warmed = features.warm(
         inputs, stop.token(),
         [&](std::uint64_t done) {
@@ -210,11 +223,11 @@ int warm(const Arguments& arguments) {
       {"there", warmed.there},           {"computed", warmed.computed}, {"not_stored", warmed.unstored},
       {"failed", warmed.failed},         {"failures", failures},        {"seconds", took_s},
       {"computed_per_s", rate},          {"interrupted", !whole}};
-  std::string text = fmt::format("{}: {} of {} inputs: {} were there, {} computed in {} ({}/s), {} failed",
-                                 store.path().string(), warmed.inputs, inputs.size(), warmed.there, warmed.computed,
-                                 format_seconds(took_s), format_number(rate), warmed.failed);
-  text += warmed.unstored > 0 ? fmt::format("; {} of the computed are not stored", warmed.unstored) : "";
-  text += whole ? "" : "; stopped: the same command goes on";
+  std::string text = translate(language, "{}: {} of {} inputs: {} were there, {} computed in {} ({}/s), {} failed",
+                               store.path().string(), warmed.inputs, inputs.size(), warmed.there, warmed.computed,
+                               format_seconds(took_s), format_number(rate), warmed.failed);
+  text += warmed.unstored > 0 ? translate(language, "; {} of the computed are not stored", warmed.unstored) : "";
+  text += whole ? "" : std::string(translate(language, "; stopped: the same command goes on"));
   for (const json& failure : failures) {
     text += fmt::format("\n  {}: {} ({})", failure["input"].get<std::string>(), failure["reason"].get<std::string>(),
                         failure["kind"].get<std::string>());
@@ -247,6 +260,7 @@ CLI::App* add_warm(CLI::App& app, Arguments& arguments) {
   action->add_option("--format", arguments.format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
+  add_language_option(*action, arguments.language);
   return action;
 }
 
@@ -256,6 +270,7 @@ CLI::App* add_action(CLI::App& app, const std::string& name, const std::string& 
   action->add_option("--format", arguments.format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
+  add_language_option(*action, arguments.language);
   return action;
 }
 

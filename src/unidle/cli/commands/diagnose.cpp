@@ -55,7 +55,7 @@ diagnose::Diagnosis of_logs(const std::vector<std::filesystem::path>& files, con
   std::uint64_t size = 0;
   return diagnose::diagnose_logs(files, policy, language, [&](std::uint64_t taken, std::uint64_t of) {
     if (progress == nullptr || of != size || taken <= of / 100) {
-      progress = std::make_unique<Progress>("reading", of);
+      progress = std::make_unique<Progress>(std::string(translate(language, "reading")), of);
       size = of;
     }
     progress->update(taken);

@@ -13,6 +13,7 @@
 #include "unidle/base/json.h"
 #include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
+#include "unidle/cli/language_option.h"
 #include "unidle/cli/signal_stop.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/knobs/knob.h"
@@ -42,6 +43,9 @@ struct Arguments {
   bool undo = false;
   bool yes = false;
   bool fresh = false;
+  std::string language;
+
+  Language speaks() const { return format == "json" ? Language::kEnglish : chosen_language(language); }
 };
 
 double budget_of(const std::string& text) {
@@ -90,14 +94,15 @@ void report(const Arguments& arguments, const tune::OptimizeResult& result,
     print_to(stdout, "{}\n", json_text(document));
     return;
   }
-  print_to(stdout, "{}", to_text(result));
+  const Language language = arguments.speaks();
+  print_to(stdout, "{}", to_text(result, language));
   if (written) {
-    print_to(stdout, "wrote {}\n", written->output.string());
+    print_to(stdout, "{}\n", translate(language, "wrote {}", written->output.string()));
     if (written->backup) {
-      print_to(stdout, "the old one is {}\n", written->backup->string());
+      print_to(stdout, "{}\n", translate(language, "the old one is {}", written->backup->string()));
     }
   } else if (!arguments.dry_run) {
-    print_to(stdout, "{} is unchanged\n", result.config);
+    print_to(stdout, "{}\n", translate(language, "{} is unchanged", result.config));
   }
 }
 
@@ -110,8 +115,9 @@ int undo(const Arguments& arguments) {
                                      {"kept", undone.kept.string()}};
     print_to(stdout, "{}\n", json_text(document));
   } else {
-    print_to(stdout, "{} is what it was before; what it was until now is {}\n", undone.config.string(),
-             undone.kept.string());
+    print_to(stdout, "{}\n",
+             translate(arguments.speaks(), "{} is what it was before; what it was until now is {}",
+                       undone.config.string(), undone.kept.string()));
   }
   return 0;
 }
@@ -167,7 +173,7 @@ int run(const Arguments& given) {
   try {
     const auto search = options.config.empty() ? tune::optimize_program : tune::optimize;
     result = search(
-        options, [](const tune::LoggedTrial& trial) { print_to(stderr, "{}\n", one_line(trial)); },
+        options, [&](const tune::LoggedTrial& trial) { print_to(stderr, "{}\n", one_line(trial, arguments.speaks())); },
         stop ? stop->token() : std::stop_token());
   } catch (const Error& failure) {
     if (failure.code() != ErrorCode::kCancelled || !stop) {
@@ -222,6 +228,7 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--format", arguments->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
+  add_language_option(app, arguments->language);
   app.add_option("command", arguments->command, "After --: the training command, with {config} for the file");
   return [arguments] { return run(*arguments); };
 }

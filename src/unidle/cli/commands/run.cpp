@@ -13,9 +13,11 @@
 #include "unidle/base/secrets.h"
 #include "unidle/base/shell.h"
 #include "unidle/cache/store.h"
+#include "unidle/cli/language_option.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/diagnose/configured/configured.h"
 #include "unidle/knobs/apply_arguments.h"
+#include "unidle/language/sentence.h"
 #include "unidle/observe/observe.h"
 #include "unidle/record/record.h"
 #include "unidle/trace/injection.h"
@@ -39,21 +41,22 @@ struct Arguments {
   std::optional<int> trace;
   bool kernels = false;
   std::vector<std::string> command;
+  std::string language;
 };
 
-/// The result of the profiler window, for the end of the last line.
-std::string traced(const fs::path& folder, const std::string& record) {
+/// Why there is no profiler window; empty if there is one.
+std::string why_not_traced(const fs::path& folder, Language language) {
   const record::Reader reader(folder);
   if (!trace::recorded_traces(reader).empty()) {
-    return ", unidle trace" + record;
+    return "";
   }
   const std::string why = trace::why_no_trace(reader);
-  return "; no profiler window was recorded: " + (why.empty() ? "no training step of PyTorch was seen" : why);
+  return why.empty() ? std::string(translate(language, "no training step of PyTorch was seen")) : why;
 }
 
 /// Prints which requested settings the running program took, as read back from it; settings passed in the command's
 /// words are in force anyway.
-void print_applied_settings(const tune::Reach& reached, const fs::path& folder) {
+void print_applied_settings(const tune::Reach& reached, const fs::path& folder, Language language) {
   const knobs::Settings& asked = reached.at_run_time;
   if (asked.empty()) {
     return;  // nothing was requested: do not read the record
@@ -64,28 +67,45 @@ void print_applied_settings(const tune::Reach& reached, const fs::path& folder) 
     if (applied.taken) {
       taken.push_back(change);
     } else {
-      say(fmt::format("{} refused: {}", change, applied.why));
+      say(translate(language, "{} refused: {}", change, translate_sentence(language, applied.why)));
     }
   }
   if (!taken.empty()) {
-    say(fmt::format("taken: {}", fmt::join(taken, ", ")));
+    say(translate(language, "taken: {}", fmt::format("{}", fmt::join(taken, ", "))));
   }
+}
+
+/// The last line: where the record is, and the commands that read it. `why_no_window`: nothing if none was asked for,
+/// empty if there is one.
+std::string closing_line(const std::string& folder, bool named, const std::optional<std::string>& why_no_window,
+                         Language language) {
+  const std::string record = named ? " " + folder : "";
+  const std::string next = "unidle diagnose" + record;
+  if (!why_no_window) {
+    return translate(language, "recorded {}; next: {}", folder, next);
+  }
+  const std::string trace = "unidle trace" + record;
+  return why_no_window->empty() ? translate(language, "recorded {}; next: {}, {}", folder, next, trace)
+                                : translate(language, "recorded {}; next: {}; no profiler window was recorded: {}",
+                                            folder, next, *why_no_window);
 }
 
 /// Prints the last lines, about a finished record.
 void tell(const Arguments& arguments, const tune::Reach& reached, const fs::path& folder, bool named) {
-  const std::string record = named ? " " + folder.string() : "";
-  std::string trace;
+  const Language language = chosen_language(arguments.language);
+  std::optional<std::string> why_no_window;
   try {
     if (reached.command != arguments.command) {
-      say(fmt::format("ran {}", shell_joined(mask_secrets(reached.command))));
+      say(translate(language, "ran {}", shell_joined(mask_secrets(reached.command))));
     }
-    print_applied_settings(reached, folder);
-    trace = arguments.trace ? traced(folder, record) : "";
+    print_applied_settings(reached, folder, language);
+    if (arguments.trace) {
+      why_no_window = why_not_traced(folder, language);
+    }
   } catch (const std::exception& failure) {  // the command's own result stays
     say(failure.what());
   }
-  say(fmt::format("recorded {}; next: unidle diagnose{}{}", folder.string(), record, trace));
+  say(closing_line(folder.string(), named, why_no_window, language));
 }
 
 int execute(const Arguments& arguments) {
@@ -156,6 +176,7 @@ std::function<int()> setup(CLI::App& app) {
   app.add_flag("--kernels", arguments->kernels,
                "watch the kernels of the whole run through CUPTI; a profiler in the program gets no kernels meanwhile")
       ->excludes(trace);
+  add_language_option(app, arguments->language);
   app.add_option("command", arguments->command, "the command and its arguments, after --")
       ->required()
       ->type_name("CMD");

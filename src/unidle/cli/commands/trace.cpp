@@ -10,7 +10,9 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/json.h"
+#include "unidle/base/log.h"
 #include "unidle/base/terminal.h"
+#include "unidle/cli/language_option.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/logs/sniff.h"
@@ -32,6 +34,9 @@ struct Options {
   std::vector<std::string> what;
   std::string format = "text";
   std::string output;
+  std::string language;
+
+  Language speaks() const { return format == "json" ? Language::kEnglish : chosen_language(language); }
 };
 
 bool is_record(const fs::path& what) {
@@ -52,7 +57,7 @@ std::vector<trace::Instant> findings_of(const fs::path& what, const record::Read
   return instants;
 }
 
-int write_timeline(const fs::path& what, const fs::path& output) {
+int write_timeline(const fs::path& what, const fs::path& output, Language language) {
   if (!is_record(what)) {
     throw Error(ErrorCode::kUsage, what.string(), "is not an unidle record",
                 "--output takes a record to other programs' format");
@@ -60,18 +65,17 @@ int write_timeline(const fs::path& what, const fs::path& output) {
   const record::Reader reader(what);
   const trace::Timeline timeline = trace::write_timeline(reader, findings_of(what, reader), output);
   for (const std::string& left_out : timeline.left_out) {
-    print_to(stderr, "unidle: left out: {}\n", left_out);
+    say(translate(language, "left out: {}", left_out));
   }
-  print_to(stderr, "unidle: {} events; open the file in https://ui.perfetto.dev or chrome://tracing\n",
-           timeline.events);
+  say(translate(language, "{} events; open the file in https://ui.perfetto.dev or chrome://tracing", timeline.events));
   print_to(stdout, "{}\n", output.string());
   return 0;
 }
 
-std::vector<trace::TraceSummary> summaries_of(const fs::path& what) {
+std::vector<trace::TraceSummary> summaries_of(const fs::path& what, Language language) {
   if (!is_record(what)) {
     std::error_code unknown;
-    Progress progress("reading", fs::file_size(what, unknown));
+    Progress progress(std::string(translate(language, "reading")), fs::file_size(what, unknown));
     logs::Source source(what, [&](std::uint64_t taken, std::uint64_t) { progress.update(taken); });
     return {trace::read_trace(source)};
   }
@@ -87,10 +91,10 @@ std::vector<trace::TraceSummary> summaries_of(const fs::path& what) {
   return summaries;
 }
 
-std::vector<trace::TraceSummary> read_all(const std::vector<fs::path>& what) {
+std::vector<trace::TraceSummary> read_all(const std::vector<fs::path>& what, Language language) {
   std::vector<trace::TraceSummary> summaries;
   for (const fs::path& one : what) {
-    for (trace::TraceSummary& summary : summaries_of(one)) {
+    for (trace::TraceSummary& summary : summaries_of(one, language)) {
       summaries.push_back(std::move(summary));
     }
   }
@@ -107,9 +111,9 @@ int run(const Options& options) {
     if (what.size() > 1) {
       throw Error(ErrorCode::kUsage, "--output", "takes one record, found two", "name the record to write");
     }
-    return write_timeline(what.front(), options.output);
+    return write_timeline(what.front(), options.output, options.speaks());
   }
-  const std::vector<trace::TraceSummary> summaries = read_all(what);
+  const std::vector<trace::TraceSummary> summaries = read_all(what, options.speaks());
   if (options.format == "json") {
     nlohmann::json document = {{"schema", "unidle.traces/1"}, {"traces", nlohmann::json::array()}};
     for (const trace::TraceSummary& summary : summaries) {
@@ -119,11 +123,13 @@ int run(const Options& options) {
     return 0;
   }
   if (what.size() == 2 && summaries.size() == 2) {
-    print_to(stdout, "{}", trace::comparison_text(summaries[0], summaries[1], terminal_width(stdout)));
+    print_to(stdout, "{}",
+             trace::comparison_text(summaries[0], summaries[1], terminal_width(stdout), options.speaks()));
     return 0;
   }
   for (const trace::TraceSummary& summary : summaries) {
-    print_to(stdout, "{}{}", &summary == summaries.data() ? "" : "\n", trace::to_text(summary, terminal_width(stdout)));
+    print_to(stdout, "{}{}", &summary == summaries.data() ? "" : "\n",
+             trace::to_text(summary, terminal_width(stdout), options.speaks()));
   }
   return 0;
 }
@@ -140,6 +146,7 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
+  add_language_option(app, options->language);
   return [options] { return run(*options); };
 }
 

@@ -25,14 +25,16 @@ RunData optimise() {
     change.gain = gain;
     run.meta["changes"].push_back(tune::to_json(change));
   };
-  add_change("loader.workers", 0, 4, "Input wait was 61 % of the step.", 2.42);
-  add_change("precision.amp", "off", "bf16", "The CPU has bf16 matrix units.", 1.31);
-  add_change("optimizer.fused", false, true, "The optimiser took 5 % of the step.", 1.04);
+  add_change("loader.workers", 0, 4,
+             "the training process prepares every batch itself while the device waits; this job may use 8 CPUs", 2.42);
+  add_change("precision.amp", "off", "bf16", "this CPU has units for bf16", 1.31);
+  add_change("optimizer.fused", false, true,
+             "one pass over the parameters instead of several operations for each tensor", 1.04);
   const auto add_trial = [&](knobs::Settings changes, double rate, const char* verdict) {
     tune::LoggedTrial trial;
     trial.index = static_cast<int>(run.meta["trials"].size()) + 1;
     trial.stage = changes.empty() ? "baseline" : "step";
-    trial.why = knobs::describe(changes);
+    trial.why = changes.empty() ? "" : knobs::describe(changes) + "; median of 3 turns; 1.021x of the best so far";
     trial.changes = std::move(changes);
     trial.verdict = verdict;
     trial.result.ok = true;

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "unidle/base/units.h"
+#include "unidle/language/sentence.h"
 #include "unidle/tune/advice/proposals.h"
 
 namespace unidle::tune {
@@ -46,10 +47,10 @@ int line_of(const std::string& text, std::size_t at) {
   return 1 + static_cast<int>(std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n'));
 }
 
-std::string reason_of(const knobs::Change& change) {
-  std::string text = fmt::format("{}: {}", change.knob, change.reason);
+std::string reason_of(const knobs::Change& change, Language language) {
+  std::string text = fmt::format("{}: {}", change.knob, translate_sentence(language, change.reason));
   if (!change.depends.empty()) {
-    text += fmt::format("; depends on {}", change.depends);
+    text += translate(language, "; depends on {}", translate_sentence(language, change.depends));
   }
   if (change.gain) {
     text += fmt::format(" ({}x)", format_number(*change.gain));
@@ -66,12 +67,12 @@ int first_new_line(const std::string& header) {
 }  // namespace
 
 std::string explained_diff(const std::string& before, const knobs::ConfigFile& after,
-                           const std::vector<knobs::Change>& changes, const std::string& name) {
+                           const std::vector<knobs::Change>& changes, const std::string& name, Language language) {
   std::map<int, std::vector<std::string>> reasons;
   for (const knobs::Change& change : changes) {
     for (const std::string& path : change.paths.empty() ? std::vector{change.knob} : change.paths) {
       if (const knobs::Scalar* scalar = after.find(path)) {
-        reasons[line_of(after.text(), scalar->begin)].push_back(reason_of(change));
+        reasons[line_of(after.text(), scalar->begin)].push_back(reason_of(change, language));
       }
     }
   }

@@ -8,6 +8,7 @@
 #include "unidle/knobs/change.h"
 #include "unidle/knobs/config_file.h"
 #include "unidle/knobs/settings.h"
+#include "unidle/language/language.h"
 #include "unidle/traits/workload.h"
 #include "unidle/tune/advice/hardware.h"
 
@@ -28,6 +29,7 @@ void apply_changes(std::vector<knobs::Change>& changes, knobs::ConfigFile& confi
 
 /// The diff of the two texts, with each change's reason after the line that it explains.
 std::string explained_diff(const std::string& before, const knobs::ConfigFile& after,
-                           const std::vector<knobs::Change>& changes, const std::string& name);
+                           const std::vector<knobs::Change>& changes, const std::string& name,
+                           Language language = Language::kEnglish);
 
 }  // namespace unidle::tune

@@ -115,7 +115,8 @@ class Adviser {
   /// Proposes what the machine needs when the file has the value `present`.
   bool propose_advised(const std::string& knob, const knobs::Value& present, const std::string& besides = {}) {
     const auto advised = advised_for(hardware_, knob, present);
-    return advised && propose(knob, advised->value, advised->reason + besides, advised->depends);
+    return advised &&
+           propose(knob, advised->value, advised->reason + (besides.empty() ? "" : "; " + besides), advised->depends);
   }
   bool propose_advised(const std::string& knob) {
     const auto found = configured_.find(knob);
@@ -135,7 +136,7 @@ class Adviser {
     const bool conflict = workers == 0 && (has("loader.prefetch_factor") || is("loader.persistent_workers", true));
     const bool given = workers && !waits_elsewhere &&
                        propose_advised("loader.workers", *workers,
-                                       conflict ? "; prefetch and persistent workers are errors without workers" : "");
+                                       conflict ? "prefetch and persistent workers are errors without workers" : "");
     const bool working = given || workers.value_or(0) > 0;
     if (working && is("loader.persistent_workers", false)) {
       propose("loader.persistent_workers", true, "workers are not started anew for every epoch",

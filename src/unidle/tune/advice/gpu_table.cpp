@@ -84,7 +84,7 @@ Hardware with_device(Hardware host, std::string_view name) {
   }
   host.gpus = 1;
   host.capability = gpu->capability;
-  host.gpu_name = "the " + std::string(gpu->name);
+  host.gpu_name = gpu->name;
   host.gpu_memory_bytes = static_cast<std::uint64_t>(gpu->memory_gib) << 30;
   return host;
 }

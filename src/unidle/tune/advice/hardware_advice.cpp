@@ -22,9 +22,10 @@ std::optional<Advised> workers(const Hardware& hardware, const knobs::Value& pre
   const auto now = present.integer();
   const std::string room = "memory for one copy of the data set's state a worker";
   if (now == 0) {
-    return Advised{
-        best_workers(hardware),
-        "the training process prepares every batch itself while the device waits; " + cpus_in_words(hardware), room};
+    return Advised{best_workers(hardware),
+                   fmt::format("the training process prepares every batch itself while the device waits; {}",
+                               cpus_in_words(hardware)),
+                   room};
   }
   if (now && *now > hardware.whole_cpus()) {
     return Advised{best_workers(hardware),
@@ -46,14 +47,13 @@ std::optional<Advised> threads(const Hardware& hardware, const knobs::Value& pre
 }
 
 std::optional<Advised> amp(const Hardware& hardware, const knobs::Value& present) {
-  const std::string compare = "compare the loss";
   if (has_units_for(kAmpere, hardware) && present == "off") {
-    return Advised{"bf16", hardware.gpu_name + " has matrix units for bf16, which needs no loss scaling",
-                   "a model that trains in mixed precision; " + compare};
+    return Advised{"bf16", fmt::format("{} has matrix units for bf16, which needs no loss scaling", hardware.gpu_name),
+                   "a model that trains in mixed precision; compare the loss"};
   }
   if (has_units_for(kVolta, hardware) && !has_units_for(kAmpere, hardware) && (present == "off" || present == "bf16")) {
-    return Advised{"fp16", hardware.gpu_name + " has matrix units for fp16, not for bf16",
-                   "loss scaling in the program; " + compare};
+    return Advised{"fp16", fmt::format("{} has matrix units for fp16, not for bf16", hardware.gpu_name),
+                   "loss scaling in the program; compare the loss"};
   }
   return std::nullopt;
 }
@@ -120,8 +120,8 @@ int best_workers(const Hardware& hardware) {
 }
 
 std::string cpus_in_words(const Hardware& hardware) {
-  return fmt::format("this job may use {} CPUs", hardware.whole_cpus()) +
-         (hardware.gpus > 1 ? fmt::format(" for {} GPUs", hardware.gpus) : "");
+  return hardware.gpus > 1 ? fmt::format("this job may use {} CPUs for {} GPUs", hardware.whole_cpus(), hardware.gpus)
+                           : fmt::format("this job may use {} CPUs", hardware.whole_cpus());
 }
 
 bool has_room_for_larger_batches(const Hardware& hardware) {

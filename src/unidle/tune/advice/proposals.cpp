@@ -65,7 +65,8 @@ class Proposer {
     add_advised("loader.workers", workers == 0 ? 0.6 : 0.4);
     for (const int other : {best * 2, best / 2, cpus}) {
       if (other >= 1 && other != best && other != workers && other <= std::min(2 * cpus, kMostWorkers)) {
-        add({{"loader.workers", other}}, 0.15, false, "another number of loader workers; " + cpus_in_words(hardware_));
+        add({{"loader.workers", other}}, 0.15, false,
+            fmt::format("another number of loader workers; {}", cpus_in_words(hardware_)));
       }
     }
     if (number("loader.prefetch_factor") < 4) {
@@ -76,11 +77,12 @@ class Proposer {
     }
     const bool keeps = settings_.in_force("cache.features") != "off";
     if (!keeps && (workload_.costly_samples || settings_.contains("cache.features"))) {
-      const std::string reason = "costly per-sample work is the same in every epoch";
       if (workload_.feature_cache) {
-        add({{"cache.features", "disk"}}, 0.5, true, reason + ", and in later runs");
+        add({{"cache.features", "disk"}}, 0.5, true,
+            "costly per-sample work is the same in every epoch, and in later runs");
       }
-      add({{"cache.features", "memory"}}, workload_.feature_cache ? 0.2 : 0.5, !workload_.feature_cache, reason);
+      add({{"cache.features", "memory"}}, workload_.feature_cache ? 0.2 : 0.5, !workload_.feature_cache,
+          "costly per-sample work is the same in every epoch");
     }
   }
 

@@ -1,11 +1,8 @@
 #include "unidle/tune/output/result.h"
 
-#include <fmt/format.h>
-
 #include <nlohmann/json.hpp>
 
 #include "unidle/base/secrets.h"
-#include "unidle/base/units.h"
 #include "unidle/knobs/knob.h"
 
 namespace unidle::tune {
@@ -15,26 +12,6 @@ using nlohmann::json;
 namespace {
 
 json optional_number(const std::optional<double>& value) { return value ? json(*value) : json(); }
-
-std::string metrics_text(const TrialResult& result) {
-  std::string text;
-  for (const auto& [name, value] : result.metrics) {
-    text += fmt::format(" {} {}", name, format_number(value));
-  }
-  return text;
-}
-
-std::string table(const std::vector<LoggedTrial>& trials) {
-  std::string text = fmt::format("{:>5}  {:<15}  {:>9}  {:>8}  {:<13}  {}\n", "trial", "stage", "samples/s", "loss",
-                                 "verdict", "what");
-  for (const LoggedTrial& trial : trials) {
-    const TrialResult& result = trial.result;
-    text += fmt::format("{:>5}  {:<15}  {:>9}  {:>8}  {:<13}  {}{}\n", trial.index, trial.stage,
-                        result.ok ? format_number(result.rate) : "-", result.loss ? format_number(*result.loss) : "-",
-                        trial.verdict, trial.why, metrics_text(result));
-  }
-  return text;
-}
 
 json to_json(const ProgramResult& program) {
   json code = json::array();
@@ -53,21 +30,6 @@ json to_json(const ProgramResult& program) {
           {"run", program.run.empty() ? json() : json(program.run)},
           {"code", code},
           {"patch", program.patch}};
-}
-
-/// What the user should do now.
-std::string advice_text(const ProgramResult& program) {
-  std::string text = fmt::format("your files: {}\n", in_words(program.plan.protection));
-  if (!program.run.empty()) {
-    text += "\nWithout touching the program:\n  " + program.run + "\nIn the program:\n";
-  }
-  for (const CodeChange& change : program.code) {
-    text += fmt::format("  {}{}\n", change.where.empty() ? "" : change.where + ": ", change.code);
-  }
-  if (!program.patch.empty()) {
-    text += "\n" + program.patch;
-  }
-  return text;
 }
 
 }  // namespace
@@ -155,50 +117,6 @@ json to_json(const OptimizeResult& result) {
     document["conclusion"] = result.outcome->conclusion;
   }
   return document;
-}
-
-std::string one_line(const LoggedTrial& trial) {
-  const std::string what = trial.stage.starts_with("verify") || trial.stage == "baseline" ? trial.stage : trial.why;
-  if (!trial.result.ok) {
-    return fmt::format("trial {}: {}: {}", trial.index, trial.stage, what);
-  }
-  const std::string verdict = trial.verdict == "baseline" || trial.verdict == "winner" ? "" : ", " + trial.verdict;
-  return fmt::format("trial {}: {} samples/s{} ({}, {})", trial.index, format_number(trial.result.rate), verdict, what,
-                     format_seconds(trial.result.seconds));
-}
-
-std::string to_text(const OptimizeResult& result) {
-  std::string text = result.diff;
-  if (!result.outcome) {
-    text += result.changes.empty() ? result.config + ": nothing to change that can be told without measuring\n" : "\n";
-    for (const std::string& left : result.left) {
-      text += "left alone: " + left + "\n";
-    }
-    for (const std::string& note : result.notes) {
-      text += "note: " + note + "\n";
-    }
-    return text + "Not measured. With --benchmark every change is measured, and kept only when it pays.\n";
-  }
-  text += (text.empty() ? "" : "\n") + table(result.outcome->trials) + "\n";
-  for (const std::string& knob : result.outcome->not_taken) {
-    text += "did not take: " + knob + "\n";
-  }
-  for (const knobs::Change& change : result.changes) {
-    if (change.knob.starts_with("validation.")) {
-      text += change.knob + " only changes how often you look; training is the same\n";
-    }
-  }
-  for (const std::string& note : result.notes) {
-    text += "note: " + note + "\n";
-  }
-  text += result.outcome->conclusion + "\n";
-  if (result.program) {
-    text += advice_text(*result.program);
-  }
-  if (!result.record.empty()) {
-    text += "record: " + result.record.string() + "\n";
-  }
-  return text;
 }
 
 }  // namespace unidle::tune

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "unidle/language/language.h"
 #include "unidle/tune/advice/advise.h"
 #include "unidle/tune/advice/code_changes.h"
 #include "unidle/tune/search/tuner.h"
@@ -40,14 +41,15 @@ struct OptimizeResult {
   std::filesystem::path record;  // of a benchmark; empty when it could not be written
 };
 
-/// Text for people: diff, trial table, conclusion.
-std::string to_text(const OptimizeResult& result);
-/// unidle.optimize/1
+/// Text for people: diff, trial table, conclusion. Sentences of the result are English and translated here.
+std::string to_text(const OptimizeResult& result, Language language = Language::kEnglish);
+std::string stage_in_words(const LoggedTrial& trial, Language language);
+/// "trial 3: loader.workers=2: 41.3 samples/s, kept"
+std::string one_line(const LoggedTrial& trial, Language language = Language::kEnglish);
+/// unidle.optimize/1, in English
 nlohmann::json to_json(const OptimizeResult& result);
 nlohmann::json to_json(const knobs::Change& change);
 nlohmann::json to_json(const LoggedTrial& trial);
 nlohmann::json to_json(const Verification& verification);
-/// "trial 3: loader.workers=2: 41.3 samples/s, kept"
-std::string one_line(const LoggedTrial& trial);
 
 }  // namespace unidle::tune

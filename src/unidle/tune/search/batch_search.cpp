@@ -36,10 +36,12 @@ BatchChoice choice(const knobs::Settings& settings, long long size, long long ac
     return made;
   }
   const double factor = static_cast<double>(now) / static_cast<double>(effective);
-  made.reason = fmt::format("an effective batch of {} instead of {}", now, effective);
   if (const auto rate = scaled_rate(settings, factor)) {
     made.changes.set("optimizer.lr", *rate);
-    made.reason += ", with the learning rate scaled by its root";
+    made.reason = fmt::format("an effective batch of {} instead of {}, with the learning rate scaled by its root", now,
+                              effective);
+  } else {
+    made.reason = fmt::format("an effective batch of {} instead of {}", now, effective);
   }
   return made;
 }

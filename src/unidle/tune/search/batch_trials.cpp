@@ -50,7 +50,8 @@ bool BatchTrials::fits_longest_samples() {
   trial.result = std::move(*result);
   const bool ok = trial.result.ok;
   trial.verdict = ok ? "held" : "failed";
-  trial.why = "the longest samples together; " + (ok ? trial.result.longest : trial.result.problem);
+  trial.why = "the longest samples together";
+  trial.why += "; " + (ok ? trial.result.longest : trial.result.problem);
   log_.add(std::move(trial));
   return ok;
 }

@@ -62,8 +62,8 @@ Contest::Verdict Contest::judge(LoggedTrial& trial, const experiment::Alternatio
   trial.result.others_cpus = turns.change().others_cpus;
   best_.result.rate = turns.reference().rate;
   best_.result.others_cpus = turns.reference().others_cpus;
-  trial.why += turns.counted() > 1 ? fmt::format("; median of {} turns", turns.counted()) : "";
-  trial.why += fmt::format("; {:.3f}x of the best so far", turns.ratio());
+  trial.why += turns.counted() > 1 ? "; " + fmt::format("median of {} turns", turns.counted()) : "";
+  trial.why += "; " + fmt::format("{:.3f}x of the best so far", turns.ratio());
   const bool removal = trial.stage == "removal";
   if (turns.ratio() > limit) {
     trial.verdict = removal ? "reverted" : "kept";
@@ -85,8 +85,9 @@ bool Contest::take_turn(const knobs::Settings& changes, experiment::Alternation&
   }
   const auto [ratio, counts] = turns.take(run.result.measurement(), scatter_);
   run.verdict = "turn";
-  run.why = fmt::format("{}; {:.3f}x{}", reference ? "the best so far once more" : "the change once more", ratio,
-                        counts ? "" : ", not counted: others used the CPUs during one of the two");
+  run.why = reference ? "the best so far once more" : "the change once more";
+  run.why += "; " + (counts ? fmt::format("{:.3f}x", ratio)
+                            : fmt::format("{:.3f}x, not counted: others used the CPUs during one of the two", ratio));
   log_.add(std::move(run));
   return true;
 }

@@ -10,10 +10,13 @@ namespace {
 
 std::string stopped(const TunerOutcome& outcome, const Circumstances& circumstances) {
   if (outcome.best.empty()) {
-    return "stopped before anything better was found; nothing was " + circumstances.done;
+    return circumstances.of_program ? "stopped before anything better was found; nothing was advised"
+                                    : "stopped before anything better was found; nothing was written";
   }
-  return "stopped; the best so far (" + knobs::describe(outcome.best) + ") is not verified, so nothing was " +
-         circumstances.done;
+  const std::string best = knobs::describe(outcome.best);
+  return circumstances.of_program
+             ? fmt::format("stopped; the best so far ({}) is not verified, so nothing was advised", best)
+             : fmt::format("stopped; the best so far ({}) is not verified, so nothing was written", best);
 }
 
 /// Rounds up to tens of seconds with a margin, because trials vary in length.
@@ -32,7 +35,8 @@ std::string nothing_tried(const FirstTrial& first) {
 
 std::string nothing_verified(const TunerOutcome& outcome, const Circumstances& circumstances) {
   if (outcome.all_failed) {
-    return "nothing is known: every change that was tried failed, the last with: " + outcome.trials.back().why;
+    return fmt::format("nothing is known: every change that was tried failed, the last with: {}",
+                       outcome.trials.back().why);
   }
   if (!circumstances.had_candidates) {
     return "nothing to gain: nothing that could matter to it can be changed";
@@ -40,26 +44,32 @@ std::string nothing_verified(const TunerOutcome& outcome, const Circumstances& c
   if (circumstances.searched < 2) {
     return nothing_tried(circumstances.first);
   }
-  return "nothing to gain: no change was faster than the " + circumstances.subject + " as it is";
+  return circumstances.of_program ? "nothing to gain: no change was faster than the program as it is"
+                                  : "nothing to gain: no change was faster than the configuration as it is";
 }
 
 std::string shown(const Verification& found, const Circumstances& circumstances) {
   const std::string gain = fmt::format("{:.2f}x as fast as before (95 % interval {:.2f} to {:.2f}, {} pairs)",
                                        found.ratio, found.interval.low, found.interval.high, found.winner.size());
   if (circumstances.other_effective_batch) {
-    return gain +
-           "; another effective batch learns differently from sample to sample, so compare the losses of whole runs";
+    return gain + "; " +
+           "another effective batch learns differently from sample to sample, so compare the losses of whole runs";
   }
-  return gain + (found.compared ? "" : "; neither loss nor metric was there to compare, so look at them yourself");
+  return found.compared ? gain : gain + "; " + "neither loss nor metric was there to compare, so look at them yourself";
 }
 
 std::string not_shown(const Verification& found, const Circumstances& circumstances) {
   if (!found.parity.held) {
-    return "nothing to gain: " + found.parity.why;
+    return fmt::format("nothing to gain: {}", found.parity.why);
   }
-  return fmt::format("nothing to gain: the {} is {:.2f}x of the baseline (95 % interval {:.2f} to {:.2f})",
-                     circumstances.found_better ? "best" : "fastest change tried", found.ratio, found.interval.low,
-                     found.interval.high);
+  const auto [low, high] = found.interval;
+  return circumstances.found_better
+             ? fmt::format("nothing to gain: the best is {:.2f}x of the baseline (95 % interval {:.2f} to {:.2f})",
+                           found.ratio, low, high)
+             : fmt::format(
+                   "nothing to gain: the fastest change tried is {:.2f}x of the baseline (95 % interval {:.2f} "
+                   "to {:.2f})",
+                   found.ratio, low, high);
 }
 
 }  // namespace
@@ -70,8 +80,8 @@ std::string conclusion_of(const TunerOutcome& outcome, const Circumstances& circ
                      : outcome.verification->shown ? shown(*outcome.verification, circumstances)
                                                    : not_shown(*outcome.verification, circumstances);
   if (circumstances.disturbed) {
-    text += fmt::format("; other processes used the CPUs during {} of {} trials, so the figures are rough",
-                        circumstances.disturbed_runs, circumstances.measured);
+    text += "; " + fmt::format("other processes used the CPUs during {} of {} trials, so the figures are rough",
+                               circumstances.disturbed_runs, circumstances.measured);
   }
   return text;
 }

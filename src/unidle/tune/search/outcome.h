@@ -34,8 +34,7 @@ struct FirstTrial {
 
 /// What the conclusion needs besides the outcome.
 struct Circumstances {
-  std::string subject;                 // what was tuned
-  std::string done;                    // what happens to the result
+  bool of_program = false;             // see TunerOptions
   bool had_candidates = false;         // there was something to change
   int searched = 0;                    // trials, including the baseline
   bool found_better = false;           // a trial was better, before verification

@@ -10,8 +10,7 @@ using ::testing::StartsWith;
 
 Circumstances of_a_program() {
   Circumstances circumstances;
-  circumstances.subject = "program";
-  circumstances.done = "advised";
+  circumstances.of_program = true;
   circumstances.had_candidates = true;
   circumstances.searched = 5;
   circumstances.found_better = true;

@@ -41,7 +41,7 @@ TunerOutcome tune_fastest(double first, double later) {
   TunerOptions options;
   options.verify_fastest = true;
   options.least_gain = 0.03;
-  options.subject = "program";
+  options.of_program = true;
   Tuner tuner(runner, clock, kSettings, {{{{"loader.workers", 2}}, "why", 0.5, false}}, options);
   return tuner.run({});
 }

@@ -24,7 +24,7 @@ void Refusals::take_out(LoggedTrial& trial) {
     }
     const std::string asked = knobs::pair_key(knob, *value);
     trial.changes.erase(knob);
-    trial.why += fmt::format("; {} did not take: {}", knob, why);
+    trial.why += "; " + fmt::format("{} did not take: {}", knob, why);
     add(asked, fmt::format("{}: {}", asked, why));
   }
   for (const auto& [knob, asked] : knobs::Settings(trial.changes)) {
@@ -37,7 +37,7 @@ void Refusals::take_out(LoggedTrial& trial) {
       continue;
     }
     trial.changes.erase(knob);
-    trial.why += fmt::format("; {} did not take: {} is in force, not {}", knob, in_force, asked);
+    trial.why += "; " + fmt::format("{} did not take: {} is in force, not {}", knob, in_force, asked);
     add(knobs::pair_key(knob, asked), fmt::format("{}: asked for {}, in force is {}", knob, asked, in_force));
   }
 }

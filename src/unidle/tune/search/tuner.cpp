@@ -1,5 +1,8 @@
 #include "unidle/tune/search/tuner.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 #include <span>
@@ -37,13 +40,11 @@ knobs::Settings without(knobs::Settings settings, std::span<const Unit> units) {
 }
 
 std::string words_of(std::span<const Unit> units) {
-  std::string words = "without";
+  std::vector<std::string> knobs;
   for (const Unit& unit : units) {
-    for (const std::string& knob : unit) {
-      words += " " + knob;
-    }
+    knobs.insert(knobs.end(), unit.begin(), unit.end());
   }
-  return words;
+  return fmt::format("the best so far without {}", fmt::join(knobs, " "));
 }
 
 knobs::Settings exact_part(const knobs::Settings& settings) {
@@ -116,7 +117,7 @@ TunerOutcome Search::run() {
   }
   if (!baseline.result.ok) {
     throw Error(ErrorCode::kChild, "baseline trial", baseline.result.problem,
-                "the " + options_.subject + " must run as it is");
+                options_.of_program ? "the program must run as it is" : "the configuration must run as it is");
   }
   baseline.verdict = "baseline";
   repeats_.add(baseline.result);
@@ -335,8 +336,7 @@ TunerOutcome Search::conclude() {
   if (shown && !outcome.interrupted) {
     outcome.changes = changes_of(best);
   }
-  outcome.conclusion = conclusion_of(outcome, {options_.subject,
-                                               options_.done,
+  outcome.conclusion = conclusion_of(outcome, {options_.of_program,
                                                !candidates_.empty(),
                                                log_.searched(),
                                                found_better,

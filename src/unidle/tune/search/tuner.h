@@ -30,9 +30,9 @@ struct TunerOptions {
   bool verify_fastest = false;
   /// Possible sizes, see batch_choices(); empty when the batch size cannot be changed.
   std::vector<BatchChoice> batches;
-  std::set<std::string> only;             // knobs to search, including those tied to them; empty: all
-  std::string subject = "configuration";  // what is tuned, in sentences
-  std::string done = "written";           // what happens to the result
+  std::set<std::string> only;  // knobs to search, including those tied to them; empty: all
+  /// A program is tuned, for which the result is advice; otherwise a configuration, to which it is written.
+  bool of_program = false;
 };
 
 /// Not thread-safe.

@@ -101,8 +101,8 @@ bool Verifier::fail_pair(const LoggedTrial& baseline, const LoggedTrial& winner,
   }
   const bool by_winner = !winner.result.ok;
   verification.parity.held = false;
-  verification.parity.why = fmt::format("the {} failed: {}", by_winner ? "winner" : "program as it is",
-                                        by_winner ? winner.why : baseline.why);
+  verification.parity.why = by_winner ? fmt::format("the winner failed: {}", winner.why)
+                                      : fmt::format("the program as it is failed: {}", baseline.why);
   return false;
 }
 

@@ -1,6 +1,7 @@
 // Text layout for a terminal, where Chinese characters take two columns and lines may break between them.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -19,5 +20,9 @@ std::string fill(std::string_view text, int width);
 
 /// Like fill(), with `mark` before the first line, other lines aligned after it, and everything indented by `indent`.
 std::string block(std::string_view text, int width, int indent, std::string_view mark);
+
+/// The line that Progress draws, at most `columns` wide: "label [####....] 3/8 note ETA 5 s".
+std::string progress_line(std::string_view label, std::uint64_t done, std::uint64_t total, std::string_view note,
+                          double elapsed_s, int columns);
 
 }  // namespace unidle

@@ -1,10 +1,14 @@
-#include "unidle/language/layout.h"
+#include "unidle/base/layout.h"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <utility>
 #include <vector>
+
+#include "unidle/base/printable.h"
+#include "unidle/base/units.h"
 
 namespace unidle {
 
@@ -129,6 +133,16 @@ int split_over_lines(const Piece& piece, int width, std::string& out) {
   return column;
 }
 
+constexpr int kBarColumns = 24;
+constexpr int kLeastBarColumns = 4;
+
+/// A bar for `share` in at most `columns`; empty if they are too few.
+std::string bar(double share, int columns) {
+  const int width = std::min(kBarColumns, columns - static_cast<int>(std::string_view(" []").size()));
+  const int filled = static_cast<int>(share * width);
+  return width < kLeastBarColumns ? "" : fmt::format(" [{:#<{}}{:.<{}}]", "", filled, "", width - filled);
+}
+
 }  // namespace
 
 int display_width(std::string_view text) {
@@ -184,6 +198,20 @@ std::string block(std::string_view text, int width, int indent, std::string_view
     body.insert(at + 1, pad);
   }
   return std::string(static_cast<std::size_t>(indent), ' ') + std::string(mark) + body + "\n";
+}
+
+std::string progress_line(std::string_view label, std::uint64_t done, std::uint64_t total, std::string_view note,
+                          double elapsed_s, int columns) {
+  const double share = total > 0 ? static_cast<double>(done) / static_cast<double>(total) : 0;
+  std::string words = fmt::format(" {}/{} {}", done, total, note);
+  if (done > 0 && done < total) {
+    words += fmt::format(" ETA {}", format_seconds(elapsed_s * (1 / share - 1)));
+  }
+  words = printable_line(words);
+  // In a narrow line the bar shrinks first: the words say more.
+  const std::string line =
+      std::string(label) + bar(share, columns - display_width(label) - display_width(words)) + words;
+  return std::string(prefix_of_width(line, columns));
 }
 
 }  // namespace unidle

@@ -1,8 +1,10 @@
-#include "unidle/language/layout.h"
+#include "unidle/base/layout.h"
 
 #include <gtest/gtest.h>
 
 #include <sstream>
+
+#include "unidle/base/printable.h"
 
 namespace unidle {
 namespace {
@@ -48,6 +50,15 @@ TEST(Layout, BlocksKeepToTheWidth) {
     }
   }
   EXPECT_EQ(block("one two", 7, 1, "- "), " - one\n   two\n");
+}
+
+TEST(Layout, ProgressKeepsToTheWidth) {
+  EXPECT_EQ(progress_line("reading", 2, 8, "x/s", 1, 80), "reading [######..................] 2/8 x/s ETA 3.0 s");
+  for (int columns = 1; columns < 70; ++columns) {
+    const std::string line = progress_line("正在读取", 2, 8, "输入等待 3 %", 1, columns);
+    EXPECT_LE(display_width(line), columns) << line;
+    EXPECT_EQ(line, printable_line(line)) << "a character is cut";
+  }
 }
 
 }  // namespace
