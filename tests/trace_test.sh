@@ -48,6 +48,10 @@ expect 0 rec --format json
 has out '"file": "trace-77.json"'
 expect 0 rec -o timeline.json
 has out timeline.json
+: >new
+[ "$(stat -c %a timeline.json)" = "$(stat -c %a new)" ] || fail "permissions: $(ls -l)"
+# Process numbers come back: what a killed process of the same number left is in nobody's way.
+sh -c ': >again.json.$$.part; exec "$unidle" trace rec -o again.json' >out 2>err || fail "left over: $(cat err)"
 python3 - <<'PYTHON' || fail "the timeline"
 import json
 document = json.load(open("timeline.json"))

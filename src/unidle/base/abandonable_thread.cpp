@@ -1,7 +1,5 @@
 #include "unidle/base/abandonable_thread.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -11,27 +9,13 @@
 #include <mutex>
 #include <thread>
 
+#include "unidle/base/signals_blocked.h"
+
 namespace unidle {
 
 namespace {
 
 std::atomic<int> left_behind{0};
-
-/// New threads inherit the signal mask.
-class AllSignalsBlocked {
- public:
-  AllSignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~AllSignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  AllSignalsBlocked(const AllSignalsBlocked&) = delete;
-  AllSignalsBlocked& operator=(const AllSignalsBlocked&) = delete;
-
- private:
-  sigset_t before_{};
-};
 
 }  // namespace
 
@@ -58,7 +42,7 @@ struct AbandonableThread::State {
 
 AbandonableThread::AbandonableThread(std::function<void(std::stop_token)> work) : state_(std::make_shared<State>()) {
   state_->work = std::move(work);
-  const AllSignalsBlocked blocked;
+  const SignalsBlocked blocked;
   std::thread([state = state_] { state->run(); }).detach();
 }
 

@@ -15,6 +15,7 @@
 #include "unidle/base/disk.h"
 #include "unidle/base/error.h"
 #include "unidle/base/file_attributes.h"
+#include "unidle/base/signals_blocked.h"
 #include "unidle/base/unfinished.h"
 #include "unidle/base/write_target.h"
 
@@ -140,9 +141,11 @@ bool written_in_place(const WriteTarget& target, const fs::path& name, std::stri
   return true;
 }
 
-/// Writes a new file under a unique name beside `path`; it is private until `prepare` sets its attributes.
+/// Writes a new file under a unique name beside `path`; it is private until `prepare` sets its attributes. A signal
+/// that ends the program waits until that name is gone.
 template <typename Prepare>
 void write_beside_and_rename(const fs::path& path, std::string_view bytes, Disk& disk, Prepare prepare) {
+  const SignalsBlocked none(kEndingSignals);
   std::string temporary = fmt::format("{}{}XXXXXX", path.string(), kUnfinished);
   int made = -1;
   int failure = disk.create_temporary(temporary, made);
@@ -162,19 +165,12 @@ void write_beside_and_rename(const fs::path& path, std::string_view bytes, Disk&
   sync_folder(path.parent_path());
 }
 
-/// Sets the permissions of any newly created file.
-int make_usual(int fd, Disk& disk) {
-  const mode_t mask = ::umask(0);
-  ::umask(mask);
-  return disk.set_mode(fd, 0666 & ~mask);
-}
-
 }  // namespace
 
 void write_file_atomic(const fs::path& path, std::string_view bytes, Disk& disk) {
   const WriteTarget target = write_target(path);
   if (!written_in_place(target, path, bytes, disk)) {
-    write_beside_and_rename(target.path, bytes, disk, [&](int fd) { return make_usual(fd, disk); });
+    write_beside_and_rename(target.path, bytes, disk, [&](int fd) { return disk.set_mode(fd, usual_mode()); });
   }
 }
 

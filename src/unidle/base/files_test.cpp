@@ -14,6 +14,7 @@
 #include <csignal>
 #include <cstdlib>
 
+#include "unidle/base/disk.h"
 #include "unidle/base/error.h"
 #include "unidle/base/testing/thrown.h"
 
@@ -139,6 +140,26 @@ TEST(Files, AFullDiskLeavesTheOldFileAndNoRest) {
   std::signal(SIGXFSZ, handler);
   EXPECT_EQ(code, ErrorCode::kIo);
   EXPECT_EQ(read_file(path), "old");
+  EXPECT_EQ(entries(folder.path()), 1);
+}
+
+/// A person presses Ctrl-C while a file is written.
+class InterruptedDisk final : public Disk {
+ public:
+  using Disk::write;
+  int write(int fd, std::span<iovec> pieces) override {
+    ::raise(SIGINT);
+    return Disk::write(fd, pieces);
+  }
+};
+
+TEST(Files, AnInterruptLeavesNoRest) {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "f";
+  write_file_atomic(path, "old");
+  InterruptedDisk disk;
+  EXPECT_EXIT(write_file_atomic(path, "new", disk), ::testing::KilledBySignal(SIGINT), "");
+  EXPECT_EQ(read_file(path), "new");
   EXPECT_EQ(entries(folder.path()), 1);
 }
 

@@ -49,4 +49,10 @@ UniqueFd open_in_place(const WriteTarget& target) {
   return UniqueFd(::open(target.path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC | O_NOCTTY));
 }
 
+mode_t usual_mode() {
+  const mode_t mask = ::umask(0);
+  ::umask(mask);
+  return 0666 & ~mask;
+}
+
 }  // namespace unidle

@@ -1,5 +1,7 @@
-// Resolves the name of a file to write.
+// Resolves the name of a file to write, and its permissions.
 #pragma once
+
+#include <sys/types.h>
 
 #include <filesystem>
 
@@ -19,5 +21,8 @@ WriteTarget write_target(const std::filesystem::path& path);
 /// Opens a target to be written in place; invalid, with errno set, when it cannot be opened. Waits for the reader of a
 /// FIFO.
 UniqueFd open_in_place(const WriteTarget& target);
+
+/// The permissions of a newly created file: what the umask leaves.
+mode_t usual_mode();
 
 }  // namespace unidle

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <pthread.h>
-#include <signal.h>
 #include <time.h>
 
 #include <system_error>
@@ -10,25 +9,11 @@
 
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
+#include "unidle/base/signals_blocked.h"
 
 namespace unidle::data::detail {
 
 namespace {
-
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 /// Of a thread that has not been joined.
 std::int64_t cpu_ns_of(pthread_t thread) {

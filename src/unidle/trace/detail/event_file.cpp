@@ -2,15 +2,18 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <cerrno>
 #include <cmath>
+#include <cstdlib>
 #include <iterator>
 
 #include "unidle/base/error.h"
 #include "unidle/base/json.h"
+#include "unidle/base/unfinished.h"
 
 namespace unidle::trace::detail {
 
@@ -43,15 +46,14 @@ struct EventFile::Deflater {
 EventFile::EventFile(const std::filesystem::path& path)
     : path_(path),
       target_(write_target(path)),
-      temporary_(target_.path.string() + fmt::format(".{}.part", ::getpid())) {
+      temporary_(fmt::format("{}{}XXXXXX", target_.path.string(), kUnfinished)) {
   if (path.extension() == ".gz") {
     deflater_ = std::make_unique<Deflater>();
     if (!deflater_->ready) {
       fail(ENOMEM);
     }
   }
-  fd_ = target_.in_place ? open_in_place(target_)
-                         : UniqueFd(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  fd_ = target_.in_place ? open_in_place(target_) : UniqueFd(::mkostemp(temporary_.data(), O_CLOEXEC));
   if (!fd_) {
     fail(errno);
   }
@@ -152,8 +154,9 @@ void EventFile::write(std::string_view bytes) {
 void EventFile::close(const nlohmann::json& about) {
   buffer_ += "\n],\"otherData\":" + text_of(about) + "}\n";
   flush(true);
+  const bool shared = target_.in_place || ::fchmod(fd_.get(), usual_mode()) == 0;
   fd_.reset();
-  if (!target_.in_place && ::rename(temporary_.c_str(), target_.path.c_str()) != 0) {
+  if (!shared || (!target_.in_place && ::rename(temporary_.c_str(), target_.path.c_str()) != 0)) {
     const int error_number = errno;
     ::unlink(temporary_.c_str());
     fail(error_number);

@@ -51,7 +51,7 @@ class EventFile {
 
   std::filesystem::path path_;
   WriteTarget target_;
-  std::filesystem::path temporary_;
+  std::string temporary_;
   UniqueFd fd_;
   std::unique_ptr<Deflater> deflater_;
   std::string buffer_;

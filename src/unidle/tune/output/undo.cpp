@@ -6,6 +6,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/base/signals_blocked.h"
 
 namespace unidle::tune {
 
@@ -45,6 +46,7 @@ Undone undo(const fs::path& config, Disk& disk) {
   }
   Undone undone{config, *backup, free_name(config, "undone")};
   const std::string before = read_file(*backup);
+  const SignalsBlocked none(kEndingSignals);
   write_file_like(undone.kept, read_file(config), config, disk);
   try {
     replace_file(config, before, disk);

@@ -9,6 +9,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
+#include "unidle/base/signals_blocked.h"
 #include "unidle/record/record.h"
 #include "unidle/tune/output/undo.h"
 
@@ -55,6 +56,7 @@ Written write_result(const OptimizeResult& result, const std::optional<std::file
   const std::filesystem::path config = result.config;
   Written written;
   if (in_place) {
+    const SignalsBlocked none(kEndingSignals);  // a backup of an unchanged file would mislead --undo
     written.backup = free_name(config, "bak");
     written.output = config;
     write_file_like(*written.backup, result.before, config, disk);
