@@ -29,7 +29,7 @@ pid, fd = pty.fork()
 if pid == 0:
     os.execvp(sys.argv[1], sys.argv[1:])
 fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 110, 0, 0))
-line = re.compile(r"training \[[#.]{4,24}\] \d+/20000000 loss \S+, \S+ samples/s, input wait \d+ % \S.*left")
+line = re.compile(r"training \[[#.]{4,24}\] \d+/20000000 loss \S+, \S+ samples/s, input wait \d+ % ETA \S")
 seen, interrupted, deadline = "", False, time.monotonic() + 120
 while time.monotonic() < deadline:
     if select.select([fd], [], [], 0.2)[0]:
