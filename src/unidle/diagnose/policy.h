@@ -282,7 +282,8 @@ inline double longer_validation_interval(double train_s, double validate_s, doub
   return validate_s / train_s * (1 - wanted) / wanted;
 }
 
-/// True when other processes, which used `others` CPUs beside the run's `own`, make its rates imprecise.
+/// True when other processes, which used `others` CPUs beside the run's `own`, make its rates imprecise. The only rule
+/// on that: a CPU of others costs a run of one CPU much and a run of sixty little.
 inline bool others_disturb(double others, double own, const Policy& policy = {}) {
   return others >= policy.others_cpus && others >= policy.others_share * own;
 }

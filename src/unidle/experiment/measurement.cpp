@@ -1,22 +1,19 @@
 #include "unidle/experiment/measurement.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "unidle/diagnose/policy.h"
 
 namespace unidle::experiment {
 
-namespace {
-
-/// A run counts as disturbed when other processes use more CPUs than this.
-constexpr double kDisturbingCpus = diagnose::Policy{}.others_cpus;
-
-}  // namespace
-
-bool is_disturbed(const Measurement& run) { return run.others_cpus.value_or(0) > kDisturbingCpus; }
+bool is_disturbed(const Measurement& run) {
+  return diagnose::others_disturb(run.others_cpus.value_or(0), run.own_cpus.value_or(0));
+}
 
 bool comparable(const Measurement& a, const Measurement& b) {
-  return std::abs(a.others_cpus.value_or(0) - b.others_cpus.value_or(0)) <= kDisturbingCpus;
+  return !diagnose::others_disturb(std::abs(a.others_cpus.value_or(0) - b.others_cpus.value_or(0)),
+                                   std::min(a.own_cpus.value_or(0), b.own_cpus.value_or(0)));
 }
 
 }  // namespace unidle::experiment

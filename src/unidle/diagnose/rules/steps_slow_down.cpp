@@ -9,16 +9,14 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// CPUs used by others from which on they may be why steps become slower.
-constexpr double kDisturbedFrom = 0.5;
-
 Evaluation evaluate_steps_slow_down(const Context& context, const Policy& policy) {
   const auto& development = context.signals.development;
   if (!development || development->step_s.empty() || !context.train) {
     return Missing{context.say("how the length of a step develops")};
   }
   const std::vector<double>& step_s = development->step_s;
-  const bool disturbed = context.signals.others_cpus_used.value_or(0) >= kDisturbedFrom;
+  const bool disturbed =
+      others_disturb(context.signals.others_cpus_used.value_or(0), context.signals.cpus_used.value_or(0), policy);
   const double least = disturbed ? policy.slower_steps_disturbed : policy.slower_steps;
   if (step_s.front() <= 0 || step_s.back() < least * step_s.front() || !detail::grows_steadily(step_s)) {
     return Nothing{};

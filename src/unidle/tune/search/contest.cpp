@@ -58,10 +58,8 @@ Contest::Verdict Contest::challenge(const knobs::Settings& changes, const std::s
 
 /// Sets the newest rates of the trial and of the best so far, and the trial's verdict.
 Contest::Verdict Contest::judge(LoggedTrial& trial, const experiment::Alternation& turns, double limit) {
-  trial.result.rate = turns.change().rate;
-  trial.result.others_cpus = turns.change().others_cpus;
-  best_.result.rate = turns.reference().rate;
-  best_.result.others_cpus = turns.reference().others_cpus;
+  trial.result.remeasure(turns.change());
+  best_.result.remeasure(turns.reference());
   trial.why += turns.counted() > 1 ? "; " + fmt::format("median of {} turns", turns.counted()) : "";
   trial.why += "; " + fmt::format("{:.3f}x of the best so far", turns.ratio());
   const bool removal = trial.stage == "removal";

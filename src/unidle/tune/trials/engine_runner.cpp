@@ -205,6 +205,7 @@ TrialResult EngineRunner::run(const knobs::Settings& changes, std::stop_token st
     refuse_full_memory(diagnosis, changes, result);
     result.validation_share = validation_share(diagnosis);
     result.others_cpus = account.cpus.others;
+    result.own_cpus = account.cpus.own;
   } catch (const Error& failure) {
     // The trial's figures are valid without a diagnosis; only its suggestions are missing.
     spdlog::warn("trial {}: no diagnosis: {}", trials_, failure.what());

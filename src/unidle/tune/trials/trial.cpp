@@ -17,6 +17,12 @@ experiment::Learned TrialResult::learned() const {
   return all;
 }
 
+void TrialResult::remeasure(const experiment::Measurement& run) {
+  rate = run.rate;
+  others_cpus = run.others_cpus;
+  own_cpus = run.own_cpus;
+}
+
 void TrialResult::read_loss(experiment::LossScale& scale) {
   experiment::LearningCurves curves;
   for (const auto& [samples, value] : losses) {

@@ -38,14 +38,16 @@ struct TrialResult {
   std::map<std::string, std::string> refused;  // knobs that are not in effect, with the reason
   double seconds = 0;                          // wall time of the whole trial, including start-up
   std::optional<double> validation_share;      // of the time after start-up
-  /// CPUs that other processes used during the trial, and that it lacked.
-  std::optional<double> others_cpus;
+  std::optional<double> others_cpus;           // CPUs that other processes used during the trial
+  std::optional<double> own_cpus;              // CPUs that the trial used
   std::vector<Proposal> suggestions;
   bool lengths_vary = false;  // batches had more shapes than full batches and a last one
   std::string longest;       // for run_longest: what the first batch contained; empty when all samples are equally long
   bool interrupted = false;  // stopped on request: not a measurement
 
-  experiment::Measurement measurement() const { return {rate, others_cpus}; }
+  experiment::Measurement measurement() const { return {rate, others_cpus, own_cpus}; }
+  /// Replaces rate and CPUs by those of a newer run.
+  void remeasure(const experiment::Measurement& run);
   /// What the trial learned, for comparison with trials of as many samples.
   experiment::Learned learned() const;
   /// Sets the loss from `losses` when there are enough to compare.

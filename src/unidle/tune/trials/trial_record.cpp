@@ -162,6 +162,7 @@ bool read_trial(const account::RunData& run, experiment::LossScale& scale, Trial
   result.read_loss(scale);
   result.effective = effective_settings(run);
   result.others_cpus = account.cpus.others;
+  result.own_cpus = account.cpus.own;
   result.lengths_vary = lengths_vary(run);
   result.longest = longest_in(run);
   return true;

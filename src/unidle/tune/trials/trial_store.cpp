@@ -21,7 +21,7 @@ using nlohmann::json;
 namespace {
 
 /// Part of the identity: increase it when what a trial measures changes.
-constexpr int kFormat = 6;
+constexpr int kFormat = 7;
 constexpr std::chrono::hours kOldest(24);
 
 template <typename T>
@@ -57,6 +57,7 @@ json kept_json(const TrialResult& result) {
           {"metrics", result.metrics},
           {"validation_share", optional_json(result.validation_share)},
           {"others_cpus", optional_json(result.others_cpus)},
+          {"own_cpus", optional_json(result.own_cpus)},
           {"lengths_vary", result.lengths_vary},
           {"suggestions", suggestions}};
 }
@@ -82,6 +83,7 @@ TrialResult trial_of(const json& body) {
   result.metrics = body.at("metrics").get<std::map<std::string, double>>();
   result.validation_share = number_if_any(body.at("validation_share"));
   result.others_cpus = number_if_any(body.at("others_cpus"));
+  result.own_cpus = number_if_any(body.at("own_cpus"));
   result.lengths_vary = body.at("lengths_vary").get<bool>();
   for (const json& each : body.at("suggestions")) {
     result.suggestions.push_back({knobs::settings_from(each.at("changes")), each.at("reason").get<std::string>(),

@@ -20,6 +20,7 @@ TrialResult kept_result() {
   result.step_rate = 50;
   result.metrics = {{"psnr", 25.5}};
   result.others_cpus = 0.5;
+  result.own_cpus = 1.5;
   result.suggestions = {{{{"loader.workers", 2}}, "loader-no-workers: how", kMeasuredFirst + 0.4, true}};
   return result;
 }
@@ -51,6 +52,7 @@ TEST(TrialStore, ASearchThatWasKilledGoesOn) {
   EXPECT_EQ(known.losses, kept_result().losses);
   EXPECT_EQ(known.refused, kept_result().refused);
   EXPECT_EQ(known.others_cpus, 0.5);
+  EXPECT_EQ(known.own_cpus, 1.5);
   EXPECT_EQ(known.step_rate, 50);
   EXPECT_EQ(known.metrics, kept_result().metrics);
   ASSERT_EQ(known.suggestions.size(), 1u);
