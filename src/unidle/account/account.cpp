@@ -12,6 +12,7 @@ Account account_of(const RunData& run) {
   const Readings readings(run, account.timeline);
   account.cpus = cpu_use(readings);
   account.cpus_allowed = cpus_allowed(run, account.timeline);
+  account.cpu_utilisation = cpu_utilisation(account.cpus, account.cpus_allowed);
   account.gpu = own_gpu(run, readings, account.timeline.process);
   account.gpu_utilisation = gpu_utilisation(readings, account.gpu);
   account.ranks = rank_times(run);

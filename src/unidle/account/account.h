@@ -25,6 +25,7 @@ struct Account {
   Rates rates;
   CpuUse cpus;
   CpusAllowed cpus_allowed;
+  std::optional<double> cpu_utilisation;
   std::optional<OwnGpu> gpu;  // the GPU that the run trains on
   std::optional<double> gpu_utilisation;
   std::vector<RankTime> ranks;

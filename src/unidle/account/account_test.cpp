@@ -205,6 +205,7 @@ TEST(Cpus, OfOthersAreThoseOfTheMachineWhileItTrains) {
   EXPECT_EQ(account.cpus.others, 1);
   EXPECT_EQ(account.cpus_allowed.now, 3);
   EXPECT_EQ(account.cpus_allowed.at_start, 4.5);
+  EXPECT_NEAR(account.cpu_utilisation.value_or(0), 2.0 / 3, 1e-12);
   EXPECT_NEAR(mean_over_run(run, "tree.cpu").value(), 0.75, 1e-9);
   EXPECT_EQ(max_over_run(run, "host.cpu"), 8);
   for (auto& [series, points] : run.series) {

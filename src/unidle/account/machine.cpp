@@ -45,6 +45,11 @@ CpusAllowed cpus_allowed(const RunData& run, const Timeline& timeline) {
   return allowed;
 }
 
+std::optional<double> cpu_utilisation(const CpuUse& use, const CpusAllowed& allowed) {
+  const bool known = use.own && allowed.now.value_or(0) > 0;
+  return known ? std::optional(std::clamp(*use.own / *allowed.now, 0.0, 1.0)) : std::nullopt;
+}
+
 std::optional<double> gpu_utilisation(const Readings& readings, const std::optional<OwnGpu>& gpu) {
   const auto busy = gpu ? readings.mean(record::series::kGpuUtil, &gpu->subject) : std::nullopt;
   return busy ? std::optional(std::clamp(*busy, 0.0, 1.0)) : std::nullopt;

@@ -23,6 +23,9 @@ struct CpusAllowed {
 };
 CpusAllowed cpus_allowed(const RunData& run, const Timeline& timeline);
 
+/// Share of the allowed CPUs that the run used while training, 0..1.
+std::optional<double> cpu_utilisation(const CpuUse& use, const CpusAllowed& allowed);
+
 /// Share of the time that kernels ran on the run's own GPU while training, 0..1, according to NVML.
 std::optional<double> gpu_utilisation(const Readings& readings, const std::optional<OwnGpu>& gpu);
 

@@ -263,8 +263,8 @@ void read_busy(const record::Reader& reader, const RunData& run, const Account& 
       signals.device_busy_how = translate(language, "device time of the steps by its own events");
       signals.busy_by_events = signals.busy_is_limit = true;
     }
-  } else if (signals.cpus_used && signals.cpus_allowed && *signals.cpus_allowed > 0) {
-    signals.device_busy = std::clamp(*signals.cpus_used / *signals.cpus_allowed, 0.0, 1.0);
+  } else if (account.cpu_utilisation) {
+    signals.device_busy = account.cpu_utilisation;
     signals.device_busy_how =
         translate(language, "CPU time of the command and its children while training, of the CPUs that it may use");
   }

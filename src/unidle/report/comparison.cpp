@@ -43,9 +43,7 @@ void add_machine(Summary& summary, const RunData& run, const Account& account) {
   summary.gpu_busy = account.gpu_utilisation;
   summary.own_cpus = account.cpus.own;
   summary.others_cpus = account.cpus.others;
-  if (summary.own_cpus && account.cpus_allowed.now.value_or(0) > 0) {
-    summary.cpu_busy = std::clamp(*summary.own_cpus / *account.cpus_allowed.now, 0.0, 1.0);
-  }
+  summary.cpu_busy = account.cpu_utilisation;
   summary.rough = summary.others_cpus && diagnose::others_disturb(*summary.others_cpus, *summary.own_cpus);
   const auto watts = total_power(account::Readings(run, account.timeline));
   if (watts && account.rates.training) {
