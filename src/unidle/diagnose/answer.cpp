@@ -12,8 +12,6 @@ namespace unidle::diagnose {
 
 namespace {
 
-constexpr double kBusy = 0.6;  // a healthy run below this gets "no cause found" rather than "nothing holds it up"
-
 std::string_view device_name(const Diagnosis& diagnosis, Language language) {
   const char* name = diagnosis.device.kind == "cpu" ? "CPU" : diagnosis.device.kind == "unknown" ? "device" : "GPU";
   return translate(language, name);
@@ -48,16 +46,15 @@ std::string healthy_sentence(const Diagnosis& diagnosis, Language language) {
     return std::string(translate(language, "Nothing holds this run up"));
   }
   const std::string busy = format_share(*diagnosis.device.busy) + units_in_words(diagnosis.device, language);
-  if (*diagnosis.device.busy < kBusy && diagnosis.others_cpus && diagnosis.device.kind == "cpu") {
+  if (diagnosis.underused && diagnosis.others_cpus && diagnosis.device.kind == "cpu") {
     return translate(language,
                      "No cause was found in the run: it used {} of its CPUs, and other processes used {} CPUs", busy,
                      format_number(*diagnosis.others_cpus));
   }
-  return *diagnosis.device.busy < kBusy
-             ? translate(language, "No cause was found: your {} is {} busy while it trains",
-                         device_name(diagnosis, language), busy)
-             : translate(language, "Nothing holds this run up: your {} is {} busy while it trains",
-                         device_name(diagnosis, language), busy);
+  return diagnosis.underused ? translate(language, "No cause was found: your {} is {} busy while it trains",
+                                         device_name(diagnosis, language), busy)
+                             : translate(language, "Nothing holds this run up: your {} is {} busy while it trains",
+                                         device_name(diagnosis, language), busy);
 }
 
 /// The sentence that the leading finding's rule provides; empty when the verdict's sentence is used.
@@ -177,7 +174,7 @@ std::string answer(const Diagnosis& diagnosis, Language language) {
   } else if (finding != nullptr) {
     if (const std::string what = change(*finding, language); !what.empty()) {
       text.append(colon).append(what);
-      constexpr double kPrintsAboveOne = 1.05;  // most of a short run is start-up: no speed-up worth naming
+      constexpr double kPrintsAboveOne = 1.05;  // below it {:.1f} prints 1.0x
       if (finding->speedup_bound.value_or(0) >= kPrintsAboveOne) {
         text += translate(language, ", at best {:.1f}x", *finding->speedup_bound);
       }

@@ -225,11 +225,10 @@ std::optional<double> overlapped_step_s(const Context& context, double loader_cp
   return std::min(step_s, std::max(*context.rest_s, cpu_s / *context.cpus));
 }
 
-double workers_on(const Context& context, double cpus) {
-  constexpr double kMostlyWaiting = 0.5;
-  constexpr double kMostForEach = 4;
+double workers_on(const Context& context, double cpus, const Policy& policy) {
   const double on_cpu = context.work_on_cpu.value_or(1);
-  return on_cpu < kMostlyWaiting ? std::floor(cpus * std::min(kMostForEach, 1 / std::max(on_cpu, 1e-3))) : cpus;
+  const bool waits = on_cpu < policy.on_cpu;
+  return waits ? std::floor(cpus * std::min(policy.workers_per_cpu, 1 / std::max(on_cpu, 1e-3))) : cpus;
 }
 
 Severity severity_of(double share, const Policy& policy) {

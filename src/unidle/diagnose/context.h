@@ -109,9 +109,9 @@ double bound_of_run(const Context& context, double step_s, double best_s);
 /// divided by the CPUs. `loader_cpu_s`: CPU seconds of loader work per step. Absent when facts are missing.
 std::optional<double> overlapped_step_s(const Context& context, double loader_cpu_s);
 
-/// The number of loader processes that `cpus` CPUs support: one per CPU, and proportionally more, up to four, when
-/// samples mostly wait for a disk or a network.
-double workers_on(const Context& context, double cpus);
+/// The number of loader processes that `cpus` CPUs support: one per CPU, and proportionally more, up to
+/// Policy::workers_per_cpu, when samples mostly wait for a disk or a network.
+double workers_on(const Context& context, double cpus, const Policy& policy);
 
 /// kCritical, kWarning or kInfo by share.
 Severity severity_of(double share, const Policy& policy);

@@ -49,6 +49,7 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
       others_disturb(*signals.others_cpus_used, *signals.cpus_used, policy)) {
     diagnosis.others_cpus = signals.others_cpus_used;
   }
+  diagnosis.underused = signals.device_busy && *signals.device_busy < policy.healthy_busy;
   diagnosis.time = signals.time;
   diagnosis.command = signals.command;
   diagnosis.blind = signals.blind;

@@ -83,6 +83,7 @@ struct Diagnosis {
   std::optional<double> steps_per_s;
   bool rated_before_window = false;   // rates are of the steps before a profiler's window
   std::optional<double> others_cpus;  // CPUs used by other processes, when they make rates imprecise; not in the JSON
+  bool underused = false;             // the device is less busy than in a healthy run; not in the JSON
   PhaseTimes time;
   std::optional<StepShares> step;
   std::string input_stated;            // Signals::input_stated; not in the JSON

@@ -14,6 +14,8 @@ namespace unidle::diagnose {
 struct Policy {
   /// Shares of fewer steps are meaningless: the first steps of any run allocate, tune and compile. Own choice.
   std::int64_t min_steps = 5;
+  /// A trace with fewer kernels contains no step; its gaps mean nothing. Own choice.
+  std::int64_t min_kernels = 10;
   /// Below a tenth of the wall time, a cause is worth at most 1.11x, which is within the spread of repeated short runs
   /// on shared machines. Own choice.
   double warning_share = 0.10;
@@ -67,7 +69,7 @@ struct Policy {
   /// Costs of decoding similar files spread by a factor of two or three; ten-fold ones stand out. Own choice.
   double tail_ratio = 8;
   double tail_mean = 1.3;
-  /// Waiting limits samples that spend less than this share of their time on a CPU.
+  /// Waiting limits samples that spend less than this share of their time on a CPU. Own choice.
   double on_cpu = 0.50;
   /// Processes in disk wait per worker, and bytes/s read from storage: below both, nothing waits for a disk. Own
   /// choice; a spinning disk gives 1 MB/s even when it seeks for every 10 kB.
@@ -183,6 +185,8 @@ struct Policy {
 
   /// Without a finding, a wait of at least this share of wall time still decides the verdict. Own choice.
   double unexplained_share = 0.25;
+  /// Without a finding, a device that is less busy has a cause that was not found, rather than none. Own choice.
+  double healthy_busy = 0.60;
 };
 
 /// A field of the policy with its name in a policy file.
@@ -194,6 +198,7 @@ struct Threshold {
 /// All thresholds, in the order of the policy.
 inline constexpr std::array kThresholds = {
     Threshold{"min_steps", &Policy::min_steps},
+    Threshold{"min_kernels", &Policy::min_kernels},
     Threshold{"warning_share", &Policy::warning_share},
     Threshold{"critical_share", &Policy::critical_share},
     Threshold{"min_bound", &Policy::min_bound},
@@ -263,6 +268,7 @@ inline constexpr std::array kThresholds = {
     Threshold{"others_share", &Policy::others_share},
     Threshold{"metrics_interval", &Policy::metrics_interval},
     Threshold{"unexplained_share", &Policy::unexplained_share},
+    Threshold{"healthy_busy", &Policy::healthy_busy},
 };
 
 /// The total size of the fields in all rows.

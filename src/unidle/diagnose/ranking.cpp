@@ -12,9 +12,6 @@ namespace unidle::diagnose {
 
 namespace {
 
-/// A trace with fewer kernels contains no step; its gaps mean nothing. Own choice.
-constexpr std::int64_t kFewKernels = 10;
-
 /// True when the share is at least half of the general one, if both are known: a small cause does not hide a large one.
 bool explains(const Finding& specific, const Finding& general) {
   return !specific.share || !general.share || *specific.share >= *general.share / 2;
@@ -94,7 +91,7 @@ Verdict verdict_of(const std::vector<Finding>& findings, const Context& context,
   }
   const bool warned = !findings.empty() && findings.front().severity != Severity::kInfo;
   const auto& timeline = context.signals.timeline;
-  if (timeline && timeline->alone && timeline->kernels >= kFewKernels &&
+  if (timeline && timeline->alone && timeline->kernels >= policy.min_kernels &&
       context.signals.device_busy.value_or(0) >= policy.device_full && !warned) {
     return Verdict::kHealthy;  // few steps suffice: the trace has every kernel
   }

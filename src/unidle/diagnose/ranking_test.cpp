@@ -47,6 +47,15 @@ TEST(Rank, AFailureThatIsAHintDoesNotLead) {
   EXPECT_EQ(findings.front().id, "loader-no-workers");
 }
 
+TEST(Answer, ADeviceThatIsNotBusyHasACauseThatWasNotFound) {
+  Signals signals = healthy_cpu();
+  signals.device_busy = 0.5;
+  EXPECT_THAT(answer(diagnose(signals)), ::testing::HasSubstr("No cause was found"));
+  Policy policy;
+  policy.healthy_busy = 0.4;
+  EXPECT_THAT(answer(diagnose(signals, policy)), ::testing::HasSubstr("Nothing holds this run up"));
+}
+
 TEST(Fold, TheSpecificCauseTakesTheGeneralOne) {
   std::vector<Finding> findings = {make("loader-no-workers", Severity::kCritical, 0.5),
                                    make("loader-per-row", Severity::kCritical, 0.4)};

@@ -241,8 +241,8 @@ bool samples_can_be_kept(const Context& context) {
   return !signals.samples || !signals.samples->differ() || kept_within(signals);
 }
 
-std::int64_t workers_that_hide(const Context& context, double work_s) {
-  const double most = workers_on(context, std::max(1.0, std::floor(context.cpus.value_or(2)) - 1));
+std::int64_t workers_that_hide(const Context& context, double work_s, const Policy& policy) {
+  const double most = workers_on(context, std::max(1.0, std::floor(context.cpus.value_or(2)) - 1), policy);
   const double rest_s = std::max(context.rest_s.value_or(0), 1e-9);
   return std::llround(std::clamp(std::ceil(work_s / rest_s - 1e-6), 1.0, most));
 }

@@ -73,7 +73,7 @@ bool samples_can_be_kept(const Context& context);
 
 /// The number of workers that hide `work_s` of loader work per step behind the rest of the step, as far as the CPUs
 /// allow; one CPU is left for the training thread.
-std::int64_t workers_that_hide(const Context& context, double work_s);
+std::int64_t workers_that_hide(const Context& context, double work_s, const Policy& policy);
 
 /// Idle CPUs that this run may use; nothing when not measured.
 std::optional<double> free_cpus(const Context& context);

@@ -84,7 +84,7 @@ Evaluation evaluate_loader_no_workers(const Context& context, const Policy& poli
           "sample does";
     }
     finding.fixes.push_back(
-        detail::make_fix(context, "loader.workers", detail::workers_that_hide(context, work_s), how));
+        detail::make_fix(context, "loader.workers", detail::workers_that_hide(context, work_s, policy), how));
   } else {
     finding.fixes.push_back(detail::make_fix(context, "loader.workers", std::nullopt, how));
   }

@@ -12,7 +12,7 @@ std::optional<double> row_s(const Signals& signals) {
 }
 
 /// Proposes only what can work: fetching rows together when that was tried, else workers.
-void add_fixes(const Context& context, Finding& finding) {
+void add_fixes(const Context& context, const Policy& policy, Finding& finding) {
   const LoaderFacts& loader = *context.signals.loader;
   if (loader.gathers.value_or(false)) {
     finding.fixes.push_back(detail::make_fix(context, "loader.gather", true, "fetch the rows of a batch together"));
@@ -29,7 +29,7 @@ void add_fixes(const Context& context, Finding& finding) {
       finding.speedup_bound = bound_of_run(context, *context.signals.step_s, *best);
     }
     finding.fixes.push_back(detail::make_fix(
-        context, "loader.workers", detail::workers_that_hide(context, *context.input_s),
+        context, "loader.workers", detail::workers_that_hide(context, *context.input_s, policy),
         detail::is_of_a_package(loader.dataset_where)
             ? "prepare batches in workers while the step runs, or index the tensors in the loop"
             : "prepare batches in workers while the step runs; let the dataset return a batch for a list "
@@ -65,7 +65,7 @@ Evaluation evaluate_loader_per_row(const Context& context, const Policy& policy)
   }
   finding.evidence.push_back(context.say("{} of each step is waiting for input ({} of the wall time)",
                                          format_share(signals.step->input), format_share(*context.input)));
-  add_fixes(context, finding);
+  add_fixes(context, policy, finding);
   return finding;
 }
 

@@ -59,6 +59,9 @@ TEST(LoaderNoWorkers, SamplesThatWaitNeedNoCpuEach) {
   EXPECT_EQ(fix_of(fired("loader-no-workers", signals), "loader.workers")->to, 9) << "what hides the work";
   signals.cpus_allowed = 2;
   EXPECT_EQ(fix_of(fired("loader-no-workers", signals), "loader.workers")->to, 4);
+  Policy policy;
+  policy.workers_per_cpu = 2;
+  EXPECT_EQ(fix_of(std::get<Finding>(ask("loader-no-workers", signals, policy)), "loader.workers")->to, 2);
   signals.samples->cpu_s = 8;
   signals.samples->wait_s = 2;
   EXPECT_EQ(fix_of(fired("loader-no-workers", signals), "loader.workers")->to, 1);

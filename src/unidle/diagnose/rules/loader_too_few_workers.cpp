@@ -27,7 +27,8 @@ Finding workers_finding(const Context& context, const Policy& policy, double wor
       context.say("{} of {} CPUs are in use", format_number(*signals.cpus_used), format_number(*context.cpus)),
   };
   detail::add_stages(context, finding);
-  const double free = workers_on(context, std::max(1.0, std::floor(detail::free_cpus(context).value_or(1) + 0.25)));
+  const double free_cpus = std::max(1.0, std::floor(detail::free_cpus(context).value_or(1) + 0.25));
+  const double free = workers_on(context, free_cpus, policy);
   const double wanted = context.rest_s && *context.rest_s > 0 ? std::ceil(work_s / *context.rest_s) : workers + free;
   finding.fixes.push_back(detail::make_fix(context, "loader.workers",
                                            std::llround(std::clamp(wanted, workers + 1, workers + free)),

@@ -9,14 +9,13 @@ namespace unidle::diagnose::rules {
 namespace {
 
 constexpr std::int64_t kLeastStackSamples = 20;  // stack samples of about a second
-constexpr double kMostly = 0.5;
 
 /// The function with most stack samples before training began. The shim starts to sample once the framework is loaded,
 /// and misses the imports before that.
-std::optional<detail::HotFunction> mostly_in(const Signals& signals) {
+std::optional<detail::HotFunction> mostly_in(const Signals& signals, const Policy& policy) {
   const auto hot = detail::hot_function(
       signals, [](const HotLine& line) { return line.role == "train" && line.phase == "startup"; });
-  return hot && hot->looks >= kLeastStackSamples && hot->share >= kMostly ? hot : std::nullopt;
+  return hot && hot->looks >= kLeastStackSamples && hot->share >= policy.mostly ? hot : std::nullopt;
 }
 
 Evaluation evaluate_startup_dominates(const Context& context, const Policy& policy) {
@@ -38,7 +37,7 @@ Evaluation evaluate_startup_dominates(const Context& context, const Policy& poli
       is_long ? context.say("{} pass before the first step, {} of the wall time", before, share)
               : context.say("{} pass before the first step, {} of the wall time; a longer run spreads that out", before,
                             share));
-  if (const auto hot = mostly_in(signals)) {
+  if (const auto hot = mostly_in(signals, policy)) {
     finding.where = detail::place(hot->where);
     finding.evidence.push_back(context.say("of {} looks at it once the framework was imported, {} found it in {} ({})",
                                            hot->looks, format_share(hot->share), hot->function, hot->where));
