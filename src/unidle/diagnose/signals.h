@@ -8,21 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "unidle/account/knob_readings.h"
 #include "unidle/account/ranks.h"
 #include "unidle/diagnose/diagnosis.h"
 #include "unidle/logs/failure_line.h"
 
 namespace unidle::diagnose {
-
-/// A knob's configured value and its value in the live program.
-struct SettingPair {
-  std::optional<std::string> configured;
-  std::string configured_at;  // file:line
-  std::optional<std::string> effective;
-  /// Variables whose names match the knob, with their values.
-  std::vector<std::pair<std::string, std::string>> environment = {};
-  std::string unnamed_key = {};  // the configured key, when no file of the program contains its name
-};
 
 /// The source of unidle.data that can replace the program's data set.
 struct SourceFacts {
@@ -349,8 +340,7 @@ struct Signals {
   std::optional<std::string> parallel;         // "none", "data_parallel", "ddp"
   std::vector<RankTime> ranks;
 
-  // Settings by knob name
-  std::map<std::string, SettingPair> settings;
+  account::KnobReadings settings;
   /// Keys of the configuration that the program did not read, with file:line.
   std::vector<std::pair<std::string, std::string>> unread_keys;
 

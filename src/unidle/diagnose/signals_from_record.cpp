@@ -55,22 +55,6 @@ void read_end(const record::Reader& reader, const RunData& run, Signals& signals
   signals.error_tail = reader.output_tail("stderr");
 }
 
-void read_settings(const RunData& run, Signals& signals) {
-  for (const record::Setting& setting : run.settings) {
-    SettingPair& pair = signals.settings[setting.knob];
-    if (setting.source == "configured") {
-      pair.configured = setting.value;
-      pair.configured_at = setting.location;
-    } else if (setting.source == "effective") {
-      pair.effective = setting.value;
-    } else if (setting.source == "environment") {
-      pair.environment.emplace_back(setting.location, setting.value);
-    } else if (setting.source == "unnamed") {
-      pair.unnamed_key = setting.location;
-    }
-  }
-}
-
 void read_unread_keys(const std::vector<record::Note>& notes, Signals& signals) {
   record::each_note<record::NoteType::kUnread>(notes, [&](const auto& note) {
     const json keys = note.value("keys");
@@ -333,7 +317,7 @@ Signals signals_in(const record::Reader& reader, const RunData& run, Language la
     signals.micro_batches = account.step->micro_batches;
   }
   signals.ranks = account.ranks;
-  read_settings(run, signals);
+  signals.settings = account::knob_readings(run);
   read_notes(run, timeline, signals);
   if (signals.gpu.oom_steps_before) {  // the program may have gone on with smaller ones
     const auto batch = account::largest_batch(timeline.steps, *signals.gpu.oom_steps_before);

@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "unidle/account/knob_readings.h"
 #include "unidle/base/units.h"
 #include "unidle/diagnose/policy.h"
 #include "unidle/knobs/same_value.h"
@@ -51,21 +52,9 @@ void add_machine(Summary& summary, const RunData& run, const Account& account) {
   }
 }
 
-struct TwoReadings {
-  std::optional<std::string> configured;
-  std::optional<std::string> effective;
-};
-
-std::map<std::string, TwoReadings> readings(const RunData& run) {
-  std::map<std::string, TwoReadings> out;
-  for (const auto& setting : run.settings) {
-    if (setting.source == "effective") {
-      out[setting.knob].effective = setting.value;
-    } else if (setting.source == "configured") {
-      out[setting.knob].configured = setting.value;
-    }
-  }
-  return out;
+bool has_settings(const RunData& run) {
+  const account::KnobReadings readings = account::knob_readings(run);
+  return std::any_of(readings.begin(), readings.end(), [](const auto& each) { return each.second.has_value(); });
 }
 
 bool differ(const std::optional<std::string>& a, const std::optional<std::string>& b) {
@@ -73,8 +62,11 @@ bool differ(const std::optional<std::string>& a, const std::optional<std::string
 }
 
 std::vector<SettingDifference> setting_differences(const RunData& a, const RunData& b) {
-  const auto of_a = readings(a);
-  const auto of_b = readings(b);
+  if (!has_settings(a) || !has_settings(b)) {
+    return {};  // nothing to compare with; a note says so
+  }
+  const account::KnobReadings of_a = account::knob_readings(a);
+  const account::KnobReadings of_b = account::knob_readings(b);
   std::map<std::string, SettingDifference> all;
   for (const auto& [knob, reading] : of_a) {
     all[knob].configured_a = reading.configured;
@@ -85,9 +77,6 @@ std::vector<SettingDifference> setting_differences(const RunData& a, const RunDa
     all[knob].effective_b = reading.effective;
   }
   std::vector<SettingDifference> out;
-  if (of_a.empty() || of_b.empty()) {
-    return out;  // nothing to compare with; a note says so
-  }
   for (auto& [knob, difference] : all) {
     difference.knob = knob;
     if (differ(difference.configured_a, difference.configured_b) ||
@@ -179,9 +168,9 @@ void add_notes_of_runs(Comparison& c, std::span<const RunData> a, std::span<cons
 }
 
 void add_notes(Comparison& c, const RunData& a, const RunData& b, const Translator& translator) {
-  if (a.settings.empty() != b.settings.empty()) {
+  if (has_settings(a) != has_settings(b)) {
     c.notes.push_back(
-        translator.say("{} recorded no settings, so they are not compared.", a.settings.empty() ? "A" : "B"));
+        translator.say("{} recorded no settings, so they are not compared.", has_settings(a) ? "B" : "A"));
   }
   for (const auto& [label, side] : {std::pair("A", &c.a), std::pair("B", &c.b)}) {
     if (!side->throughput.training && side->throughput.steps > 0) {

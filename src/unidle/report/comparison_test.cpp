@@ -219,6 +219,16 @@ TEST(Comparison, ListsSettingsThatDifferAndNoOthers) {
   EXPECT_FALSE(c.settings[1].configured_a);
 }
 
+TEST(Comparison, VariablesAloneAreNoSettings) {
+  RunData a = scripted_run(Script{});
+  RunData b = a;
+  a.settings = {{"device", "0", "environment", "CUDA_VISIBLE_DEVICES"}};
+  b.settings = {{"loader.workers", "4", "effective", ""}};
+  const Comparison c = compare(a, b);
+  EXPECT_THAT(c.settings, IsEmpty());
+  EXPECT_THAT(c.notes, Contains(HasSubstr("A recorded no settings")));
+}
+
 TEST(Comparison, HigherLossIsARegressionAndNoiseIsNot) {
   const RunData a = scripted_run(quiet(50));
   Script other = quiet(50);

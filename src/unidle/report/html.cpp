@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cctype>
-#include <map>
 
+#include "unidle/account/knob_readings.h"
 #include "unidle/base/units.h"
 #include "unidle/knobs/same_value.h"
 #include "unidle/language/sentence.h"
@@ -189,28 +189,14 @@ std::string step_table(const Summary& s, const Translator& translator) {
 }
 
 std::string settings_table(const RunData& run, const Translator& translator) {
-  struct Row {
-    std::optional<std::string> configured, effective;
-    std::string at;
-  };
-  std::map<std::string, Row> knobs;
-  for (const auto& setting : run.settings) {
-    Row& row = knobs[setting.knob];
-    if (setting.source == "effective") {
-      row.effective = setting.value;
-    } else if (setting.source == "configured") {
-      row.configured = setting.value;
-      row.at = setting.location;
-    }
-  }
   std::vector<std::vector<std::string>> rows;
-  for (const auto& [knob, row] : knobs) {
-    if (!row.configured && !row.effective) {
+  for (const auto& [knob, row] : account::knob_readings(run)) {
+    if (!row.has_value()) {
       continue;
     }
     const bool ignored = row.configured && row.effective && !knobs::in_effect(knob, *row.configured, *row.effective);
-    rows.push_back({knob, row.configured.value_or("-"), row.effective.value_or(translator.say("not read back")), row.at,
-                    ignored ? "\u26a0 " + translator.say("not in effect") : ""});
+    rows.push_back({knob, row.configured.value_or("-"), row.effective.value_or(translator.say("not read back")),
+                    row.configured_at, ignored ? "\u26a0 " + translator.say("not in effect") : ""});
   }
   return table_html(translator.say("Settings as configured and as the live program had them"),
                     {translator.word("Knob"), translator.word("Configured"), translator.say("In effect"),

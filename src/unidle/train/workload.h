@@ -20,7 +20,7 @@ namespace unidle::train {
 /// memory format of layout.channels_last. kRaw: unchanged, [n, shape...].
 enum class FieldUse { kRaw, kPicture };
 
-/// Knob names and values in force.
+/// Knob names and values in force, as the engine writes them into its record; account::KnobReadings reads them back.
 using Effective = std::map<std::string, std::string>;
 
 /// One training task: data, model, loss and metrics. Used from the training thread only; its sources from many threads.

@@ -25,7 +25,7 @@ Asked asked_of(const Context& context) {
   if (setting == context.signals.settings.end()) {
     return asked;
   }
-  const SettingPair& device = setting->second;
+  const account::KnobReading& device = setting->second;
   asked.gpu = device.configured && knobs::plain_value(*device.configured).starts_with("cuda");
   const bool by_word = device.configured_at.find(':') == std::string::npos && !device.configured_at.empty();
   if (device.configured && !asked.gpu && by_word) {

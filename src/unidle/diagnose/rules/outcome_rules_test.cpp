@@ -204,7 +204,7 @@ TEST(DeviceUnused, TheCpuWasChosenForThisRun) {
   const std::pair<std::string, std::string> hidden = {"CUDA_VISIBLE_DEVICES", "cpu"};
   struct Case {
     const char* what;
-    SettingPair device;
+    account::KnobReading device;
     Severity severity;
   };
   const Case cases[] = {

@@ -44,13 +44,13 @@ bool shrunk_for_memory(const Signals& signals, const std::string& configured, co
 }
 
 /// True for values that do not really differ: one leaves the choice to the program, or batches are counted differently.
-bool means_the_same(const Signals& signals, const std::string& knob, const SettingPair& pair) {
+bool means_the_same(const Signals& signals, const std::string& knob, const account::KnobReading& pair) {
   return knob == "batch.size" && (same_batch(signals, *pair.configured, *pair.effective) ||
                                   shrunk_for_memory(signals, *pair.configured, *pair.effective));
 }
 
 /// The environment variable that explains the live value; empty when none does.
-std::string overruling_variable(const SettingPair& pair) {
+std::string overruling_variable(const account::KnobReading& pair) {
   for (const auto& [name, value] : pair.environment) {
     if (knobs::same_value(value, *pair.effective)) {
       return name;
@@ -59,7 +59,7 @@ std::string overruling_variable(const SettingPair& pair) {
   return "";
 }
 
-std::string difference(const Context& context, const std::string& knob, const SettingPair& pair) {
+std::string difference(const Context& context, const std::string& knob, const account::KnobReading& pair) {
   const std::string configured_at = at(pair.configured_at);
   if (const std::string variable = overruling_variable(pair); !variable.empty()) {
     return context.say("{} is configured as {}{}, but {} is in effect, as the environment variable {} says", knob,
@@ -84,7 +84,7 @@ knobs::Value wanted_value(const Context& context, const Policy& policy, const st
 }
 
 /// Mixed precision that is requested but off, on a CPU without units for it.
-bool would_be_slower(const Context& context, const std::string& knob, const SettingPair& pair) {
+bool would_be_slower(const Context& context, const std::string& knob, const account::KnobReading& pair) {
   return knob == "precision.amp" && knobs::same_value(*pair.effective, "off") && context.on_cpu &&
          context.signals.cpu_bf16 == false;
 }

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "unidle/account/account.h"
+#include "unidle/account/knob_readings.h"
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
 #include "unidle/base/log.h"
@@ -78,13 +79,8 @@ Calibration read_calibration(const account::RunData& run) {
   for (const record::Step& step : steps) {
     end += step.samples;
   }
-  double interval = 1;
-  for (const record::Setting& setting : run.settings) {
-    if (setting.knob == "validation.interval" && setting.source == "effective") {
-      const double set = parse_number<double>(setting.value).value_or(1);
-      interval = set > 0 ? set : 1;
-    }
-  }
+  const auto set = parse_number<double>(account::knob_readings(run)["validation.interval"].effective.value_or(""));
+  const double interval = set && *set > 0 ? *set : 1;
   calibration.rate = account.rates.training.value_or(0);
   calibration.step_samples = std::max<long long>(1, steps.back().samples);
   calibration.epoch_samples = epoch_of(run, end, interval);

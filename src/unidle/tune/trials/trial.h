@@ -17,7 +17,7 @@ namespace unidle::tune {
 /// A trial that takes this many times as long as the baseline hangs or is hopeless.
 constexpr double kHopeless = 4;
 
-/// What the live program says it has, by knob, in its own words; also of what is no knob.
+/// The effective side of account::KnobReadings: all that a search keeps of it.
 using ReportedSettings = std::map<std::string, std::string>;
 
 struct TrialResult {

@@ -8,6 +8,7 @@
 #include <limits>
 #include <set>
 
+#include "unidle/account/knob_readings.h"
 #include "unidle/base/json.h"
 #include "unidle/base/secrets.h"
 #include "unidle/knobs/command_line.h"
@@ -64,9 +65,9 @@ std::map<long long, double> losses_of(const account::Account& account) {
 
 ReportedSettings effective_settings(const account::RunData& run) {
   ReportedSettings effective;
-  for (const record::Setting& setting : run.settings) {
-    if (setting.source == "effective") {
-      effective[setting.knob] = setting.value;
+  for (const auto& [knob, reading] : account::knob_readings(run)) {
+    if (reading.effective) {
+      effective[knob] = *reading.effective;
     }
   }
   return effective;
