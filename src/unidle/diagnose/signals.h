@@ -119,7 +119,8 @@ struct CompileFacts {
 
 using account::RankTime;
 
-/// How the length of a step and the memory of the run develop: medians of the fifths of the training, after warm-up.
+/// How the length of a step and the memory of the run develop: medians of the fifths of the training, after
+/// warm-up; of few readings of the memory, the readings themselves.
 struct Development {
   std::vector<double> step_s;
   std::vector<double> memory_bytes;

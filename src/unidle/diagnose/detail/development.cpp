@@ -13,10 +13,11 @@ namespace unidle::diagnose::detail {
 namespace {
 
 constexpr std::size_t kFifths = 5;
-constexpr std::size_t kLeast = 4;      // values in each fifth
-constexpr double kAlikeSamples = 1.1;  // the largest ratio of samples per step between fifths
-constexpr int kMostFalls = 2;          // pairs of fifths, of ten, of which the later one is not larger
-constexpr double kLargestJump = 0.6;   // between two fifths, of the whole growth
+constexpr std::size_t kLeast = 4;           // values in each fifth
+constexpr double kAlikeSamples = 1.1;       // the largest ratio of samples per step between fifths
+constexpr std::size_t kFewestReadings = 4;  // of the memory, which is read every few seconds
+constexpr double kMostFalls = 0.2;          // share of the pairs of values of which the later one is not larger
+constexpr double kLargestJump = 0.6;        // between two fifths, of the whole growth
 
 /// The medians of the fifths; empty for too few values.
 std::vector<double> medians(const std::vector<double>& values) {
@@ -38,7 +39,7 @@ bool alike(const std::vector<double>& values) {
 }  // namespace
 
 bool grows_steadily(const std::vector<double>& fifths) {
-  if (fifths.size() < kFifths || fifths.back() <= fifths.front()) {
+  if (fifths.size() < kFewestReadings || fifths.back() <= fifths.front()) {
     return false;
   }
   const double growth = fifths.back() - fifths.front();
@@ -51,7 +52,8 @@ bool grows_steadily(const std::vector<double>& fifths) {
       return false;
     }
   }
-  return falls <= kMostFalls;
+  const auto pairs = static_cast<double>(fifths.size() * (fifths.size() - 1)) / 2;
+  return falls <= kMostFalls * pairs;
 }
 
 namespace {
@@ -70,20 +72,23 @@ void read_growth(const account::RunData& run, const account::Timeline& timeline,
   const std::int64_t from_ns = timeline.steps[timeline.first_counted].t_ns;
   const std::int64_t to_ns = timeline.steps[timeline.end_counted - 1].t_ns;
   std::vector<double> memory;
+  std::vector<double> times;
   for (const record::Point& point : series.empty() ? std::vector<record::Point>{} : *series.front()) {
     if (point.t_ns >= from_ns && point.t_ns <= to_ns) {
       memory.push_back(point.value);
+      times.push_back(static_cast<double>(point.t_ns - from_ns) * 1e-9);
     }
   }
-  development.memory_bytes = medians(memory);
+  const bool few = memory.size() < kFifths * kLeast;
+  development.memory_bytes = few ? memory : medians(memory);
   if (!grows_steadily(development.memory_bytes)) {
     return;
   }
   const double grown = development.memory_bytes.back() - development.memory_bytes.front();
-  // From the middle of the first fifth to that of the last one.
-  const double part = static_cast<double>(kFifths - 1) / static_cast<double>(kFifths);
+  const std::vector<double> at_s = few ? times : medians(times);
+  const double part = (at_s.back() - at_s.front()) / (static_cast<double>(to_ns - from_ns) * 1e-9);
   development.memory_per_step = grown / (part * static_cast<double>(timeline.end_counted - timeline.first_counted));
-  const double rate = grown / (part * static_cast<double>(to_ns - from_ns) * 1e-9);
+  const double rate = grown / (at_s.back() - at_s.front());
   if (const auto limit = memory_limit(run)) {
     development.full_in_s = std::max(0.0, *limit - development.memory_bytes.back()) / rate;
   }

@@ -42,20 +42,33 @@ std::optional<Finding> judge(const Context& context, const Policy& policy, doubl
   return std::nullopt;
 }
 
+/// Seconds that the samples of a step take on one thread, without putting batches together; 0 when not measured.
+double samples_of_step_s(const Context& context) {
+  const Signals& signals = context.signals;
+  return signals.samples && signals.samples->count > 0 && signals.batch_samples
+             ? signals.samples->total_s / static_cast<double>(signals.samples->count) *
+                   static_cast<double>(*signals.batch_samples) * signals.micro_batches.value_or(1)
+             : 0;
+}
+
 /// What a step loses to workers that cost more than they bring: it waits longer for a batch than one thread needs to
 /// make it. Waits of samples for storage, which workers hide, count as work unless they only wait for a CPU.
 std::optional<Finding> costs_more(const Context& context, const Policy& policy, bool full) {
   if (!context.work_s || !context.input_s || !context.rest_s || !context.steady_input || *context.steady_input <= 0) {
     return std::nullopt;
   }
-  // Waits for workers that start are another cause, until they are kept from epoch to epoch.
+  if (*context.steady_input < context.respawn) {
+    return std::nullopt;  // mostly waits for workers that start: keeping them is another cause's fix
+  }
   const double waits_s = *context.input_s * *context.steady_input / *context.input;
   const double work_s = *context.work_s * (full ? context.work_on_cpu.value_or(1) : 1);
   const double step_s = waits_s + *context.rest_s;
   if (step_s < policy.min_gain_without_workers * (*context.rest_s + work_s)) {
     return std::nullopt;
   }
-  const double share = *context.steady_input * (1 - work_s / waits_s);
+  // A worker puts its batches together in shared memory, which the training process need not do, and has to be started.
+  const double samples_s = samples_of_step_s(context) * (full ? context.work_on_cpu.value_or(1) : 1);
+  const double share = *context.input * (1 - std::min(work_s, samples_s) / *context.input_s);
   if (share < policy.warning_share) {
     return std::nullopt;
   }

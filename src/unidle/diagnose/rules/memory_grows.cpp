@@ -24,7 +24,7 @@ Evaluation evaluate_memory_grows(const Context& context, const Policy& policy) {
   Finding finding;
   finding.severity = Severity::kInfo;
   finding.evidence.push_back(
-      context.say("the run uses {} in the first fifth of the training and {} in the last: {} more with each step",
+      context.say("the run uses {} at the beginning of the training and {} at its end: {} more with each step",
                   bytes(memory.front()), bytes(memory.back()), bytes(development->memory_per_step)));
   if (development->full_in_s) {
     finding.evidence.push_back(
@@ -48,7 +48,7 @@ const Rule& memory_grows() {
           "Results that are kept in a list, or summed as tensors (total += loss), keep their graph and all "
           "activations in it. The run is not slower for it, until its memory is full and it is killed.",
       .thresholds =
-          "The memory of the run grows over nearly all fifths of the training and not in one jump, by growing_memory "
+          "The memory of the run grows over the whole training and not in one jump, by growing_memory "
           "(256 MB) in all: a hint; "
           "critical where it would be full within memory_full_within_s (an hour).",
       .needs = "readings of the run's memory while training, and its limit",
