@@ -8,6 +8,29 @@ import unittest
 
 from run_case import HAS_TORCH, HERE, TRAIN, RunCase
 
+# Ends while the background thread is in torch, if there is one.
+ENDS_EARLY = """
+import sys, threading, time, torch
+weight = torch.nn.Parameter(torch.zeros(4))
+optimizer = torch.optim.SGD([weight], lr=0.1)
+shim, entered = sys.modules.get("_unidle_shim.session"), threading.Event()
+
+def works(final):
+    entered.set()
+    matrix, until = torch.ones(700, 700), time.monotonic() + 4
+    while not final and time.monotonic() < until:
+        matrix @ matrix
+    return iter(())
+
+for step in range(3):
+    weight.sum().backward()
+    optimizer.step()
+if shim is not None:
+    shim.state.facts._all = works
+    entered.wait()
+sys.exit(3)
+"""
+
 
 class RunTest(RunCase):
     fresh = True
@@ -29,6 +52,13 @@ class RunTest(RunCase):
         )
         done = self.observed(sys.executable, "-c", program)
         self.assertEqual((done.returncode, done.stdout.split()), (0, ["True", "True"]), done.stderr)
+
+    @unittest.skipUnless(HAS_TORCH, "this Python has no torch")
+    def test_the_end_waits_until_the_background_thread_has_left_torch(self):
+        path = os.path.join(self.folder, "ends.py")
+        with open(path, "w") as file:
+            file.write(ENDS_EARLY)
+        self.same_as_bare(sys.executable, path)
 
     def test_isolated_python_is_seen_from_outside_only(self):
         self.same_as_bare(sys.executable, "-I", "-c", "print(1)")

@@ -133,6 +133,17 @@ def finish():
         state.ring.close()
     except BaseException as failure:
         caught(failure)
+    finally:
+        _leave_torch()
+
+
+def _leave_torch():
+    try:
+        if state.background is not None:
+            state.background.stop()
+            state.facts.close()
+    except BaseException as failure:
+        caught(failure)
 
 
 def interrupted():

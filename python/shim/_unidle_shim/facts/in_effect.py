@@ -18,12 +18,14 @@ from _unidle_shim.host.shapes import shape_of
 
 _MAX_SHAPES = 1000
 _MANY_OPTIMIZERS = 64
+_LEAVES_S = 30.0  # how long the end of a process waits for the background thread: it may be starved
 
 
 class Facts:
     def __init__(self, state, inherited=None):
         self.state = state
-        self.lock = threading.Lock()
+        self.lock = threading.Lock()  # held while notes are written, which calls torch
+        self.closed = False
         self.sent = {}  # key -> value last written
         self.model_note = None
         self.model_ref = None
@@ -162,8 +164,15 @@ class Facts:
 
     # -- called by the background thread, and at the end --
 
+    def close(self):
+        """Waits until the background thread has left torch, which it cannot enter again. When the interpreter
+        ends, it ends other threads where they wait for its lock; within a function in C++, that aborts the
+        process."""
+        if not self.closed:
+            self.closed = self.lock.acquire(timeout=_LEAVES_S)
+
     def write(self, final=False):
-        if not self.lock.acquire(timeout=2.0 if final else 0):
+        if not self.lock.acquire(timeout=_LEAVES_S if final else 0):
             return
         try:
             lines = []
