@@ -29,28 +29,7 @@ PEERS = ROOT / "bench" / "peers"
 UNIDLE = Path(os.environ.get("UNIDLE_BIN", ROOT / "build" / "bin")) / "unidle"
 sys.path.insert(0, str(PEERS))
 
-from public_programs import PROGRAMS  # noqa: E402
-
-
-def make_copy(program, source, folder):
-    script = source / program["script"]
-    copy = folder / "program"
-    shutil.copytree(script.parent, copy)
-    text = script.read_text()
-    for old, new in program["edits"]:
-        if text.count(old) != 1:
-            raise SystemExit(
-                f"observe_programs: {script} has {old.strip()!r} {text.count(old)} times: "
-                "it is another version"
-            )
-        text = text.replace(old, new)
-    (copy / script.name).write_text(
-        re.sub(r"^(?=(import|from) (?!__future__))", "import hand\n", text, count=1, flags=re.MULTILINE)
-    )
-    shutil.copy(PEERS / "hand.py", copy)
-    if "prepare" in program:
-        program["prepare"](copy)
-    return copy
+from public_programs import PROGRAMS, copy_of  # noqa: E402
 
 
 def run(program, copy, record):
@@ -103,7 +82,7 @@ def step_s(times):
 
 
 def measure(name, program, source, folder, pairs):
-    copy, record = make_copy(program, source, folder), folder / "record"
+    copy, record = copy_of(program, source, folder, by_hand=True), folder / "record"
     longer = []
     for pair in range(pairs):
         times = {

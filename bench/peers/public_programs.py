@@ -1,10 +1,38 @@
-"""Public training programs as bench/observe_programs.py runs them: their paths, data and arguments, and
-where timing calls are inserted. Each is a copy from its repository with only these edits."""
+"""Public training programs as bench/observe_programs.py and tools/faults.py run them: their paths, data and
+arguments, and where timing calls are inserted. Each is a copy from its repository with only these edits."""
 
 import json
 import pickle
 import random
+import re
+import shutil
 import struct
+from pathlib import Path
+
+HAND = Path(__file__).with_name("hand.py")
+
+
+def copy_of(program, source, folder, by_hand):
+    """Copies the program's folder from the clones in `source`, makes its data, and returns the copy's path.
+    `by_hand`: with timing calls."""
+    script = source / program["script"]
+    copy = folder / "program"
+    shutil.copytree(script.parent, copy)
+    text = script.read_text()
+    for old, new in program.get("edits", []):
+        if text.count(old) != 1:
+            raise SystemExit(f"{script} has {old.strip()!r} {text.count(old)} times: it is another version")
+        if by_hand or "hand." not in new:
+            text = text.replace(old, new)
+    if by_hand:
+        text = re.sub(
+            r"^(?=(import|from) (?!__future__))", "import hand\n", text, count=1, flags=re.MULTILINE
+        )
+        shutil.copy(HAND, copy)
+    (copy / script.name).write_text(text)
+    if "prepare" in program:
+        program["prepare"](copy)
+    return copy
 
 
 def digits(folder, train, test):

@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+"""Measures how often the diagnosis is right, on public programs with faults injected.
+
+    tools/faults.py FOLDER [--only PROGRAM ...] [--faults NAME ...] [--kept-back] [--pairs-of-faults] [--json]
+
+FOLDER holds clones of the programs' repositories (tools/faults/programs.py lists them); programs that are
+not there are skipped. Each program runs once as it is, under `unidle run`. Then each fault
+(tools/faults/inject.py) is injected on its own. Its strength comes from the program's own step: a fault takes
+a share of 30 to 60 % of all time, so the truth does not depend on the machine. Timers in the program say
+which share it really took.
+
+A diagnosis is right if its first finding names the fault, and no warning stands that the program as it is
+does not get and the fault does not explain. A third of all combinations, chosen by a hash of their names,
+is kept back: it runs with --kept-back only, so that nobody fits the rules to it. The records of wrong
+diagnoses stay in the folder of --keep.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "tools" / "faults"))
+
+import inject  # noqa: E402
+import programs  # noqa: E402
+
+UNIDLE = Path(os.environ.get("UNIDLE_BIN", ROOT / "build" / "bin")) / "unidle"
+MACHINE = {"device-shared", "throttled", "link-degraded"}  # findings about the machine, not the program
+_SLOW_SAMPLES = {"loader-no-workers", "dataset-slow-sample", "loader-too-few-workers", "recomputed-features"}
+
+# The findings that name each fault.
+FINDINGS = {
+    "slow-sample": _SLOW_SAMPLES,
+    "slow-read": _SLOW_SAMPLES | {"storage-bound"},
+    "rare-slow-sample": _SLOW_SAMPLES | {"dataset-heavy-tail"},
+    "slow-collate": _SLOW_SAMPLES,
+    "worker-start": {"loader-respawn"},
+    "metric": {"python-between-steps"},
+    "validation": {"validation-dominates"},
+    "checkpoint": {"checkpoint-dominates"},
+    "log": {"logging-dominates"},
+    "collect-garbage": {"python-between-steps"},
+    "slowing": {"steps-slow-down"},
+    "one-thread": {"cpu-restricted"},
+}
+OF_ROWS = {"sample", "rare", "batch", "epoch"}  # they need a data set with indices
+
+
+def is_kept_back(program, faults):
+    return int(hashlib.sha256(f"{program}/{faults}".encode()).hexdigest(), 16) % 3 == 0
+
+
+def share_for(program, fault):
+    """30 to 60 % of all time, fixed by the names."""
+    return 0.3 + int(hashlib.sha256(f"{fault} in {program}".encode()).hexdigest(), 16) % 31 / 100
+
+
+def combinations(options):
+    for name in options.only:
+        possible = [
+            fault
+            for fault, (_, when) in inject.FAULTS.items()
+            if when not in OF_ROWS or programs.PROGRAMS[name].get("rows")
+        ]
+        if not programs.PROGRAMS[name].get("epochs"):
+            possible = [f for f in possible if f != "worker-start"]
+        single = [(f,) for f in possible]
+        double = [(a, b) for a in possible for b in possible if a < b] if options.pairs_of_faults else []
+        for faults in single + double:
+            if set(faults) <= set(options.faults):
+                yield name, faults
+
+
+def seconds_of(program, fault, plain):
+    """How long the fault has to take each time it acts, so that it takes its share of all time."""
+    share = share_for(program, fault)
+    step = plain["step_s"] * share / (1 - share)
+    batch = plain["batch"] or 1
+    return {
+        "sample": step / batch,
+        "rare": step / batch * inject.RARE,
+        "batch": step,
+        "step": step,
+        "every": step * inject.EVERY,
+        "epoch": step * plain["steps"] / programs.PROGRAMS[program].get("epochs", 1),
+        "once": 0,
+    }[inject.FAULTS[fault][1]]
+
+
+def run(program, source, faults, folder):
+    """Runs the program with {fault: seconds} under `unidle run`. Returns the times and the diagnosis."""
+    copy, out, record = programs.copy_of(program, source, folder), folder / "times.json", folder / "record"
+    planted = ",".join(f"{name}={seconds:.9f}" for name, seconds in faults.items())
+    script = Path(programs.PROGRAMS[program]["script"]).name
+    command = [
+        str(UNIDLE),
+        "run",
+        "-o",
+        str(record),
+        "--",
+        sys.executable,
+        inject.__file__,
+        str(out),
+        planted,
+    ]
+    command += [script, *programs.PROGRAMS[program]["arguments"]]
+    environment = dict(os.environ, HF_HUB_OFFLINE="1", CUDA_VISIBLE_DEVICES="")
+    done = subprocess.run(command, cwd=copy, capture_output=True, text=True, env=environment)
+    if done.returncode != 0:
+        raise SystemExit(
+            f"faults: {program} with {planted} ended with {done.returncode}:\n{done.stderr[-3000:]}"
+        )
+    said = subprocess.run(
+        [str(UNIDLE), "diagnose", str(record), "--format", "json"], capture_output=True, text=True, check=True
+    )
+    return json.loads(out.read_text()), json.loads(said.stdout)
+
+
+def warnings_of(diagnosis):
+    return [f["id"] for f in diagnosis["findings"] if f["severity"] != "info" and f["id"] not in MACHINE]
+
+
+def plain_run(program, source, keep):
+    folder = keep / "plain"
+    folder.mkdir(parents=True)
+    times, diagnosis = run(program, source, {}, folder)
+    steps = times["steps"]
+    samples = diagnosis["throughput"]["samples_per_s"]
+    step_s = statistics.mean(steps[len(steps) // 4 :])
+    return {
+        "step_s": step_s,
+        "steps": len(steps),
+        "batch": round(samples * step_s) if samples else None,
+        "warnings": warnings_of(diagnosis),
+    }
+
+
+def judge(program, faults, times, diagnosis, plain):
+    steady = slice(len(times["steps"]) // 4, None)
+    truth = sum(times["spent"][steady]) / sum(times["steps"][steady])
+    warned = warnings_of(diagnosis)
+    named = set().union(*(FINDINGS[fault] for fault in faults))
+    first = diagnosis["findings"][0] if diagnosis["findings"] else {"id": None, "share": None}
+    return {
+        "program": program,
+        "faults": faults,
+        "truth": truth,
+        "first": first["id"],
+        "share": first["share"],
+        "right": first["id"] in named,
+        "named": [fault for fault in faults if FINDINGS[fault] & set(warned)],
+        "false_alarms": [w for w in warned if w not in named and w not in plain["warnings"]],
+        "summary": diagnosis.get("summary", ""),
+    }
+
+
+def report(rows):
+    print("| program | fault | its share | first finding | its share | false alarms |")
+    print("|---|---|---|---|---|---|")
+    for row in rows:
+        share = "" if row["share"] is None else f"{row['share']:.0%}"
+        first = f"{row['first']}{'' if row['right'] else ' WRONG'}"
+        print(
+            f"| {row['program']} | {' + '.join(row['faults'])} | {row['truth']:.0%} "
+            f"| {first} | {share} | {', '.join(row['false_alarms'])} |"
+        )
+    right = sum(row["right"] for row in rows)
+    recall = sum(len(row["named"]) for row in rows) / sum(len(row["faults"]) for row in rows)
+    close = [
+        abs(row["share"] - row["truth"]) <= 0.05 for row in rows if row["right"] and row["share"] is not None
+    ]
+    alarms = sum(bool(row["false_alarms"]) for row in rows)
+    print(
+        f"\nfirst finding right {right} of {len(rows)}, recall {recall:.0%}, false alarms in {alarms}, "
+        f"share within 5 points {sum(close)} of {len(close)}"
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, help="clones of the repositories")
+    names = list(programs.PROGRAMS)
+    parser.add_argument("--only", nargs="+", default=names, choices=names, metavar="PROGRAM")
+    parser.add_argument("--faults", nargs="+", default=list(FINDINGS), choices=list(FINDINGS), metavar="NAME")
+    parser.add_argument("--pairs-of-faults", action="store_true", help="also two faults at once")
+    parser.add_argument("--kept-back", action="store_true", help="only the third that is kept back")
+    parser.add_argument("--keep", type=Path, help="records of wrong diagnoses stay here")
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    plain, rows = {}, []
+    with tempfile.TemporaryDirectory() as scratch:
+        for program, faults in combinations(options):
+            if not (options.folder / programs.PROGRAMS[program]["script"]).exists():
+                continue
+            if is_kept_back(program, "+".join(faults)) != options.kept_back:
+                continue
+            work = Path(scratch) / program.replace(" ", "_")
+            if program not in plain:
+                plain[program] = plain_run(program, options.folder, work)
+            seconds = {fault: seconds_of(program, fault, plain[program]) for fault in faults}
+            folder = work / "+".join(faults)
+            folder.mkdir()
+            row = judge(program, faults, *run(program, options.folder, seconds, folder), plain[program])
+            rows.append(row)
+            print(f"{program}, {'+'.join(faults)}: {row['first']}", file=sys.stderr, flush=True)
+            if options.keep and not (row["right"] and not row["false_alarms"]):
+                shutil.copytree(
+                    folder / "record", options.keep / f"{work.name}-{folder.name}", dirs_exist_ok=True
+                )
+            shutil.rmtree(folder)
+    if not rows:
+        raise SystemExit("faults: none of the programs is there")
+    print(json.dumps(rows)) if options.json else report(rows)
+    return 0 if all(row["right"] and not row["false_alarms"] for row in rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
