@@ -63,6 +63,12 @@ class NonBlockingTest(gpu_case.GpuCase):
         said = [(note["status"], note["why"] or "") for note in self.record.notes("apply")]
         return done.stdout, self.record.settings()["transfer.non_blocking"], said
 
+    def one_of_two_copies_blocks(self, program):
+        self.applied(program)
+        free = sorted(note["nonblocking_count"] for note in self.record.notes("transfer"))
+        self.assertEqual((len(free), free[0]), (2, 0), free)
+        self.assertGreater(free[1], 0)
+
     def test_pinned_memory_of_others_is_kept_until_the_copy_is_over(self):
         printed, goes_on, said = self.applied(OF_OTHERS)
         self.assertEqual(printed, "wrong: 0 blocks: True\n")
@@ -88,10 +94,7 @@ class NonBlockingTest(gpu_case.GpuCase):
                 optimizer.step()
                 optimizer.zero_grad()
         """
-        self.applied(program)
-        free = sorted(note["nonblocking_count"] for note in self.record.notes("transfer"))
-        self.assertEqual((len(free), free[0]), (2, 0), free)
-        self.assertGreater(free[1], 0)
+        self.one_of_two_copies_blocks(program)
 
     def test_a_source_that_was_written_to_blocks_beside_fresh_ones(self):
         program = """
@@ -105,10 +108,7 @@ class NonBlockingTest(gpu_case.GpuCase):
                 optimizer.step()
                 optimizer.zero_grad()
         """
-        self.applied(program)
-        free = sorted(note["nonblocking_count"] for note in self.record.notes("transfer"))
-        self.assertEqual((len(free), free[0]), (2, 0), free)
-        self.assertGreater(free[1], 0)
+        self.one_of_two_copies_blocks(program)
 
     def test_pageable_memory_that_a_gpu_reads_in_place_is_copied_as_before(self):
         self.assertEqual(self.applied(LOOP % ("aarch64", False))[1], "false")
