@@ -31,6 +31,37 @@ if shim is not None:
 sys.exit(3)
 """
 
+# A function that returns while its line in the source is looked up by another thread, if one does.
+RETURNS_MEANWHILE = """
+import linecache, sys, threading, time, torch
+weight = torch.nn.Parameter(torch.zeros(4))
+optimizer = torch.optim.SGD([weight], lr=0.1)
+main, freed_by, reading = threading.get_ident(), [], threading.Event()
+getline = linecache.getline
+
+class Variable:
+    def __del__(self):
+        freed_by.append(threading.get_ident())
+
+def slow(name, line, *others):
+    if threading.get_ident() != main:
+        reading.set()
+        time.sleep(0.5)
+    return getline(name, line, *others)
+
+def work():
+    variable, tensors, until = Variable(), [torch.ones(1) for _ in range(50000)], time.monotonic() + 3
+    while not reading.is_set() and time.monotonic() < until:
+        optimizer.zero_grad()
+        weight.sum().backward()
+        optimizer.step()
+
+linecache.getline = slow
+work()
+print(freed_by == [main])
+sys.exit(3)
+"""
+
 
 class RunTest(RunCase):
     fresh = True
@@ -59,6 +90,13 @@ class RunTest(RunCase):
         with open(path, "w") as file:
             file.write(ENDS_EARLY)
         self.same_as_bare(sys.executable, path)
+
+    @unittest.skipUnless(HAS_TORCH, "this Python has no torch")
+    def test_variables_are_destroyed_by_the_program(self):
+        path = os.path.join(self.folder, "returns.py")
+        with open(path, "w") as file:
+            file.write(RETURNS_MEANWHILE)
+        self.assertEqual(self.same_as_bare(sys.executable, path).stdout, "True\n")
 
     def test_isolated_python_is_seen_from_outside_only(self):
         self.same_as_bare(sys.executable, "-I", "-c", "print(1)")

@@ -51,7 +51,8 @@ class Reads(unittest.TestCase):
                 optimizers = (7,)
 
         def metric():
-            return stack_sampler.Background._follows_optimizer(Loop, sys._getframe())
+            stack = stack_sampler._stack_of(threading.get_ident())
+            return stack_sampler.Background._follows_optimizer(Loop, stack)
 
         for _ in range(2):
             before = metric()

@@ -128,20 +128,19 @@ def finish():
                 state.tracing.finish()
         for samples in live_settings.all_samples(state):
             samples.tell()
-        state.background.stop()
-        state.facts.write(final=True)
+        if state.background.stop():
+            state.facts.write(final=True)
         state.ring.close()
     except BaseException as failure:
         caught(failure)
     finally:
-        _leave_torch()
+        _stop_background()
 
 
-def _leave_torch():
+def _stop_background():
     try:
         if state.background is not None:
             state.background.stop()
-            state.facts.close()
     except BaseException as failure:
         caught(failure)
 

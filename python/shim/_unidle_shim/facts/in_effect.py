@@ -6,7 +6,6 @@ or once at the first forward pass.
 
 import json
 import sys
-import threading
 import time
 import weakref
 
@@ -18,14 +17,11 @@ from _unidle_shim.host.shapes import shape_of
 
 _MAX_SHAPES = 1000
 _MANY_OPTIMIZERS = 64
-_LEAVES_S = 30.0  # how long the end of a process waits for the background thread: it may be starved
 
 
 class Facts:
     def __init__(self, state, inherited=None):
         self.state = state
-        self.lock = threading.Lock()  # held while notes are written, which calls torch
-        self.closed = False
         self.sent = {}  # key -> value last written
         self.model_note = None
         self.model_ref = None
@@ -162,29 +158,17 @@ class Facts:
         elif loop.steps > 1:
             loop.on_step = None
 
-    # -- called by the background thread, and at the end --
-
-    def close(self):
-        """Waits until the background thread has left torch, which it cannot enter again. When the interpreter
-        ends, it ends other threads where they wait for its lock; within a function in C++, that aborts the
-        process."""
-        if not self.closed:
-            self.closed = self.lock.acquire(timeout=_LEAVES_S)
+    # -- called by the background thread, and at the end when it has stopped --
 
     def write(self, final=False):
-        if not self.lock.acquire(timeout=_LEAVES_S if final else 0):
-            return
-        try:
-            lines = []
-            for key, body in self._all(final):
-                if body is not None and self.sent.get(key) != body:
-                    self.sent[key] = body
-                    lines.append('{"t_ns":%d,%s\n' % (time.monotonic_ns(), json.dumps(body, default=str)[1:]))
-            if lines:
-                write_notes("".join(lines))
-            exceptions.flush()
-        finally:
-            self.lock.release()
+        lines = []
+        for key, body in self._all(final):
+            if body is not None and self.sent.get(key) != body:
+                self.sent[key] = body
+                lines.append('{"t_ns":%d,%s\n' % (time.monotonic_ns(), json.dumps(body, default=str)[1:]))
+        if lines:
+            write_notes("".join(lines))
+        exceptions.flush()
 
     def _all(self, final):
         state = self.state

@@ -24,20 +24,21 @@ class Waits:
         self.state = state
         self.lines = {}  # (file, line) -> (takes, waits): the calls in the line
 
-    def is_waiting(self, frame):
-        """`frame`: the innermost frame of the training thread. Returns True if it takes an object made by
-        another thread or process, or waits for another thread while one fetches from a loader."""
+    def is_waiting(self, stack):
+        """`stack`: [(code, line)] of the training thread, the innermost first. Returns True if it takes an
+        object made by another thread or process, or waits for another thread while one fetches from a
+        loader."""
         takes = waits = False
-        while frame is not None and _is_standard(frame.f_code.co_filename):
-            if os.path.basename(frame.f_code.co_filename) in _SHARED:
+        for code, line in stack:
+            name = code.co_filename
+            if not _is_standard(name):
+                if not waits:  # calls in C have no frames
+                    takes, waits = self._calls_of(name, line)
+                return takes or (waits and self.state.fetched_elsewhere)
+            if os.path.basename(name) in _SHARED:
                 waits = True
-                takes = takes or frame.f_code.co_name in _TAKES
-            frame = frame.f_back
-        if frame is None:
-            return False
-        if not waits:  # calls in C have no frames
-            takes, waits = self._calls_of(frame.f_code.co_filename, frame.f_lineno)
-        return takes or (waits and self.state.fetched_elsewhere)
+                takes = takes or code.co_name in _TAKES
+        return False
 
     def _calls_of(self, name, line):
         known = self.lines.get((name, line))

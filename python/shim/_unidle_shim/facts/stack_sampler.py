@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import sys
+import threading
 import time
 
 from _unidle_shim.facts import affinity, other_threads
@@ -22,6 +23,7 @@ _NOTES_S, _MAX_NOTES_S, _NOTES_GROWTH = 2.0, 60.0, 1.3
 _MAX_BUSY = 0.002  # share of wall time that this thread may use before it samples less often
 _MAX_PLACES = 2000
 _TOP = 10
+_LEAVES_S = 30.0  # how long the end of a process waits for this thread: it may be starved
 _READS = re.compile(
     r"\[[^\[\]]+\]|\b(read|load|open|next|randperm|randint|stack|gather|index_select|from_numpy|memmap|choice"
     r"|permutation|collate|decode)\w*\s*\("
@@ -69,19 +71,31 @@ def start_thread(function):
         _signal.pthread_sigmask(_signal.SIG_SETMASK, mask)
 
 
+def _stack_of(thread):
+    """[(code, line)] of a thread's stack, the innermost first. No frame is kept: whoever lets go of it last
+    destroys its variables, and the program's objects are not destroyed in our thread."""
+    stack = []
+    frame = sys._current_frames().get(thread)
+    while frame is not None:
+        stack.append((frame.f_code, places.line_of(frame)))
+        frame = frame.f_back
+    return stack
+
+
 class Background:
     def __init__(self, state, workers=1):
         """`workers`: number of processes that sample like this one."""
         self.state = state
         self.affinity = None  # of the followed thread
         self.rate_hz = min(_RATE_HZ, _WORKERS_RATE_HZ / max(1, workers))
+        self.working = threading.Lock()  # held by the thread while it looks or writes, and after stop()
         self.stopped = False
         self.busy_s = 0.0
         self.thinned = False
         self.hits = {}  # (phase, code, line) -> stack samples
         self.totals = {}  # phase -> stack samples
         self.gap_hits, self.gap_reads = [0, 0, 0], [0, 0, 0]  # indexed by the kind of call before the gap
-        self.working = {}  # code -> whether it shows that the model, autograd or an optimiser works
+        self.known_work = {}  # code -> whether it shows that the model, autograd or an optimiser works
         self.reads = {}  # (file, line, after the optimiser) -> whether the line looks like fetching data
         self.waited_for = other_threads.Waits(state)
 
@@ -91,7 +105,11 @@ class Background:
         start_thread(self._run)
 
     def stop(self):
-        self.stopped = True
+        """Waits until the thread does nothing any more. When the interpreter ends, it ends other threads where
+        they wait for its lock; within a function in C++, that aborts the process."""
+        if not self.stopped:
+            self.stopped = self.working.acquire(timeout=_LEAVES_S)
+        return self.stopped
 
     def _run(self):
         try:
@@ -104,73 +122,72 @@ class Background:
         state = self.state
         begin = time.monotonic()
         interval, notes_s, next_notes = 1.0 / self.rate_hz, _NOTES_S, begin + _FIRST_NOTES_S
-        while not self.stopped and state.background is self:
+        while state.background is self:
             time.sleep(interval)
-            if self.stopped or not state.thread:
+            if not self.working.acquire(False):
                 return
-            busy = time.thread_time()
-            self._look(state.thread)
-            at = time.monotonic()
-            if at >= next_notes:
-                state.facts.write()
-                next_notes = at + notes_s
-                notes_s = min(_MAX_NOTES_S, notes_s * _NOTES_GROWTH)
-            self.busy_s += time.thread_time() - busy
+            try:
+                if not state.thread:
+                    return
+                busy = time.thread_time()
+                self._look(_stack_of(state.thread))
+                at = time.monotonic()
+                if at >= next_notes:
+                    state.facts.write()
+                    next_notes = at + notes_s
+                    notes_s = min(_MAX_NOTES_S, notes_s * _NOTES_GROWTH)
+                self.busy_s += time.thread_time() - busy
+            finally:
+                self.working.release()
             if not self.thinned and at - begin > 5 and self.busy_s > _MAX_BUSY * (at - begin):
                 self.thinned, interval = True, max(interval, 1.0 / _SLOW_RATE_HZ)
 
-    def _look(self, thread):
-        frame = sys._current_frames().get(thread)
+    def _look(self, stack):
         loop = self.state.loop
         phase = loop.phase if loop is not None else INPUT_PHASE
         if loop is not None and loop.marking is not None:
             phase = INPUT_PHASE if loop.within() else TRAIN_PHASE
-        own = places.sample_frame(frame) if phase == INPUT_PHASE or loop is None else places.own_frame(frame)
-        waits = self.waited_for.is_waiting(frame)
+        own = places.sample_line(stack) if phase == INPUT_PHASE or loop is None else places.own_line(stack)
+        waits = self.waited_for.is_waiting(stack)
         if phase == VALIDATE_PHASE and loop.preview is not None:
             phase = TRAIN_PHASE  # rather a rollout
-        if loop is not None and phase == TRAIN_PHASE and not loop.within() and not self._works(frame):
+        if loop is not None and phase == TRAIN_PHASE and not loop.within() and not self._works(stack):
             phase = BETWEEN
-        follows = loop is not None and not waits and self._follows_optimizer(loop, frame)
-        del frame
+        follows = loop is not None and not waits and self._follows_optimizer(loop, stack)
         self.totals[phase] = self.totals.get(phase, 0) + 1
         if own is None:
             return
-        line = places.line_of(own)
-        key = (phase, own.f_code, line)
+        code, line = own
+        key = (phase, code, line)
         if key in self.hits or len(self.hits) < _MAX_PLACES:
             self.hits[key] = self.hits.get(key, 0) + 1
         if loop is not None:
-            self._judge_gap(loop, own.f_code.co_filename, line, waits, follows)
+            self._judge_gap(loop, code.co_filename, line, waits, follows)
 
-    def _works(self, frame):
+    def _works(self, stack):
         """Whether the model, autograd, an optimiser or a loader is on the stack."""
-        while frame is not None:
-            code = frame.f_code
-            known = self.working.get(code)
+        for code, _ in stack:
+            known = self.known_work.get(code)
             if known is None:
-                known = self.working[code] = code.co_name == "forward" or any(
+                known = self.known_work[code] = code.co_name == "forward" or any(
                     file in code.co_filename and (names is None or code.co_name in names)
                     for file, names in _WORKS
                 )
             if known:
                 return True
-            frame = frame.f_back
         return False
 
     @staticmethod
-    def _follows_optimizer(loop, frame):
+    def _follows_optimizer(loop, stack):
         """Whether the line comes after the optimiser's step, in the function that both have in common: it
         belongs to the step before."""
         parts = loop.parts
         if loop.after != AFTER_STEP or parts is None or not parts.optimizers:
             return False
-        stepped = loop.step_places.get(parts.optimizers[-1])
-        while stepped and frame is not None:
-            line = stepped.get(frame.f_code)
-            if line is not None:
-                return places.line_of(frame) > line
-            frame = frame.f_back
+        stepped = loop.step_places.get(parts.optimizers[-1]) or {}
+        for code, line in stack:
+            if code in stepped:
+                return line > stepped[code]
         return False
 
     def _judge_gap(self, loop, name, line, waits, follows=False):

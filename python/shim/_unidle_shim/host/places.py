@@ -78,22 +78,27 @@ def own_frame(frame):
     return None
 
 
-def sample_frame(frame):
-    """Where a sample is made, for a stack: the innermost frame of the program's own, or else that of the
-    library in which the sample began; never the frame that requested the batch. None if no sample is being
-    made."""
+def own_line(stack):
+    """The innermost (code, line) of the program's own, of a stack with the innermost first. None if there is
+    none."""
+    return next((entry for entry in stack if is_own(entry[0])), None)
+
+
+def sample_line(stack):
+    """The (code, line) where a sample is made, for a stack with the innermost first: that of the program's
+    own, or else that of the library in which the sample began; never the line that requested the batch. None
+    if no sample is being made."""
     own = library = None
-    while frame is not None:
-        code = frame.f_code
+    for entry in stack:
+        code = entry[0]
         if code.co_filename.endswith(_FETCH) or (
             code.co_name == _MAKE[1] and code.co_filename.endswith(_MAKE[0])
         ):
             return own or library
         if is_own(code):
-            own = own or frame
+            own = own or entry
         elif not code.co_filename.startswith(MARK) and _LOADING not in code.co_filename:
-            library = frame
-        frame = frame.f_back
+            library = entry
     return None
 
 
