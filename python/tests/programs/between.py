@@ -1,9 +1,10 @@
 """Programs that do more than train. The word says what: `metrics` of each batch, `rollout` plays an
-environment with the policy, `resume` reads its loader forward, `slower` reads a growing list, `sparse` has
+environment with the policy, `resume` reads its loader forward, `slower` reads a growing file, `sparse` has
 SparseAdam."""
 
 import math
 import sys
+import time
 
 import numpy as np
 import torch
@@ -93,20 +94,17 @@ def resume(skipped=300, steps=100):
         optimizer.step()
 
 
-def slower(steps=1000):
+def slower(steps=500):
+    """Each step waits as long as a file on a slow disk takes that grows by one line with each step."""
     model = network()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     x, y = torch.randn(64, 64), torch.randn(64, 1)
-    history = []
-    for _ in range(steps):
+    for step in range(steps):
         loss = (model(x) - y).pow(2).mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-        history.append([float(loss)] * 400)
-        mean = 0.0
-        for row in history:
-            mean = 0.99 * mean + 0.01 * sum(row) / len(row)
+        time.sleep(4e-5 * step)
 
 
 def sparse(steps=300):
