@@ -84,6 +84,18 @@ class CausesTest(run_case.DiagnosedCase):
         self.assertTrue(any(" spread (" in line for line in finding["evidence"]), finding["evidence"])
         self.assertIn("between.py", finding["where"])
 
+    def test_lines_of_log_are_logging(self):
+        found = self.diagnosed("between.py", "logs")
+        self.assertEqual(next(iter(found)), "logging-dominates")
+        self.assertNotIn("python-between-steps", found)
+
+    def test_files_saved_one_after_the_other_are_one_checkpoint(self):
+        found = self.diagnosed("saves.py", "0.1")
+        self.assertEqual(next(iter(found)), "checkpoint-dominates")
+        self.assertNotIn("python-between-steps", found)
+        self.assertIn("12 checkpoints", found["checkpoint-dominates"]["evidence"][0])
+        self.assertGreaterEqual(self.said["time"]["checkpoint"], 1.8)  # with the waits between two files
+
     def test_an_environment_that_is_played_is_no_validation(self):
         found = self.diagnosed("between.py", "rollout")
         self.assertEqual((self.said["time"]["validate"], found.keys() & {"validation-dominates"}), (0, set()))

@@ -31,6 +31,35 @@ if shim is not None:
 sys.exit(3)
 """
 
+# Log records name their caller; the second logger searches the stack for it by itself.
+LOGS = """
+import logging, sys, torch
+
+class Searching(logging.Logger):
+    def findCaller(self, *_):
+        frame = sys._getframe(1)
+        while "logging" in frame.f_code.co_filename:
+            frame = frame.f_back
+        return frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name, None
+
+def logs(logger):
+    logger.info("step")
+    logger.warning("step", stacklevel=2)
+    logger._log(logging.INFO, "step %s", ("one",))
+
+handler = logging.StreamHandler(sys.stdout)
+handler.setFormatter(logging.Formatter("%(name)s %(filename)s:%(lineno)d %(funcName)s %(message)s"))
+weight = torch.nn.Parameter(torch.zeros(4))
+optimizer = torch.optim.SGD([weight], lr=0.1)
+for logger in (logging.getLogger("plain"), Searching("searching")):
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    for step in range(3):
+        weight.sum().backward()
+        optimizer.step()
+        logs(logger)
+"""
+
 # A function that returns while its line in the source is looked up by another thread, if one does.
 RETURNS_MEANWHILE = """
 import linecache, sys, threading, time, torch
@@ -97,6 +126,14 @@ class RunTest(RunCase):
         with open(path, "w") as file:
             file.write(RETURNS_MEANWHILE)
         self.assertEqual(self.same_as_bare(sys.executable, path).stdout, "True\n")
+
+    @unittest.skipUnless(HAS_TORCH, "this Python has no torch")
+    def test_log_records_name_their_caller(self):
+        path = os.path.join(self.folder, "logs.py")
+        with open(path, "w") as file:
+            file.write(LOGS)
+        self.same_as_bare(sys.executable, path)
+        self.assertEqual(self.record.notes("logging")[-1]["calls"], 18)
 
     def test_isolated_python_is_seen_from_outside_only(self):
         self.same_as_bare(sys.executable, "-I", "-c", "print(1)")

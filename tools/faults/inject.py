@@ -15,10 +15,10 @@ import sys
 import tempfile
 import threading
 import time
+import types
 import zlib
 
 import torch
-from torch.optim import optimizer as optimizers
 
 EVERY = 20  # steps between two validations or checkpoints
 RARE = 50  # one sample of so many is slow
@@ -32,6 +32,7 @@ class Timers:
         self.thread, self.optimizer = threading.get_ident(), None
         self.ends, self.spent, self.total = [], [], 0.0
         self.acts = []  # functions of the faults, called between the forward and the backward pass
+        self.acts_after = []  # called when the optimizer has stepped
         self.due = False  # no backward pass since the last step
 
     def __enter__(self):
@@ -41,14 +42,22 @@ class Timers:
         if threading.get_ident() == self.thread:
             self.total += time.perf_counter() - self.begin
 
-    def stepped(self, optimizer, *_):
-        if self.optimizer is None:
-            self.optimizer = id(optimizer)
-        if id(optimizer) != self.optimizer:
+    def watch(self, optimizer):
+        if self.optimizer is not None:
             return  # a program with two optimizers steps once with each
-        self.ends.append(time.perf_counter())
-        self.spent.append(self.total)
-        self.due = True
+        self.optimizer, step = optimizer, type(optimizer).step
+
+        def stepping(optimizer, *args, **kwargs):
+            result = step(optimizer, *args, **kwargs)
+            for act in self.acts_after:
+                with self:
+                    act()
+            self.ends.append(time.perf_counter())
+            self.spent.append(self.total)
+            self.due = True
+            return result
+
+        optimizer.step = types.MethodType(stepping, optimizer)  # schedulers want a method
 
     def before_backward(self):
         due, self.due = self.due, False
@@ -157,7 +166,7 @@ def every(act):
         if len(TIMERS.ends) % EVERY == EVERY - 1:
             act()
 
-    TIMERS.acts.append(perhaps)
+    TIMERS.acts_after.append(perhaps)
 
 
 def validation(seconds):
@@ -247,7 +256,13 @@ def main():
     out, faults, program = sys.argv[1:4]
     sys.argv = sys.argv[3:]
     sys.path[0] = os.path.dirname(os.path.abspath(program))
-    optimizers.register_optimizer_step_post_hook(TIMERS.stepped)
+    made = torch.optim.Optimizer.__init__
+
+    def init(self, *args, **kwargs):
+        made(self, *args, **kwargs)
+        TIMERS.watch(self)
+
+    torch.optim.Optimizer.__init__ = init
     backward = torch.Tensor.backward
 
     def before_backward(self, *args, **kwargs):

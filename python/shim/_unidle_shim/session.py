@@ -154,7 +154,7 @@ def interrupted():
         state.samples = None
     loop = state.loop
     if loop is not None:
-        loop.inside = loop.telling = False
+        loop.inside = loop.telling = loop.saving = False
         loop.in_optimizer = 0
 
 

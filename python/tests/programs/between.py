@@ -1,8 +1,10 @@
 """Programs that do more than train. The word says what: `metrics` of each batch, `rollout` plays an
-environment with the policy, `resume` reads its loader forward, `slower` reads a growing file, `sparse` has
-SparseAdam."""
+environment with the policy, `resume` reads its loader forward, `slower` reads a growing file, `logs` writes
+many lines, `sparse` has SparseAdam."""
 
+import logging
 import math
+import os
 import sys
 import time
 
@@ -105,6 +107,23 @@ def slower(steps=500):
         loss.backward()
         optimizer.step()
         time.sleep(4e-5 * step)
+
+
+def logs(steps=400):
+    """Writes 200 lines of log in each step."""
+    logger = logging.getLogger("training")
+    logger.addHandler(logging.FileHandler(os.devnull))
+    logger.setLevel(logging.INFO)
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    x, y = torch.randn(64, 64), torch.randn(64, 1)
+    for step in range(steps):
+        loss = (model(x) - y).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        for part in range(200):
+            logger.info("step %d, part %d", step, part)
 
 
 def sparse(steps=300):

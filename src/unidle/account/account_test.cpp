@@ -49,6 +49,16 @@ TEST(Periods, OverlappingSpansAreTakenOffOnce) {
   EXPECT_NEAR(account.phases.checkpoint, 0.1, 1e-12);
 }
 
+TEST(Periods, FilesSavedOneAfterTheOtherAreOneCheckpoint) {
+  const auto saved = [](std::int64_t begin, std::int64_t length) {
+    return record::Span{"checkpoint", 1, begin * kMs, length * kMs, 0};
+  };
+  const Account account =
+      account_of(run_of({step_at(0, 100), step_at(1000, 100)}, {saved(200, 100), saved(300, 50), saved(600, 100)}));
+  EXPECT_EQ(account.timeline.checkpoints, 2);
+  EXPECT_NEAR(account.phases.checkpoint, 0.25, 1e-12);
+}
+
 TEST(Periods, PartsAlwaysSumToTheStep) {
   record::Step over = step_at(100, 100);
   over.input_ns = 60 * kMs;  // before the step began

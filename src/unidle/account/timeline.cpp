@@ -87,10 +87,17 @@ void set_counted(const RunData& run, Timeline& timeline) {
   }
 }
 
+/// Spans that follow each other without a gap count as one: the files of a checkpoint are saved one after the other.
 std::int64_t count_of(const RunData& run, std::string_view kind, const Timeline& timeline) {
-  return std::count_if(run.spans.begin(), run.spans.end(), [&](const record::Span& span) {
-    return span.kind == kind && (!timeline.process || span.process == *timeline.process);
-  });
+  std::int64_t count = 0;
+  std::optional<std::int64_t> end_ns;
+  for (const record::Span& span : run.spans) {
+    if (span.kind == kind && (!timeline.process || span.process == *timeline.process)) {
+      count += end_ns == span.t_ns ? 0 : 1;
+      end_ns = span.t_ns + span.duration_ns;
+    }
+  }
+  return count;
 }
 
 /// The spans of one kind of the reference process.

@@ -34,6 +34,7 @@ _FETCHES = re.compile(
 )
 _GAP_HITS = 5
 BETWEEN = "between"  # the phase of lines outside the model, its gradients, the optimiser and the loader
+CHECKPOINT, LOGGING = "checkpoint", "logging"
 # Code of torch that a stack contains while the model, autograd or an optimiser works. Some programs call
 # forward() themselves.
 _WORKS = (
@@ -43,7 +44,7 @@ _WORKS = (
     (os.path.join("torch", "optim", ""), None),
     (os.path.join("torch", "utils", "data", ""), None),
 )
-
+_LOGS = os.path.join(os.path.dirname(linecache.__file__), "logging", "")
 
 # Signals that report a fault of the thread itself must never be blocked.
 _NEVER_BLOCKED = {
@@ -82,6 +83,15 @@ def _stack_of(thread):
     return stack
 
 
+def _known_work(code):
+    name = code.co_filename
+    if code.co_name == "forward" or any(
+        file in name and (names is None or code.co_name in names) for file, names in _WORKS
+    ):
+        return TRAIN_PHASE
+    return LOGGING if name.startswith(_LOGS) else None
+
+
 class Background:
     def __init__(self, state, workers=1):
         """`workers`: number of processes that sample like this one."""
@@ -95,7 +105,7 @@ class Background:
         self.hits = {}  # (phase, code, line) -> stack samples
         self.totals = {}  # phase -> stack samples
         self.gap_hits, self.gap_reads = [0, 0, 0], [0, 0, 0]  # indexed by the kind of call before the gap
-        self.known_work = {}  # code -> whether it shows that the model, autograd or an optimiser works
+        self.known_work = {}  # code -> _known_work(it)
         self.reads = {}  # (file, line, after the optimiser) -> whether the line looks like fetching data
         self.waited_for = other_threads.Waits(state)
 
@@ -151,8 +161,10 @@ class Background:
         waits = self.waited_for.is_waiting(stack)
         if phase == VALIDATE_PHASE and loop.preview is not None:
             phase = TRAIN_PHASE  # rather a rollout
-        if loop is not None and phase == TRAIN_PHASE and not loop.within() and not self._works(stack):
-            phase = BETWEEN
+        if loop is not None and loop.saving:
+            phase = CHECKPOINT
+        elif loop is not None and phase == TRAIN_PHASE:
+            phase = LOGGING if loop.telling else self._work_of(stack) or (phase if loop.within() else BETWEEN)
         follows = loop is not None and not waits and self._follows_optimizer(loop, stack)
         self.totals[phase] = self.totals.get(phase, 0) + 1
         if own is None:
@@ -164,18 +176,15 @@ class Background:
         if loop is not None:
             self._judge_gap(loop, code.co_filename, line, waits, follows)
 
-    def _works(self, stack):
-        """Whether the model, autograd, an optimiser or a loader is on the stack."""
+    def _work_of(self, stack):
+        """TRAIN_PHASE if the model, autograd, an optimiser or a loader is on the stack, LOGGING if the logging
+        module is, None if neither is."""
         for code, _ in stack:
-            known = self.known_work.get(code)
-            if known is None:
-                known = self.known_work[code] = code.co_name == "forward" or any(
-                    file in code.co_filename and (names is None or code.co_name in names)
-                    for file, names in _WORKS
-                )
-            if known:
-                return True
-        return False
+            if code not in self.known_work:
+                self.known_work[code] = _known_work(code)
+            if self.known_work[code] is not None:
+                return self.known_work[code]
+        return None
 
     @staticmethod
     def _follows_optimizer(loop, stack):

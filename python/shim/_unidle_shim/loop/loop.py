@@ -12,6 +12,7 @@ thread is followed; calls of other threads are passed through.
 
 import time
 
+from _unidle_shim.loop.checkpoints import Checkpoints
 from _unidle_shim.loop.doubts import Doubts
 from _unidle_shim.loop.step_parts import FirstFetches, Parts
 from _unidle_shim.loop.steps import Steps
@@ -26,9 +27,10 @@ _MOST_AHEAD = 4096
 HAND = (-1,)  # stands for the optimiser of a program without one
 
 
-class Loop(Steps, Validations, Doubts):
+class Loop(Steps, Validations, Checkpoints, Doubts):
     def __init__(self, ring, thread, process_start_ns, max_steps=0):
         Steps.__init__(self, ring, process_start_ns, max_steps)
+        Checkpoints.__init__(self)
         Doubts.__init__(self)
         self.thread = thread
         # ns of all calls that were counted, to subtract from a call the time of other such calls inside it
@@ -46,7 +48,6 @@ class Loop(Steps, Validations, Doubts):
         self.pending = None
         self.last_loader = None  # the loader of the newest batch
         self.eval_called = 0
-        self.saved_at = 0  # end of the last checkpoint
         # id of a module in evaluation mode with gradients enabled: a backward pass will decide
         self.perhaps_trains = 0
         self.lone_eval = None
@@ -368,8 +369,3 @@ class Loop(Steps, Validations, Doubts):
         samples = before - parts.samples
         self.ahead.clear()
         return samples
-
-    def pause_ends(self, t1):
-        """A checkpoint is over. It has its own event."""
-        if self.parts is not None:
-            self.parts.last = t1

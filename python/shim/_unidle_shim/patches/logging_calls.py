@@ -49,6 +49,7 @@ class Logging:
 def install(state):
     state.logging = Logging()
     _patch(state, builtins, "print")
+    # Not what calls it: a Logger searches the stack for its caller, and must not find us there.
     imports.watch("logging", lambda module: _patch(state, module.Logger, "handle"))
     imports.watch("torch.utils.tensorboard.writer", lambda module: _patch_writer(state, module.SummaryWriter))
     imports.watch("tqdm.std", lambda module: _patch(state, module.tqdm, "refresh"))

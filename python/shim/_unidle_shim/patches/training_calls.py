@@ -359,26 +359,20 @@ def _patch_assembly(state, torch):
 
 
 def _patch_checkpoint(state, torch):
-    original = torch.save
-
-    def save(*args, **kwargs):
-        loop = state.loop
-        if loop is None or _get_ident() != state.thread or loop.within():
-            return original(*args, **kwargs)
-        t0, before = now(), loop.total
+    def before(args, kwargs):
         try:
-            return original(*args, **kwargs)
-        finally:
-            saved(loop, t0, before)
+            loop = state.loop
+            if loop is None or _get_ident() != state.thread or loop.within() or loop.saving:
+                return None
+            return loop, loop.save_begins(), loop.total
+        except BaseException as failure:
+            return caught(failure)
 
-    def saved(loop, t0, before):
+    def after(seen, args, kwargs, result):
         try:
-            t1 = now()
-            loop.total += t1 - t0 - (loop.total - before)
-            loop.saved_at = t1
-            loop.ring.emit(event_kinds.CHECKPOINT, t0, t1 - t0, loop.steps)
-            loop.pause_ends(t1)
+            loop, begin, total = seen
+            loop.save_ends(begin, total)
         except BaseException as failure:
             caught(failure)
 
-    put(torch, "save", save)
+    around(torch, "save", before, after)

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <map>
+#include <string_view>
 
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
@@ -10,31 +12,34 @@ namespace {
 
 constexpr std::int64_t kLeastLooks = 20;  // stack samples of about a second
 
-/// The share of the stack samples in training steps that fell outside the model, its gradients and the optimiser.
-/// Samples are rarer there than the time: pure Python keeps the sampling thread from running.
+/// The share of the stack samples in training steps that fell outside the model, its gradients, the optimiser and
+/// logging. Samples are rarer there than the time: pure Python keeps the sampling thread from running.
 double sampled(const Signals& signals) {
   constexpr double kRarer = 1.5;
-  double between = 0;
-  double in_calls = 0;
+  std::map<std::string_view, double> looks;  // by phase
   for (const HotLine& line : signals.hot) {
-    if (line.role == "train") {
-      between = line.phase == "between" ? static_cast<double>(line.total) : between;
-      in_calls = line.phase == "train" ? static_cast<double>(line.total) : in_calls;
+    if (line.role == "train" && (line.phase == "between" || line.phase == "train" || line.phase == "logging")) {
+      looks[line.phase] = static_cast<double>(line.total);
     }
   }
-  return between > 0 ? std::min(1.0, kRarer * between / (between + in_calls)) : 1;
+  double all = 0;
+  for (const auto& [phase, count] : looks) {
+    all += count;
+  }
+  return looks["between"] > 0 ? std::min(1.0, kRarer * looks["between"] / all) : 1;
 }
 
 Evaluation evaluate_python_between_steps(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
-  if (!signals.step || !context.compute || signals.wall_s <= 0) {
+  if (!signals.step || context.train.value_or(0) <= 0 || signals.wall_s <= 0) {
     return Missing{context.no_steps.empty() ? context.say("training steps (none were seen)") : context.no_steps};
   }
   if (context.on_gpu && !context.idle) {
     return Missing{context.say("how long the device idles")};
   }
   const double logs = signals.logging ? signals.logging->seconds / signals.wall_s : 0;
-  const double outside = std::min(signals.step->other, sampled(signals)) * *context.train - logs;
+  const double between = std::min(signals.step->other - logs / *context.train, sampled(signals));
+  const double outside = between * *context.train;
   const double share = std::min(outside, context.on_gpu ? *context.idle : 1.0);
   if (share < policy.between_steps) {
     return Nothing{};
@@ -47,8 +52,8 @@ Evaluation evaluate_python_between_steps(const Context& context, const Policy& p
   Finding finding = detail::of_share(share, policy);
   finding.where = detail::place(hot->where);
   finding.evidence.push_back(
-      context.say("{} of each step lie outside the model, its gradients, the optimiser and the loader",
-                  format_share(std::min(signals.step->other, sampled(signals)))));
+      context.say("{} of each step lie outside the model, its gradients, the optimiser, the loader and logging",
+                  format_share(between)));
   finding.evidence.push_back(context.say("of {} looks at these, {} found it in {} ({})", hot->looks,
                                          format_share(hot->share), hot->function, hot->where));
   return finding;
