@@ -115,8 +115,8 @@ class Background:
         start_thread(self._run)
 
     def stop(self):
-        """Waits until the thread does nothing any more. When the interpreter ends, it ends other threads where
-        they wait for its lock; within a function in C++, that aborts the process."""
+        """Waits until the thread is done. When the interpreter ends, it ends other threads where they wait for
+        its lock; within a function in C++, that aborts the process."""
         if not self.stopped:
             self.stopped = self.working.acquire(timeout=_LEAVES_S)
         return self.stopped
@@ -177,8 +177,8 @@ class Background:
             self._judge_gap(loop, code.co_filename, line, waits, follows)
 
     def _work_of(self, stack):
-        """TRAIN_PHASE if the model, autograd, an optimiser or a loader is on the stack, LOGGING if the logging
-        module is, None if neither is."""
+        """TRAIN_PHASE if the model, autograd, an optimiser or a loader is on the stack, LOGGING if `logging`
+        is, None if neither is."""
         for code, _ in stack:
             if code not in self.known_work:
                 self.known_work[code] = _known_work(code)

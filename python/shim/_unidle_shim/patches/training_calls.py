@@ -4,7 +4,7 @@ import sys
 import threading
 
 from _unidle_shim import session
-from _unidle_shim.host import event_kinds, hidden_frames, places
+from _unidle_shim.host import hidden_frames, places
 from _unidle_shim.host.guard import caught, value_or_none
 from _unidle_shim.host.patching import around, put
 from _unidle_shim.host.shapes import hidden_queries, undispatched
