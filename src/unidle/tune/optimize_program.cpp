@@ -8,12 +8,11 @@
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
 #include "unidle/experiment/protection.h"
-#include "unidle/knobs/command_line.h"
 #include "unidle/knobs/knob.h"
+#include "unidle/knobs/reach.h"
 #include "unidle/tune/advice/batch_advice.h"
 #include "unidle/tune/advice/code_changes.h"
 #include "unidle/tune/advice/code_patch.h"
-#include "unidle/tune/advice/reach.h"
 #include "unidle/tune/optimize.h"
 #include "unidle/tune/output/written.h"
 #include "unidle/tune/trials/apply_runner.h"
@@ -61,17 +60,15 @@ std::vector<Proposal> proposals_for(const ProgramPlan& plan, const std::vector<s
 std::vector<BatchChoice> batches_said(const ProgramPlan& plan, const std::vector<std::string>& words,
                                       bool allow_semantic) {
   knobs::Settings said = plan.settings;
-  const std::vector<std::string> command =
-      with_omitted_options(words, plan.omitted, {{"batch.size", 1}, {"batch.accumulation", 1}, {"optimizer.lr", 1}});
+  const knobs::ProgramCommand program = command_of(plan, words);
   for (const char* knob : {"batch.size", "batch.accumulation"}) {
-    if (said.contains(knob) && !reaches(command, knob, said.at(knob))) {
+    if (said.contains(knob) && !knobs::reaches(program, knob, said.at(knob))) {
       said.erase(knob);
     }
   }
-  for (const knobs::CommandSetting& setting : knobs::recognize_command(command)) {
-    if (setting.knob == "optimizer.lr" && setting.means && reaches(command, setting.knob, *setting.means)) {
-      said.set(setting.knob, *setting.means);
-    }
+  if (const auto rate = knobs::value_said(program, "optimizer.lr");
+      rate && knobs::reaches(program, "optimizer.lr", *rate)) {
+    said.set("optimizer.lr", *rate);
   }
   std::vector<BatchChoice> found = batch_choices(said, allow_semantic);
   std::erase_if(found, [&](const BatchChoice& choice) { return !why_refused(plan, words, choice.changes).empty(); });
@@ -159,13 +156,12 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
   if (resuming.resumed() > 0) {
     result.notes.push_back(resumed_note(resuming.resumed()));
   }
+  const knobs::ProgramCommand command = command_of(program.plan, options.command);
   if (!result.outcome->interrupted) {
     store.clear();
   } else if (!result.outcome->best.empty()) {
     const knobs::Settings& best = result.outcome->best;
-    result.notes.push_back(
-        fmt::format("what was best so far, unverified: {}",
-                    run_command(best, with_omitted_options(options.command, program.plan.omitted, best))));
+    result.notes.push_back(fmt::format("what was best so far, unverified: {}", knobs::run_command(command, best)));
   }
   result.changes = result.outcome->changes;
   knobs::Settings wanted;
@@ -173,10 +169,9 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
     wanted.set(change.knob, *change.to);
   }
   if (!wanted.empty()) {
-    program.run = run_command(wanted, with_omitted_options(options.command, program.plan.omitted, wanted));
+    program.run = knobs::run_command(command, wanted);
     program.code = code_changes(result.changes, program.plan.places, program.plan.device);
-    const knobs::Settings by_hand =
-        reach(with_omitted_options(options.command, program.plan.omitted, wanted), wanted).at_run_time;
+    const knobs::Settings by_hand = knobs::reach(command, wanted).at_run_time;
     std::erase_if(program.code, [&](const CodeChange& change) { return !by_hand.contains(change.knob); });
     program.patch = code_patch(program.code, fs::current_path());
   }

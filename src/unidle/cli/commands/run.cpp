@@ -17,12 +17,12 @@
 #include "unidle/cli/subcommand.h"
 #include "unidle/diagnose/configured/configured.h"
 #include "unidle/knobs/apply_arguments.h"
+#include "unidle/knobs/reach.h"
 #include "unidle/language/sentence.h"
 #include "unidle/observe/observe.h"
 #include "unidle/record/record.h"
 #include "unidle/trace/injection.h"
 #include "unidle/trace/recorded.h"
-#include "unidle/tune/advice/reach.h"
 #include "unidle/tune/trials/applied.h"
 
 namespace unidle::cli::commands {
@@ -56,7 +56,7 @@ std::string why_not_traced(const fs::path& folder, Language language) {
 
 /// Prints which requested settings the running program took, as read back from it; settings passed in the command's
 /// words are in force anyway.
-void print_applied_settings(const tune::Reach& reached, const fs::path& folder, Language language) {
+void print_applied_settings(const knobs::Reach& reached, const fs::path& folder, Language language) {
   const knobs::Settings& asked = reached.at_run_time;
   if (asked.empty()) {
     return;  // nothing was requested: do not read the record
@@ -91,7 +91,7 @@ std::string closing_line(const std::string& folder, bool named, const std::optio
 }
 
 /// Prints the last lines, about a finished record.
-void tell(const Arguments& arguments, const tune::Reach& reached, const fs::path& folder, bool named) {
+void tell(const Arguments& arguments, const knobs::Reach& reached, const fs::path& folder, bool named) {
   const Language language = chosen_language(arguments.language);
   std::optional<std::string> why_no_window;
   try {
@@ -114,7 +114,7 @@ int execute(const Arguments& arguments) {
   options.capture = !arguments.no_capture;
   options.timeout_s = arguments.timeout_s;
   const knobs::Settings asked = knobs::apply_settings(arguments.apply);
-  const tune::Reach reached = tune::reach(arguments.command, asked);
+  const knobs::Reach reached = knobs::reach({arguments.command}, asked);
   options.argv = reached.command;
   if (!reached.at_run_time.empty()) {
     options.environment["UNIDLE_APPLY"] = knobs::encode_apply(reached.at_run_time);

@@ -5,6 +5,7 @@
 #include "unidle/base/json.h"
 #include "unidle/base/shell.h"
 #include "unidle/knobs/knob.h"
+#include "unidle/knobs/reach.h"
 
 namespace unidle::diagnose::detail {
 
@@ -23,19 +24,30 @@ std::optional<std::string> try_command(const Diagnosis& diagnosis, const Finding
     return std::nullopt;
   }
   const bool workload = is_workload(diagnosis.command);
-  std::string changes;
+  knobs::ProgramCommand program{diagnosis.command};
+  knobs::Settings changes;
   for (const knobs::Change& fix : finding.fixes) {
-    if (!fix.to || fix.by_hand || fix.knob_class == knobs::KnobClass::kSemantic ||
+    const knobs::Knob* knob = knobs::find_knob(fix.knob);
+    if (knob == nullptr || !fix.to || fix.by_hand || fix.knob_class == knobs::KnobClass::kSemantic ||
         (!workload && !knobs::applies_at_run_time(fix.knob))) {
       continue;
     }
-    changes += (workload ? " " : " --apply ") + shell_quoted(fmt::format("{}={}", fix.knob, *fix.to));
+    changes.set(fix.knob, *fix.to);
+    if (fix.from) {
+      program.in_effect.set(fix.knob, *fix.from);
+    }
   }
   if (changes.empty()) {
     return std::nullopt;
   }
-  return workload ? shell_joined(diagnosis.command) + changes
-                  : "unidle run" + changes + " -- " + shell_joined(diagnosis.command);
+  if (!workload) {
+    return knobs::run_command(program, changes);
+  }
+  std::string command = shell_joined(diagnosis.command);
+  for (const auto& [knob, value] : changes) {
+    command += " " + shell_quoted(knobs::pair_key(knob, value));
+  }
+  return command;
 }
 
 }  // namespace unidle::diagnose::detail

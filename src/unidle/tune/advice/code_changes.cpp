@@ -4,10 +4,7 @@
 
 #include <algorithm>
 
-#include "unidle/base/secrets.h"
-#include "unidle/base/shell.h"
 #include "unidle/knobs/knob.h"
-#include "unidle/tune/advice/reach.h"
 
 namespace unidle::tune {
 
@@ -54,18 +51,6 @@ std::vector<CodeChange> code_changes(const std::vector<knobs::Change>& changes,
     }
   }
   return found;
-}
-
-std::string run_command(const knobs::Settings& changes, const std::vector<std::string>& command) {
-  const Reach reached = reach(command, changes);
-  if (reached.at_run_time.empty()) {
-    return shell_joined(mask_secrets(reached.command));
-  }
-  std::string text = "unidle run";
-  for (const auto& [knob, value] : reached.at_run_time) {
-    text += " --apply " + shell_quoted(knobs::pair_key(knob, value));
-  }
-  return text + " -- " + shell_joined(mask_secrets(reached.command));
 }
 
 }  // namespace unidle::tune

@@ -22,7 +22,4 @@ struct CodeChange {
 std::vector<CodeChange> code_changes(const std::vector<knobs::Change>& changes,
                                      const std::map<std::string, std::string>& places, const std::string& device);
 
-/// `unidle run --apply ... -- CMD`, quoted for a shell; changes that CMD's own options can express are made in CMD.
-std::string run_command(const knobs::Settings& changes, const std::vector<std::string>& command);
-
 }  // namespace unidle::tune

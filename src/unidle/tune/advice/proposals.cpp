@@ -69,6 +69,9 @@ class Proposer {
             fmt::format("another number of loader workers; {}", cpus_in_words(hardware_)));
       }
     }
+    // Of too many workers on a machine that also trains on its CPUs, none may be best: that depends on the samples.
+    add({{"loader.workers", 0}}, !gpu() && workers > cpus ? 0.45 : 0.15, false,
+        "batches that are cheap to make cost more to send from a worker than to make in the training process");
     if (number("loader.prefetch_factor") < 4) {
       add({{"loader.prefetch_factor", 4}}, 0.05, true, "a deeper queue hides samples that take unusually long");
     }

@@ -121,5 +121,22 @@ TEST(Advise, ExplainsEveryChangedLine) {
   EXPECT_THAT(diff, HasSubstr("+  features: memory\n    # cache.features: the same every epoch\n"));
 }
 
+double promise_of_no_workers(long long workers, const Hardware& hardware) {
+  for (const Proposal& proposal : propose({{"loader.workers", workers}}, nullptr, hardware, {})) {
+    if (proposal.changes == knobs::Settings{{"loader.workers", 0}}) {
+      return proposal.promise;
+    }
+  }
+  return 0;
+}
+
+TEST(Proposals, NoWorkersAreTriedAsWell) {
+  const double of_two = promise_of_no_workers(2, cpu_machine(4));
+  EXPECT_GT(of_two, 0);
+  EXPECT_GT(promise_of_no_workers(10, cpu_machine(2)), of_two) << "they also take the CPUs from the step";
+  EXPECT_GT(promise_of_no_workers(10, gpu_machine(90)), 0);
+  EXPECT_EQ(promise_of_no_workers(0, cpu_machine(2)), 0);
+}
+
 }  // namespace
 }  // namespace unidle::tune

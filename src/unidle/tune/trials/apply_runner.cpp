@@ -15,9 +15,9 @@
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/experiment/last_line_of.h"
 #include "unidle/knobs/knob.h"
+#include "unidle/knobs/reach.h"
 #include "unidle/observe/observe.h"
 #include "unidle/record/note_types.h"
-#include "unidle/tune/advice/reach.h"
 #include "unidle/tune/advice/suggestions.h"
 #include "unidle/tune/trials/applied.h"
 #include "unidle/tune/trials/memory_margin.h"
@@ -92,9 +92,13 @@ double epoch_steps(const account::RunData& run, const knobs::Settings& settings)
 
 }  // namespace
 
+knobs::ProgramCommand command_of(const ProgramPlan& plan, std::vector<std::string> words) {
+  return {std::move(words), plan.settings, plan.omitted};
+}
+
 std::string why_refused(const ProgramPlan& plan, const std::vector<std::string>& command,
                         const knobs::Settings& changes) {
-  return why_refused(reach(with_omitted_options(command, plan.omitted, changes), changes).command, plan.choices);
+  return knobs::why_refused(knobs::reach(command_of(plan, command), changes).command, plan.choices);
 }
 
 long long steps_of_trial(double step_s, double target_s, double epoch_steps) {
@@ -124,7 +128,7 @@ struct ApplyRunner::Ended {
 
 ApplyRunner::Ended ApplyRunner::start(const knobs::Settings& changes, const Length& length, std::stop_token stop) {
   const std::string name = fmt::format("trial-{}", trials_++);
-  const Reach reached = reach(with_omitted_options(options_.command, plan_.omitted, changes), changes);
+  const knobs::Reach reached = knobs::reach(command_of(plan_, options_.command), changes);
   observe::Options run;
   run.argv = reached.command;
   run.record = options_.scratch / name;
@@ -195,10 +199,8 @@ void ApplyRunner::read(const fs::path& record, const knobs::Settings& changes, T
   if (!read_trial(account::load_run(reader), losses_, result)) {
     return;
   }
-  const auto command_for = [&](const knobs::Settings& wanted) {
-    return with_omitted_options(options_.command, plan_.omitted, wanted);
-  };
-  for (const auto& [knob, applied] : applied_settings(reader, reach(command_for(changes), changes).at_run_time)) {
+  const knobs::ProgramCommand program = command_of(plan_, options_.command);
+  for (const auto& [knob, applied] : applied_settings(reader, knobs::reach(program, changes).at_run_time)) {
     if (!applied.taken) {
       result.refused[knob] = applied.why;
     }
@@ -215,9 +217,8 @@ void ApplyRunner::read(const fs::path& record, const knobs::Settings& changes, T
   }
   std::erase_if(result.suggestions, [&](const Proposal& suggestion) {
     return std::any_of(suggestion.changes.begin(), suggestion.changes.end(), [&](const auto& change) {
-      const std::vector<std::string> command = command_for({change});
-      const bool by_word = reach(command, {change}).at_run_time.empty();
-      return !reaches(command, change.first, change.second) ||
+      const bool by_word = knobs::reach(program, {change}).at_run_time.empty();
+      return !knobs::reaches(program, change.first, change.second) ||
              !why_refused(plan_, options_.command, suggestion.changes).empty() ||
              !(by_word || knobs::matters_on(plan_.device, change.first));
     });

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "unidle/experiment/protection.h"
-#include "unidle/tune/advice/reach.h"
+#include "unidle/knobs/reach.h"
 #include "unidle/tune/trials/trial.h"
 #include "unidle/tune/trials/trial_record.h"
 
@@ -28,9 +28,12 @@ struct ProgramPlan {
   /// "loader", "dataset", "function", "model", "validation", "optimizer", "zero_grad": file:line; "made_with";
   /// "replacement": a patch.
   std::map<std::string, std::string> places;
-  OmittedOptions omitted;
-  OptionChoices choices;
+  knobs::OmittedOptions omitted;
+  knobs::OptionChoices choices;
 };
+
+/// The program's command with what the plan knows of it.
+knobs::ProgramCommand command_of(const ProgramPlan& plan, std::vector<std::string> words);
 
 /// Why the program would reject its command with `changes`; empty when it would not.
 std::string why_refused(const ProgramPlan& plan, const std::vector<std::string>& command,

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "unidle/base/files.h"
-#include "unidle/tune/advice/reach.h"
+#include "unidle/knobs/reach.h"
 #include "unidle/tune/trials/apply_runner.h"
 #include "unidle/tune/trials/trial_record.h"
 
@@ -14,7 +14,8 @@ using ::testing::IsEmpty;
 
 using Words = std::vector<std::string>;
 
-OmittedOptions omitted_in(const nlohmann::json& note, const Words& command, const knobs::Settings& effective = {}) {
+knobs::OmittedOptions omitted_in(const nlohmann::json& note, const Words& command,
+                                 const knobs::Settings& effective = {}) {
   const TemporaryFolder folder;
   record::Writer writer(folder.path() / "record");
   writer.add(record::Note{1, 1, note});
@@ -32,11 +33,11 @@ TEST(OmittedOptions, AreWhatTheProgramTakesByKnob) {
                                  {"--lr", "0.001"},
                                  {"--accumulation-steps", "4"},
                                  {"--seed", "1"}});
-  const OmittedOptions omitted =
+  const knobs::OmittedOptions omitted =
       omitted_in(note, {"python", "train.py"}, {{"batch.size", 64}, {"batch.accumulation", 4}});
-  EXPECT_EQ(omitted, (OmittedOptions{{"batch.size", {"--batch-size", "64"}},
-                                     {"batch.accumulation", {"--accumulation-steps", "4"}},
-                                     {"optimizer.lr", {"--lr", "0.001"}}}));
+  EXPECT_EQ(omitted, (knobs::OmittedOptions{{"batch.size", {"--batch-size", "64"}},
+                                            {"batch.accumulation", {"--accumulation-steps", "4"}},
+                                            {"optimizer.lr", {"--lr", "0.001"}}}));
   EXPECT_EQ(omitted_in(note, {"python", "train.py"}, {{"batch.size", 16}}).count("batch.size"), 0u)
       << "64 of it are not one batch";
   EXPECT_EQ(omitted_in(note_of({}, {{"--batch-size", "8"}, {"--micro-batch-size", "8"}}), {"python", "train.py"})
@@ -82,17 +83,17 @@ TEST(OptionChoices, AreWhatTheParserLists) {
   writer.flush();
   const Words both = {"16", "32"};
   EXPECT_EQ(option_choices(account::load_run(folder.path() / "record")),
-            (OptionChoices{{"b", both}, {"batch_size", both}}));
+            (knobs::OptionChoices{{"b", both}, {"batch_size", both}}));
 }
 
 TEST(OptionChoices, NoOtherValueIsTried) {
-  const OptionChoices choices = {{"batch_size", {"16", "32"}}, {"b", {"16", "32"}}, {"amp_dtype", {"float16"}}};
-  EXPECT_EQ(why_refused({"python", "t.py", "--batch-size", "32", "-b", "16", "--x", "64"}, choices), "");
-  EXPECT_EQ(why_refused({"python", "t.py", "--batch-size", "64"}, choices),
+  const knobs::OptionChoices choices = {{"batch_size", {"16", "32"}}, {"b", {"16", "32"}}, {"amp_dtype", {"float16"}}};
+  EXPECT_EQ(knobs::why_refused({"python", "t.py", "--batch-size", "32", "-b", "16", "--x", "64"}, choices), "");
+  EXPECT_EQ(knobs::why_refused({"python", "t.py", "--batch-size", "64"}, choices),
             "--batch-size accepts 16, 32; 64 is not one of them");
-  EXPECT_NE(why_refused({"python", "t.py", "--batch_size=64"}, choices), "");
-  EXPECT_NE(why_refused({"python", "t.py", "-b", "64"}, choices), "");
-  EXPECT_EQ(why_refused({"python", "t.py", "batch_size", "64", "--batch-size"}, choices), "");
+  EXPECT_NE(knobs::why_refused({"python", "t.py", "--batch_size=64"}, choices), "");
+  EXPECT_NE(knobs::why_refused({"python", "t.py", "-b", "64"}, choices), "");
+  EXPECT_EQ(knobs::why_refused({"python", "t.py", "batch_size", "64", "--batch-size"}, choices), "");
   ProgramPlan plan;
   plan.choices = choices;
   plan.omitted = {{"batch.size", {"--batch-size", "16"}}};
@@ -100,18 +101,6 @@ TEST(OptionChoices, NoOtherValueIsTried) {
   EXPECT_EQ(why_refused(plan, command, {{"batch.size", 32}}), "");
   EXPECT_NE(why_refused(plan, command, {{"batch.size", 64}}), "");
   EXPECT_NE(why_refused(plan, {"python", "t.py", "--batch-size", "16"}, {{"batch.size", 64}}), "");
-}
-
-TEST(OmittedOptions, AreSaidWhereAChangeNeedsThem) {
-  const OmittedOptions omitted = {{"batch.size", {"--batch-size", "64"}}, {"optimizer.lr", {"--lr", "0.1"}}};
-  const knobs::Settings changes = {{"batch.size", 128}, {"loader.workers", 2}};
-  EXPECT_THAT(with_omitted_options({"python", "train.py"}, omitted, changes),
-              ElementsAre("python", "train.py", "--batch-size", "64"));
-  EXPECT_THAT(with_omitted_options({"python", "train.py", "--batch_size=8"}, omitted, changes),
-              ElementsAre("python", "train.py", "--batch_size=8"));
-  EXPECT_THAT(reach(with_omitted_options({"python", "train.py"}, omitted, changes), changes).command,
-              ElementsAre("python", "train.py", "--batch-size", "128"));
-  EXPECT_THAT(with_omitted_options({}, omitted, {}), IsEmpty());
 }
 
 }  // namespace

@@ -84,8 +84,8 @@ knobs::Settings known_settings(const ReportedSettings& reported) {
   return settings;
 }
 
-OptionChoices option_choices(const account::RunData& run) {
-  OptionChoices choices;
+knobs::OptionChoices option_choices(const account::RunData& run) {
+  knobs::OptionChoices choices;
   for (const record::Note& note : run.notes) {
     if (!record::is_of(note, record::NoteType::kArguments)) {
       continue;
@@ -102,9 +102,9 @@ OptionChoices option_choices(const account::RunData& run) {
   return choices;
 }
 
-OmittedOptions omitted_options(const account::RunData& run, const std::vector<std::string>& command,
-                               const knobs::Settings& effective) {
-  OmittedOptions omitted;
+knobs::OmittedOptions omitted_options(const account::RunData& run, const std::vector<std::string>& command,
+                                      const knobs::Settings& effective) {
+  knobs::OmittedOptions omitted;
   std::set<std::string> unclear;
   for (const record::Note& note : run.notes) {
     if (!record::is_of(note, record::NoteType::kOptions) || !is_of_command(note.body, command)) {

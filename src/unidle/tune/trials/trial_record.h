@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "unidle/account/account.h"
+#include "unidle/knobs/reach.h"
 #include "unidle/knobs/settings.h"
-#include "unidle/tune/advice/reach.h"
 #include "unidle/tune/trials/trial.h"
 
 namespace unidle::tune {
@@ -25,12 +25,12 @@ ReportedSettings effective_settings(const account::RunData& run);
 knobs::Settings known_settings(const ReportedSettings& reported);
 
 /// Allowed values of the program's options, if its parser lists them.
-OptionChoices option_choices(const account::RunData& run);
+knobs::OptionChoices option_choices(const account::RunData& run);
 
 /// Options that the program reported and that set a knob as the command could. A report counts when it is from the
 /// program at the end of the command, and for options whose value is in effect.
-OmittedOptions omitted_options(const account::RunData& run, const std::vector<std::string>& command,
-                               const knobs::Settings& effective);
+knobs::OmittedOptions omitted_options(const account::RunData& run, const std::vector<std::string>& command,
+                                      const knobs::Settings& effective);
 
 /// True when batches had more shapes than full batches and a last one.
 bool lengths_vary(const account::RunData& run);

@@ -111,8 +111,8 @@ ProgramPlan plan_of(const json& body) {
   plan.places = body.at("places").get<std::map<std::string, std::string>>();
   plan.protection =
       experiment::protection_named(body.at("protection").get<std::string>()).value_or(experiment::Protection::kInPlace);
-  plan.omitted = body.at("spare").get<OmittedOptions>();
-  plan.choices = body.at("choices").get<OptionChoices>();
+  plan.omitted = body.at("spare").get<knobs::OmittedOptions>();
+  plan.choices = body.at("choices").get<knobs::OptionChoices>();
   return plan;
 }
 

@@ -1,0 +1,39 @@
+#include "unidle/diagnose/detail/try_command.h"
+
+#include <gtest/gtest.h>
+
+namespace unidle::diagnose::detail {
+namespace {
+
+Diagnosis of_command(std::vector<std::string> words) {
+  Diagnosis diagnosis;
+  diagnosis.command = std::move(words);
+  return diagnosis;
+}
+
+Finding with_workers(std::optional<knobs::Value> from, std::int64_t to) {
+  Finding finding;
+  finding.fixes.push_back(knobs::change_of("loader.workers", std::move(from), to, "fewer"));
+  return finding;
+}
+
+TEST(TryCommand, ChangesTheProgramsOwnOption) {
+  const Diagnosis diagnosis = of_command({"python", "train.py", "--workers", "10"});
+  EXPECT_EQ(try_command(diagnosis, with_workers(10, 1)), "python train.py --workers 1");
+  EXPECT_EQ(try_command(diagnosis, with_workers(2, 1)),
+            "unidle run --apply loader.workers=1 -- python train.py --workers 10")
+      << "the option is of something else";
+}
+
+TEST(TryCommand, IsAWordOfAWorkload) {
+  EXPECT_EQ(try_command(of_command({"unidle", "train", "naive.yaml"}), with_workers(0, 2)),
+            "unidle train naive.yaml loader.workers=2");
+}
+
+TEST(TryCommand, IsNoneWithoutACommandOrAFix) {
+  EXPECT_FALSE(try_command({}, with_workers(0, 2)));
+  EXPECT_FALSE(try_command(of_command({"python", "train.py"}), {}));
+}
+
+}  // namespace
+}  // namespace unidle::diagnose::detail
