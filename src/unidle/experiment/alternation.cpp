@@ -46,6 +46,14 @@ Alternation::Alternation(const Measurement& change, const Measurement& reference
     : change_(change), reference_(reference), neighbours_(neighbours), confirm_(confirm) {
   if (comparable(change_, reference_)) {
     ratios_.push_back(last_ratio());
+    pair();
+  }
+}
+
+void Alternation::pair() {
+  if (!change_is_paired_ && !reference_is_paired_) {
+    pairs_.push_back({{reference_.rate, {}}, {change_.rate, {}}});
+    change_is_paired_ = reference_is_paired_ = true;
   }
 }
 
@@ -68,13 +76,17 @@ Alternation::Turn Alternation::take(const Measurement& run, Scatter& scatter) {
   Measurement& before = reference_next_ ? reference_ : change_;
   scatter.add(before, run);
   before = run;
+  (reference_next_ ? reference_is_paired_ : change_is_paired_) = false;
   if (!neighbours_) {
     ratios_.clear();
+    pairs_.clear();
+    change_is_paired_ = false;
     neighbours_ = true;
   }
   const Turn turn{last_ratio(), comparable(change_, reference_)};
   if (turn.counts) {
     ratios_.push_back(turn.ratio);
+    pair();
   }
   reference_next_ = !reference_next_;
   ++taken_;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "unidle/experiment/measurement.h"
+#include "unidle/experiment/ratio.h"
 
 namespace unidle::experiment {
 
@@ -43,15 +44,21 @@ class Alternation {
   double ratio() const;
   const Measurement& change() const { return change_; }        // newest run
   const Measurement& reference() const { return reference_; }  // newest run of the best setting so far
+  /// Pairs of runs that follow each other, each run in one pair only.
+  const std::vector<PairOfRates>& pairs() const { return pairs_; }
   int taken() const { return taken_; }
   std::size_t counted() const { return ratios_.size(); }
 
  private:
   double last_ratio() const { return change_.rate / reference_.rate; }
+  void pair();
 
   Measurement change_;
   Measurement reference_;
   std::vector<double> ratios_;
+  std::vector<PairOfRates> pairs_;
+  bool change_is_paired_ = false;
+  bool reference_is_paired_ = false;
   bool neighbours_;  // ratios are of successive runs; otherwise the only one refers to an older run
   bool confirm_;
   bool reference_next_ = true;

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace unidle::experiment {
 namespace {
 
@@ -54,6 +56,30 @@ TEST(Alternation, OfTwoRunsOneOfWhichOthersDisturbedNothingIsCounted) {
   EXPECT_NEAR(turns.ratio(), 1.25, 1e-12);
   EXPECT_FALSE(turns.take(beside(120, 0), scatter).counts);
   EXPECT_EQ(turns.counted(), 1u);
+}
+
+std::vector<double> changes_in(const Alternation& turns) {
+  std::vector<double> rates;
+  for (const PairOfRates& pair : turns.pairs()) {
+    rates.push_back(pair.b.value);
+  }
+  return rates;
+}
+
+TEST(Alternation, ARunIsInOnePairOnly) {
+  Scatter scatter;
+  Alternation turns = alternation_of(102, 100);
+  EXPECT_EQ(changes_in(turns), std::vector<double>{102});
+  turns.take(beside(90, 0), scatter);
+  EXPECT_EQ(changes_in(turns), std::vector<double>{102}) << "102 is in the pair with 100";
+  turns.take(beside(99, 0), scatter);
+  EXPECT_EQ(changes_in(turns), (std::vector<double>{102, 99}));
+  EXPECT_EQ(turns.pairs().back().a.value, 90);
+  Alternation stale = alternation_of(150, 100, false, false);
+  stale.take(beside(120, 0), scatter);
+  ASSERT_EQ(stale.pairs().size(), 1u);
+  EXPECT_EQ(stale.pairs().front().a.value, 120) << "the neighbour";
+  EXPECT_TRUE(Alternation(beside(50, 2), beside(100, 0), true, false).pairs().empty()) << "others disturbed one";
 }
 
 TEST(Alternation, WhatHasToBeConfirmedNeedsASecondRunOfItself) {

@@ -74,14 +74,14 @@ void predict(const OptimizeOptions& options, knobs::ConfigFile& config, Optimize
 
 }  // namespace
 
-OptimizeResult optimize(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop) {
+OptimizeResult optimize(const OptimizeOptions& options, const Progress& progress, std::stop_token stop) {
   knobs::ConfigFile config = knobs::ConfigFile::load(options.config);
   OptimizeResult result;
   result.config = config.name();
   result.before = config.text();
   if (options.benchmark) {
     const traits::Workload* workload = workload_of(config, !options.command.empty());
-    benchmark_config(options, config, workload, hardware_for(config, options, result), on_trial, stop, result);
+    benchmark_config(options, config, workload, hardware_for(config, options, result), progress, stop, result);
     apply_changes(result.changes, config);
   } else {
     predict(options, config, result);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -32,19 +33,24 @@ struct OptimizeOptions {
   bool may_write = false;      // trials may overwrite the program's files when the kernel cannot prevent it
 };
 
+/// What is told while a search runs, on its thread.
+struct Progress {
+  Tuner::OnTrial on_trial;
+  std::function<void(const std::string& sentence)> say;  // English
+};
+
 /// Finds a better configuration: without a benchmark or with a command for any program, otherwise for a workload.
 /// Writes only the record of a benchmark and temporary files. Throws kInput for an unusable configuration (subject:
 /// file, line, key), and kMissing when `train_program` is needed but absent.
-OptimizeResult optimize(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop);
+OptimizeResult optimize(const OptimizeOptions& options, const Progress& progress, std::stop_token stop);
 
 /// The same for a command without a configuration, always measured. Trials are protected as well as this machine allows
 /// (experiment/protection.h); where the kernel cannot protect files, throws kUsage unless `may_write`. Throws like
 /// ApplyRunner::calibrate.
-OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop);
+OptimizeResult optimize_program(const OptimizeOptions& options, const Progress& progress, std::stop_token stop);
 
 /// The search of optimize() with a benchmark: fills in `result` except for texts and files.
 void benchmark_config(const OptimizeOptions& options, const knobs::ConfigFile& config, const traits::Workload* workload,
-                      const Hardware& hardware, const Tuner::OnTrial& on_trial, std::stop_token stop,
-                      OptimizeResult& result);
+                      const Hardware& hardware, const Progress& progress, std::stop_token stop, OptimizeResult& result);
 
 }  // namespace unidle::tune

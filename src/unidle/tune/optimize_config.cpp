@@ -45,8 +45,9 @@ std::unique_ptr<EngineRunner> engine_runner(const OptimizeOptions& options, cons
     throw Error(ErrorCode::kMissing, options.train_program.string(), "is not there, and trials need it",
                 "build it with ./dev build");
   }
-  auto runner = std::make_unique<EngineRunner>(EngineRunner::Options{
-      options.train_program, fs::absolute(options.config), settings, scratch, options.allow_semantic});
+  auto runner = std::make_unique<EngineRunner>(EngineRunner::Options{options.train_program,
+                                                                     fs::absolute(options.config), settings, scratch,
+                                                                     options.allow_semantic, options.budget_s});
   if (plan = store.trial_plan(); plan) {
     runner->resume(*plan);
   } else {
@@ -115,7 +116,7 @@ void note_decisions(const knobs::ConfigFile& config, OptimizeResult& result) {
 }  // namespace
 
 void benchmark_config(const OptimizeOptions& options, const knobs::ConfigFile& config, const traits::Workload* workload,
-                      const Hardware& hardware, const Tuner::OnTrial& on_trial, std::stop_token stop,
+                      const Hardware& hardware, const Progress& progress, std::stop_token stop,
                       OptimizeResult& result) {
   TemporaryFolder::sweep("unidle-optimize");
   const TemporaryFolder scratch("unidle-optimize");
@@ -124,6 +125,7 @@ void benchmark_config(const OptimizeOptions& options, const knobs::ConfigFile& c
   TunerOptions tuning;
   tuning.trials = options.trials;
   tuning.only = options.only;
+  tuning.say = progress.say;
   const double trial_s =
       std::clamp(options.budget_s / (options.trials + 2 * tuning.pairs + 1), kShortestTrial, kLongestTrial);
   TrialStore store(home_folder() / "searches", identity_of(options, config, trial_s));
@@ -142,7 +144,8 @@ void benchmark_config(const OptimizeOptions& options, const knobs::ConfigFile& c
   tuning.budget_s = options.budget_s;
   tuning.spent_s = seconds(system_clock().now_ns() - start);
   tuning.batches = batches_of(options, config, settings);
-  Tuner tuner(runner, system_clock(), settings, propose(settings, workload, hardware, {!ours}), tuning, on_trial);
+  Tuner tuner(runner, system_clock(), settings, propose(settings, workload, hardware, {!ours}), tuning,
+              progress.on_trial);
   result.outcome = tuner.run(stop);
   result.changes = result.outcome->changes;
   if (ours && !result.changes.empty()) {

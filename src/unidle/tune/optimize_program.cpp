@@ -123,7 +123,7 @@ std::unique_ptr<ApplyRunner> runner_for(const OptimizeOptions& options, const fs
 
 }  // namespace
 
-OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnTrial& on_trial, std::stop_token stop) {
+OptimizeResult optimize_program(const OptimizeOptions& options, const Progress& progress, std::stop_token stop) {
   TemporaryFolder::sweep("unidle-optimize");
   const TemporaryFolder scratch("unidle-optimize");
   const std::int64_t start = system_clock().now_ns();
@@ -133,7 +133,6 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
   TrialStore store(home_folder() / "searches", search_identity(options.command, fs::current_path(), this_machine()));
   const std::unique_ptr<ApplyRunner> runner = runner_for(options, scratch.path(), store, program, stop);
   ResumingRunner resuming(*runner, store);
-  spdlog::info("trials of {} steps, about {:.0f} s each", program.plan.steps, program.plan.expected_s);
 
   TunerOptions tuning;
   tuning.trials = options.trials;
@@ -144,6 +143,8 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
   tuning.verify_fastest = true;
   tuning.batches = batches_said(program.plan, options.command, options.allow_semantic);
   tuning.of_program = true;
+  tuning.expected_s = runner->has_baseline() ? 0 : program.plan.expected_s;
+  tuning.say = progress.say;
   if (tuning.batches.empty()) {
     if (std::string advice = batch_advice(program.plan.settings, program.plan.places, fs::current_path());
         !advice.empty()) {
@@ -151,7 +152,7 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Tuner::OnT
     }
   }
   Tuner tuner(resuming, system_clock(), program.plan.settings, proposals_for(program.plan, options.command), tuning,
-              on_trial);
+              progress.on_trial);
   result.outcome = tuner.run(stop);
   if (resuming.resumed() > 0) {
     result.notes.push_back(resumed_note(resuming.resumed()));

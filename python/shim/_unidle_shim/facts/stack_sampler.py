@@ -115,8 +115,8 @@ class Background:
         start_thread(self._run)
 
     def stop(self):
-        """Waits until the thread is done. When the interpreter ends, it ends other threads where they wait for
-        its lock; within a function in C++, that aborts the process."""
+        """Waits until the thread is done. When the interpreter ends, it ends other threads where they wait
+        for its lock; within a function in C++, that aborts the process."""
         if not self.stopped:
             self.stopped = self.working.acquire(timeout=_LEAVES_S)
         return self.stopped

@@ -17,6 +17,7 @@
 #include "unidle/cli/signal_stop.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/knobs/knob.h"
+#include "unidle/language/sentence.h"
 #include "unidle/tune/optimize.h"
 #include "unidle/tune/output/undo.h"
 #include "unidle/tune/output/written.h"
@@ -172,9 +173,12 @@ int run(const Arguments& given) {
   tune::OptimizeResult result;
   try {
     const auto search = options.config.empty() ? tune::optimize_program : tune::optimize;
-    result = search(
-        options, [&](const tune::LoggedTrial& trial) { print_to(stderr, "{}\n", one_line(trial, arguments.speaks())); },
-        stop ? stop->token() : std::stop_token());
+    const tune::Progress progress = {
+        [&](const tune::LoggedTrial& trial) { print_to(stderr, "{}\n", one_line(trial, arguments.speaks())); },
+        [&](const std::string& sentence) {
+          print_to(stderr, "{}\n", translate_sentence(arguments.speaks(), sentence));
+        }};
+    result = search(options, progress, stop ? stop->token() : std::stop_token());
   } catch (const Error& failure) {
     if (failure.code() != ErrorCode::kCancelled || !stop) {
       throw;

@@ -40,7 +40,7 @@ bool BatchTrials::fits_longest_samples() {
   if (!best.result.lengths_vary || log_.stopped()) {
     return true;
   }
-  auto result = log_.measure_longest(best.settings);
+  auto result = log_.measure_longest(best.settings, contest_.limit_s());
   if (!result) {
     return true;
   }

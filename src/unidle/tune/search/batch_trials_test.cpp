@@ -78,7 +78,7 @@ class LongestRunner : public FakeRunner {
                    }),
         room_(room) {}
 
-  std::optional<TrialResult> run_longest(const knobs::Settings& changes, std::stop_token) override {
+  std::optional<TrialResult> run_longest(const knobs::Settings& changes, double, std::stop_token) override {
     probed.push_back(size_of(changes));
     TrialResult result = at_rate(1);
     result.ok = probed.back() <= room_;

@@ -14,7 +14,7 @@ void pass(unidle::testing::FakeClock& clock, double seconds) {
 TEST(Budget, KeepsBackTheTimeOfTheLeastVerification) {
   unidle::testing::FakeClock clock;
   Budget budget(clock, 100, 12);
-  budget.expect(10, 5);  // three pairs: 45 s
+  budget.expect(10, 5, kLeastPairs);  // three pairs: 45 s
   EXPECT_EQ(budget.pair_s(), 15);
   EXPECT_TRUE(budget.allows_run());
   pass(clock, 50);
@@ -31,12 +31,12 @@ TEST(Budget, TellsWhichOneWouldHaveDone) {
   unidle::testing::FakeClock clock;
   Budget budget(clock, 45, 12);
   pass(clock, 10);
-  budget.expect(10, 10);
+  budget.expect(10, 10, kLeastPairs);
   EXPECT_FALSE(budget.allows_run());
   EXPECT_EQ(budget.kept_back_s(), 60);
   Budget enough(clock, budget.needed_s(), 12);
   pass(clock, 10);
-  enough.expect(10, 10);
+  enough.expect(10, 10, kLeastPairs);
   EXPECT_TRUE(enough.allows_run());
 }
 
@@ -47,6 +47,22 @@ TEST(Budget, KeepsTrialsForLater) {
   EXPECT_FALSE(budget.allows_trial(12, 0));
   EXPECT_TRUE(budget.allows_trial(6, 5));
   EXPECT_FALSE(budget.allows_trial(7, 5));
+}
+
+TEST(Budget, EndsRunsATenthAfterItsEnd) {
+  unidle::testing::FakeClock clock;
+  Budget budget(clock, 100, 12);
+  budget.expect(10, 10, kLeastFreshPairs);
+  EXPECT_NEAR(budget.limit_s(), 110, 1e-9);
+  EXPECT_NEAR(budget.limit_of_trial_s(), 60, 1e-9) << "40 s are kept back";
+  EXPECT_EQ(budget.runs_left(), 6);
+  pass(clock, 55);
+  EXPECT_NEAR(budget.limit_of_trial_s(), 15, 1e-9) << "half as long again as the best";
+  EXPECT_EQ(budget.runs_left(), 0);
+  pass(clock, 50);
+  EXPECT_NEAR(budget.limit_of_trial_s(), 5, 1e-9);
+  pass(clock, 50);
+  EXPECT_GT(budget.limit_s(), 0);
 }
 
 TEST(Budget, BeginsWhenItIsMade) {

@@ -133,6 +133,11 @@ std::optional<knobs::Settings> Candidates::take_next(const knobs::Settings& best
   return next->changes;
 }
 
+int Candidates::untried(const knobs::Settings& best) const {
+  return static_cast<int>(
+      std::ranges::count_if(all_, [&](const Proposal& candidate) { return is_new(candidate, best); }));
+}
+
 void Candidates::mark_tried(const knobs::Settings& changes) {
   for (Proposal& candidate : all_) {
     candidate.tried = candidate.tried || has_all(changes, candidate.changes);

@@ -43,6 +43,8 @@ class Candidates {
   knobs::Settings bundle(const knobs::Settings& best, bool exact_only) const;
   /// The most promising of the remaining changes, which is then marked as tried.
   std::optional<knobs::Settings> take_next(const knobs::Settings& best);
+  /// How many remain.
+  int untried(const knobs::Settings& best) const;
   void mark_tried(const knobs::Settings& changes);
   /// Lowers the promise of other values of these knobs, after one value gained nothing.
   void lower_alternatives(const knobs::Settings& changes);

@@ -20,7 +20,16 @@ void Contest::begin(const TrialResult& baseline) { take({{}, baseline, log_.runs
 
 void Contest::take(Best best) {
   best_ = std::move(best);
-  budget_.expect(repeats_.baseline().seconds, best_.result.seconds);
+  reserve();
+}
+
+/// Keeps time for the fresh pairs that would verify the next trial if it is better. Only a trial against the unchanged
+/// program itself has a pair before its verification.
+void Contest::reserve() {
+  const int fresh_pairs = !best_.settings.empty() ? kLeastPairs
+                          : log_.searched() > 1   ? kLeastFreshPairs
+                                                  : kFreshPairsOfFirstTrial;
+  budget_.expect(repeats_.baseline().seconds, best_.result.seconds, fresh_pairs);
 }
 
 void Contest::restore(Best best) { take(std::move(best)); }
@@ -29,7 +38,7 @@ Contest::Verdict Contest::challenge(const knobs::Settings& changes, const std::s
                                     double margin, bool confirm) {
   const bool neighbours = best_.run == log_.runs();
   const std::size_t logged = log_.trials().size();
-  LoggedTrial trial = log_.measure(changes, stage);
+  LoggedTrial trial = log_.measure(changes, stage, limit_s());
   trial.why = what;
   if (trial.result.interrupted) {
     return {};
@@ -38,6 +47,7 @@ Contest::Verdict Contest::challenge(const knobs::Settings& changes, const std::s
     log_.add(std::move(trial));
     return {Judgement::kRejected};
   }
+  reserve();
   const bool others_between = log_.trials().size() > logged;
   experiment::Alternation turns(trial.result.measurement(), best_.result.measurement(), neighbours, confirm);
   const double limit = 1 + margin * kWorth;
@@ -49,7 +59,8 @@ Contest::Verdict Contest::challenge(const knobs::Settings& changes, const std::s
   const Verdict verdict = judge(trial, turns, limit);
   const bool newest_is_best = (verdict.judgement == Judgement::kBetter) == turns.reference_is_next();
   if (verdict.judgement == Judgement::kBetter) {
-    take({trial.changes, trial.result, kNoRun});
+    auto pairs = best_.settings.empty() ? turns.pairs() : std::vector<experiment::PairOfRates>{};
+    take({trial.changes, trial.result, kNoRun, std::move(pairs)});
   }
   best_.run = newest_is_best && (turns.taken() > 0 || !others_between) ? log_.runs() : kNoRun;
   log_.add(std::move(trial));
@@ -74,7 +85,7 @@ Contest::Verdict Contest::judge(LoggedTrial& trial, const experiment::Alternatio
 /// Runs once more and compares with the run before. False when the run failed.
 bool Contest::take_turn(const knobs::Settings& changes, experiment::Alternation& turns) {
   const bool reference = turns.reference_is_next();
-  LoggedTrial run = log_.measure(reference ? best_.settings : changes, reference ? "reference" : "again");
+  LoggedTrial run = log_.measure(reference ? best_.settings : changes, reference ? "reference" : "again", limit_s());
   if (run.result.interrupted || !run.result.ok) {
     return false;
   }
@@ -122,7 +133,7 @@ bool Contest::learn_spread(const TrialResult& changed) {
   if (hopeless || repeats_.are_enough() || !may_repeat()) {
     return false;
   }
-  LoggedTrial once_more = log_.measure({}, "reference");
+  LoggedTrial once_more = log_.measure({}, "reference", limit_s());
   if (once_more.result.interrupted || !once_more.result.ok) {
     return false;
   }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "unidle/experiment/alternation.h"
+#include "unidle/experiment/ratio.h"
 #include "unidle/knobs/settings.h"
 #include "unidle/tune/search/budget.h"
 #include "unidle/tune/search/refusals.h"
@@ -14,9 +16,10 @@ namespace unidle::tune {
 
 /// The fastest settings that the search has found.
 struct Best {
-  knobs::Settings settings;  // relative to the configuration
-  TrialResult result;        // its newest rate
-  int run = 0;               // TrialLog::runs() at its newest run
+  knobs::Settings settings;                         // relative to the configuration
+  TrialResult result;                               // its newest rate
+  int run = 0;                                      // TrialLog::runs() at its newest run
+  std::vector<experiment::PairOfRates> pairs = {};  // with the unchanged program, made when it was tried
 };
 
 enum class Judgement {
@@ -46,6 +49,8 @@ class Contest {
                     bool confirm = false);
 
   Best& best() { return best_; }
+  /// When a further trial is ended.
+  double limit_s() const { return budget_.limit_of_trial_s(); }
   /// Goes back to a previous best.
   void restore(Best best);
 
@@ -56,6 +61,7 @@ class Contest {
   bool take_turn(const knobs::Settings& changes, experiment::Alternation& turns);
   Verdict judge(LoggedTrial& trial, const experiment::Alternation& turns, double limit);
   void take(Best best);
+  void reserve();
 
   TrialLog& log_;
   Budget& budget_;

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 struct Arena {
   explicit Arena(FakeRunner::Surface surface, double budget_s = 600)
       : runner(clock, std::move(surface)), log(runner, stop.get_token(), {}), budget(clock, budget_s, 12) {
-    LoggedTrial baseline = log.measure({}, "baseline");
+    LoggedTrial baseline = log.measure({}, "baseline", 600);
     repeats.add(baseline.result);
     contest.begin(baseline.result);
     log.add(std::move(baseline));
@@ -79,8 +79,31 @@ TEST(Contest, OneRunOfAGroupIsConfirmed) {
   EXPECT_EQ(arena.log.trials().back().verdict, "reverted");
 }
 
+TEST(Contest, KeepsThePairsWithTheUnchangedProgram) {
+  Arena arena(faster_by(1.5));
+  arena.contest.challenge(kChange, "step", "", 1);
+  ASSERT_EQ(arena.contest.best().pairs.size(), 1u);
+  EXPECT_EQ(arena.contest.best().pairs.front().a.value, 100);
+  EXPECT_EQ(arena.contest.best().pairs.front().b.value, 150);
+  arena.contest.challenge({{"loader.workers", 2}, {"optimizer.fused", true}}, "removal", "", -0.75);
+  EXPECT_TRUE(arena.contest.best().pairs.empty()) << "compared with two workers";
+}
+
+TEST(Contest, ATrialMayNotUseWhatIsKeptForVerification) {
+  Arena arena(
+      [](const knobs::Settings& changes) {
+        TrialResult result = at_rate(100);
+        result.seconds = changes.empty() ? 5 : 60;
+        return result;
+      },
+      60);
+  EXPECT_EQ(arena.contest.challenge(kChange, "step", "", 1).judgement, Judgement::kRejected);
+  EXPECT_EQ(arena.log.trials().back().verdict, "failed");
+  EXPECT_TRUE(arena.budget.allows_s(arena.budget.pair_s()));
+}
+
 TEST(Contest, WithoutTimeOneRunDecides) {
-  Arena arena(faster_by(1.02), 40);
+  Arena arena(faster_by(1.02), 30);
   EXPECT_EQ(arena.contest.challenge(kChange, "step", "", 1).judgement, Judgement::kBetter);
   EXPECT_THAT(arena.stages(), ElementsAre("baseline", "step"));
 }

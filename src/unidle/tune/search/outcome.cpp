@@ -19,6 +19,11 @@ std::string stopped(const TunerOutcome& outcome, const Circumstances& circumstan
              : fmt::format("stopped; the best so far ({}) is not verified, so nothing was written", best);
 }
 
+/// When the interval reaches a gain of this size, it may be there.
+constexpr double kWorthAsking = 0.05;
+/// Trials of a search that tries what is promising.
+constexpr int kUsefulTrials = 4;
+
 /// Rounds up to tens of seconds with a margin, because trials vary in length.
 double rounded_up(double needed_s) { return std::ceil(needed_s * 1.1 / 10) * 10; }
 
@@ -33,6 +38,28 @@ std::string nothing_tried(const FirstTrial& first) {
                           : "nothing was tried: nothing that can be changed was left to try";
 }
 
+/// Why the search cannot say that there is nothing to gain; empty when it can.
+std::string why_open(const TunerOutcome& outcome, const Circumstances& circumstances) {
+  if (circumstances.disturbed) {
+    return "measure again on a quiet machine";
+  }
+  if (outcome.verification && outcome.verification->interval.high >= 1 + kWorthAsking) {
+    return "the runs differ too much, or were too few, to say more";
+  }
+  if (circumstances.untried > 0) {
+    return fmt::format("budget or trials ended before {} more changes were tried; give more with --budget or --trials",
+                       circumstances.untried);
+  }
+  return "";
+}
+
+/// The verdict before the facts, and what to do after them.
+std::string judged(const std::string& facts, const TunerOutcome& outcome, const Circumstances& circumstances) {
+  const std::string open = why_open(outcome, circumstances);
+  return open.empty() ? fmt::format("nothing to gain: {}", facts)
+                      : fmt::format("the search is inconclusive: {}", facts) + "; " + open;
+}
+
 std::string nothing_verified(const TunerOutcome& outcome, const Circumstances& circumstances) {
   if (outcome.all_failed) {
     return fmt::format("nothing is known: every change that was tried failed, the last with: {}",
@@ -44,8 +71,14 @@ std::string nothing_verified(const TunerOutcome& outcome, const Circumstances& c
   if (circumstances.searched < 2) {
     return nothing_tried(circumstances.first);
   }
-  return circumstances.of_program ? "nothing to gain: no change was faster than the program as it is"
-                                  : "nothing to gain: no change was faster than the configuration as it is";
+  if (circumstances.found_better) {
+    return fmt::format(
+        "the search is inconclusive: {} was faster when it was tried, and the budget ended before it was verified",
+        knobs::describe(outcome.best));
+  }
+  return judged(circumstances.of_program ? "no change was faster than the program as it is"
+                                         : "no change was faster than the configuration as it is",
+                outcome, circumstances);
 }
 
 std::string shown(const Verification& found, const Circumstances& circumstances) {
@@ -58,27 +91,44 @@ std::string shown(const Verification& found, const Circumstances& circumstances)
   return found.compared ? gain : gain + "; " + "neither loss nor metric was there to compare, so look at them yourself";
 }
 
-std::string not_shown(const Verification& found, const Circumstances& circumstances) {
+std::string not_shown(const TunerOutcome& outcome, const Circumstances& circumstances) {
+  const Verification& found = *outcome.verification;
   if (!found.parity.held) {
-    return fmt::format("nothing to gain: {}", found.parity.why);
+    return fmt::format("the best cannot be taken: {}", found.parity.why);
+  }
+  if (found.winner.size() < 2) {
+    return fmt::format("the search is inconclusive: {:.2f}x of the baseline in one pair, then the budget ended",
+                       found.ratio);
   }
   const auto [low, high] = found.interval;
-  return circumstances.found_better
-             ? fmt::format("nothing to gain: the best is {:.2f}x of the baseline (95 % interval {:.2f} to {:.2f})",
-                           found.ratio, low, high)
-             : fmt::format(
-                   "nothing to gain: the fastest change tried is {:.2f}x of the baseline (95 % interval {:.2f} "
-                   "to {:.2f})",
-                   found.ratio, low, high);
+  const std::string facts =
+      circumstances.found_better
+          ? fmt::format("the best is {:.2f}x of the baseline (95 % interval {:.2f} to {:.2f})", found.ratio, low, high)
+          : fmt::format("the fastest change tried is {:.2f}x of the baseline (95 % interval {:.2f} to {:.2f})",
+                        found.ratio, low, high);
+  return judged(facts, outcome, circumstances);
 }
 
 }  // namespace
+
+std::string what_it_buys(const Budget& budget) {
+  const int runs = budget.runs_left();
+  if (runs > 0 || budget.trials() < 2) {
+    return fmt::format("the budget of {:.0f} s buys up to {} trials of about {:.0f} s; {:.0f} s are kept to verify",
+                       budget.total_s(), runs, budget.baseline_s(), budget.kept_back_s());
+  }
+  return fmt::format(
+      "the budget of {:.0f} s buys no trial: one takes about {:.0f} s, and {:.0f} s are kept to verify; --budget "
+      "{:.0f}s buys {}",
+      budget.total_s(), budget.baseline_s(), budget.kept_back_s(), rounded_up(budget.needed_s(kUsefulTrials)),
+      kUsefulTrials);
+}
 
 std::string conclusion_of(const TunerOutcome& outcome, const Circumstances& circumstances) {
   std::string text = outcome.interrupted           ? stopped(outcome, circumstances)
                      : !outcome.verification       ? nothing_verified(outcome, circumstances)
                      : outcome.verification->shown ? shown(*outcome.verification, circumstances)
-                                                   : not_shown(*outcome.verification, circumstances);
+                                                   : not_shown(outcome, circumstances);
   if (circumstances.disturbed) {
     text += "; " + fmt::format("other processes used the CPUs during {} of {} trials, so the figures are rough",
                                circumstances.disturbed_runs, circumstances.measured);

@@ -7,6 +7,7 @@
 
 #include "unidle/knobs/settings.h"
 #include "unidle/tune/advice/advise.h"
+#include "unidle/tune/search/budget.h"
 #include "unidle/tune/search/trial_log.h"
 #include "unidle/tune/search/verifier.h"
 
@@ -37,6 +38,7 @@ struct Circumstances {
   bool of_program = false;             // see TunerOptions
   bool had_candidates = false;         // there was something to change
   int searched = 0;                    // trials, including the baseline
+  int untried = 0;                     // changes for which budget or trials did not suffice
   bool found_better = false;           // a trial was better, before verification
   bool other_effective_batch = false;  // the best settings change it
   bool disturbed = false;              // more than a third of the runs were disturbed
@@ -45,7 +47,11 @@ struct Circumstances {
   FirstTrial first;
 };
 
-/// One sentence: the gain with its interval, or why there is none.
+/// One sentence at the start: how many trials the budget buys, and what is kept for verification.
+std::string what_it_buys(const Budget& budget);
+
+/// One sentence: the gain with its interval, or why there is none. That there is nothing to gain is said only when all
+/// promising changes were tried on a quiet machine, and the interval leaves no room for a gain.
 std::string conclusion_of(const TunerOutcome& outcome, const Circumstances& circumstances);
 
 }  // namespace unidle::tune

@@ -2,9 +2,12 @@
 
 #include <gmock/gmock.h>
 
+#include "unidle/base/testing/fake_clock.h"
+
 namespace unidle::tune {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -52,16 +55,57 @@ TEST(Conclusion, SaysWhatNobodyCompared) {
 }
 
 TEST(Conclusion, NothingToGainHasItsReason) {
-  EXPECT_EQ(conclusion_of(verified(1.0, false), of_a_program()),
-            "nothing to gain: the best is 1.00x of the baseline (95 % interval 0.90 to 1.10)");
+  TunerOutcome narrow = verified(1.0, false);
+  narrow.verification->interval = {0.98, 1.02};
+  EXPECT_EQ(conclusion_of(narrow, of_a_program()),
+            "nothing to gain: the best is 1.00x of the baseline (95 % interval 0.98 to 1.02)");
   TunerOutcome broken = verified(1.5, false);
   broken.verification->parity.held = false;
   broken.verification->parity.why = "loss 2 instead of 1";
-  EXPECT_EQ(conclusion_of(broken, of_a_program()), "nothing to gain: loss 2 instead of 1");
-  EXPECT_EQ(conclusion_of({}, of_a_program()), "nothing to gain: no change was faster than the program as it is");
+  EXPECT_EQ(conclusion_of(broken, of_a_program()), "the best cannot be taken: loss 2 instead of 1");
+  Circumstances tried = of_a_program();
+  tried.found_better = false;
+  EXPECT_EQ(conclusion_of({}, tried), "nothing to gain: no change was faster than the program as it is");
   Circumstances none = of_a_program();
   none.had_candidates = false;
   EXPECT_THAT(conclusion_of({}, none), HasSubstr("nothing that could matter to it can be changed"));
+}
+
+TEST(Conclusion, IsOpenWhenTheSearchCannotTell) {
+  EXPECT_THAT(conclusion_of(verified(1.0, false), of_a_program()),
+              AllOf(StartsWith("the search is inconclusive: the best is 1.00x"), HasSubstr("differ too much")))
+      << "up to 1.10x";
+  TunerOutcome narrow = verified(1.0, false);
+  narrow.verification->interval = {0.98, 1.02};
+  Circumstances few = of_a_program();
+  few.untried = 4;
+  EXPECT_THAT(conclusion_of(narrow, few),
+              AllOf(StartsWith("the search is inconclusive: "), HasSubstr("4 more changes")));
+  Circumstances busy = of_a_program();
+  busy.disturbed = true;
+  EXPECT_THAT(conclusion_of(narrow, busy),
+              AllOf(StartsWith("the search is inconclusive: "), HasSubstr("quiet machine")));
+  busy.found_better = false;
+  EXPECT_THAT(conclusion_of({}, busy), StartsWith("the search is inconclusive: no change was faster"));
+  TunerOutcome better;
+  better.best = {{"loader.workers", 2}};
+  EXPECT_THAT(conclusion_of(better, of_a_program()),
+              StartsWith("the search is inconclusive: loader.workers=2 was faster"));
+  TunerOutcome one = verified(1.5, false);
+  one.verification->winner = {1};
+  EXPECT_EQ(conclusion_of(one, of_a_program()),
+            "the search is inconclusive: 1.50x of the baseline in one pair, then the budget ended");
+}
+
+TEST(WhatTheBudgetBuys, IsSaidAtTheStart) {
+  unidle::testing::FakeClock clock;
+  Budget budget(clock, 200, 12);
+  budget.expect(14, 14, kLeastFreshPairs);
+  EXPECT_EQ(what_it_buys(budget), "the budget of 200 s buys up to 10 trials of about 14 s; 56 s are kept to verify");
+  budget.expect(60, 60, kLeastFreshPairs);
+  EXPECT_EQ(
+      what_it_buys(budget),
+      "the budget of 200 s buys no trial: one takes about 60 s, and 240 s are kept to verify; --budget 530s buys 4");
 }
 
 TEST(Conclusion, SaysWhatBudgetWouldDo) {

@@ -7,11 +7,11 @@ namespace unidle::tune {
 TrialLog::TrialLog(TrialRunner& runner, std::stop_token stop, Noise noise, OnTrial on_trial)
     : runner_(runner), stop_(std::move(stop)), noise_(noise), on_trial_(std::move(on_trial)) {}
 
-LoggedTrial TrialLog::measure(const knobs::Settings& changes, const std::string& stage) {
+LoggedTrial TrialLog::measure(const knobs::Settings& changes, const std::string& stage, double limit_s) {
   LoggedTrial trial;
   trial.stage = stage;
   trial.changes = changes;
-  trial.result = runner_.run(changes, stop_);
+  trial.result = runner_.run(changes, limit_s, stop_);
   trial.result.interrupted = trial.result.interrupted || stopped();
   ++runs_;
   ++measured_;
@@ -21,8 +21,8 @@ LoggedTrial TrialLog::measure(const knobs::Settings& changes, const std::string&
   return trial;
 }
 
-std::optional<TrialResult> TrialLog::measure_longest(const knobs::Settings& changes) {
-  auto result = runner_.run_longest(changes, stop_);
+std::optional<TrialResult> TrialLog::measure_longest(const knobs::Settings& changes, double limit_s) {
+  auto result = runner_.run_longest(changes, limit_s, stop_);
   if (!result || result->interrupted || stopped()) {
     return std::nullopt;
   }

@@ -41,10 +41,10 @@ class TrialLog {
   /// `runner` must outlive the log. `stop` ends the running trial and prevents further ones.
   TrialLog(TrialRunner& runner, std::stop_token stop, Noise noise, OnTrial on_trial = {});
 
-  /// Runs the program; the result is logged only when it is added.
-  LoggedTrial measure(const knobs::Settings& changes, const std::string& stage);
+  /// Runs the program for at most `limit_s`; the result is logged only when it is added.
+  LoggedTrial measure(const knobs::Settings& changes, const std::string& stage, double limit_s);
   /// See TrialRunner::run_longest. Also nothing when it was interrupted.
-  std::optional<TrialResult> measure_longest(const knobs::Settings& changes);
+  std::optional<TrialResult> measure_longest(const knobs::Settings& changes, double limit_s);
   /// Appends the trial with the next number.
   void add(LoggedTrial trial);
 

@@ -16,8 +16,8 @@ TEST(TrialLog, NumbersWhatIsAddedInThatOrder) {
   FakeRunner runner(clock, [](const knobs::Settings&) { return at_rate(100); });
   std::vector<int> told;
   TrialLog log(runner, {}, {}, [&](const LoggedTrial& trial) { told.push_back(trial.index); });
-  LoggedTrial first = log.measure({}, "step");
-  LoggedTrial second = log.measure({}, "again");
+  LoggedTrial first = log.measure({}, "step", 600);
+  LoggedTrial second = log.measure({}, "again", 600);
   log.add(std::move(second));
   log.add(std::move(first));
   EXPECT_THAT(told, ElementsAre(1, 2));
@@ -29,7 +29,7 @@ TEST(TrialLog, RepeatingAndVerifyingIsNotSearching) {
   FakeRunner runner(clock, [](const knobs::Settings&) { return at_rate(100); });
   TrialLog log(runner, {}, {});
   for (const char* stage : {"baseline", "step", "again", "reference", "verify-baseline", "verify-winner", "removal"}) {
-    log.measure({}, stage);
+    log.measure({}, stage, 600);
   }
   EXPECT_EQ(log.searched(), 3);
   EXPECT_EQ(log.measured(), 7);
@@ -46,14 +46,14 @@ TEST(TrialLog, NoiseIsLargerWhereOthersUseTheCpusDuringMoreThanAThird) {
   });
   TrialLog log(runner, {}, {0.03, 0.08});
   EXPECT_EQ(log.noise(), 0.03);
-  log.measure({}, "step");
+  log.measure({}, "step", 600);
   EXPECT_TRUE(log.last_was_disturbed());
   EXPECT_EQ(log.noise(), 0.08);
   others = 0;
-  log.measure({}, "step");
+  log.measure({}, "step", 600);
   EXPECT_FALSE(log.last_was_disturbed());
   EXPECT_EQ(log.noise(), 0.08);
-  log.measure({}, "step");
+  log.measure({}, "step", 600);
   EXPECT_EQ(log.disturbed_runs(), 1);
   EXPECT_EQ(log.noise(), 0.03) << "one of three";
 }
@@ -64,7 +64,7 @@ TEST(TrialLog, WhatRanWhileItWasStoppedIsNoMeasurement) {
   FakeRunner runner(clock, [](const knobs::Settings&) { return at_rate(100); });
   runner.before = [&](int) { stop.request_stop(); };
   TrialLog log(runner, stop.get_token(), {});
-  EXPECT_TRUE(log.measure({}, "step").result.interrupted);
+  EXPECT_TRUE(log.measure({}, "step", 600).result.interrupted);
   EXPECT_TRUE(log.stopped());
 }
 
@@ -72,7 +72,7 @@ TEST(TrialLog, ARunnerThatCannotArrangeTheLongestSamplesRunsNothing) {
   unidle::testing::FakeClock clock;
   FakeRunner runner(clock, [](const knobs::Settings&) { return at_rate(100); });
   TrialLog log(runner, {}, {});
-  EXPECT_FALSE(log.measure_longest({}));
+  EXPECT_FALSE(log.measure_longest({}, 600));
   EXPECT_EQ(log.runs(), 0);
 }
 

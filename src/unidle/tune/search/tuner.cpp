@@ -61,6 +61,7 @@ class Search {
   TunerOutcome run();
 
  private:
+  void announce();
   void take_bundles();
   void take_batch();
   void take_steps();
@@ -87,6 +88,7 @@ class Search {
   Contest contest_;
   Candidates candidates_;
   std::map<std::string, double> gains_;  // by knob, when measured alone
+  int untried_ = 0;                      // candidates for which budget or trials did not suffice
   std::optional<Verification> verification_;
 };
 
@@ -110,8 +112,19 @@ Search::Search(TrialRunner& runner, Clock& clock, const knobs::Settings& setting
   candidates_.add(proposals);
 }
 
+/// Says what the budget buys, as soon as the time of a run is known.
+void Search::announce() {
+  if (options_.say) {
+    options_.say(what_it_buys(budget_));
+  }
+}
+
 TunerOutcome Search::run() {
-  LoggedTrial baseline = log_.measure({}, "baseline");
+  if (options_.expected_s > 0) {
+    budget_.expect(options_.expected_s, options_.expected_s, kFreshPairsOfFirstTrial);
+    announce();
+  }
+  LoggedTrial baseline = log_.measure({}, "baseline", budget_.limit_s());
   if (baseline.result.interrupted) {
     return conclude();
   }
@@ -122,6 +135,9 @@ TunerOutcome Search::run() {
   baseline.verdict = "baseline";
   repeats_.add(baseline.result);
   contest_.begin(baseline.result);
+  if (options_.expected_s <= 0) {
+    announce();
+  }
   candidates_.add(baseline.result.suggestions);
   log_.add(std::move(baseline));
   take_bundles();
@@ -189,8 +205,12 @@ void Search::take_batch() {
 
 void Search::take_steps() {
   int without_gain = 0;
-  while (without_gain < options_.plateau && may_go_on(removal_reserve())) {
+  while (without_gain < options_.plateau) {
     const knobs::Settings before = contest_.best().settings;
+    if (!may_go_on(removal_reserve())) {
+      untried_ = candidates_.untried(before);
+      return;
+    }
     const auto changes = candidates_.take_next(before);
     if (!changes) {
       return;
@@ -288,7 +308,7 @@ void Search::drop_ineffective_settings() {
 void Search::verify_best() {
   knobs::Settings& best = contest_.best().settings;
   Verifier verifier(log_, budget_, repeats_, {options_.pairs, options_.least_gain});
-  verification_ = verifier.verify(best);
+  verification_ = verifier.verify(best, contest_.best().pairs);
   const knobs::Settings exact = exact_part(best);
   const bool parity_broke = verification_ && !verification_->parity.held;
   if (parity_broke && !exact.empty() && exact != best) {
@@ -339,12 +359,13 @@ TunerOutcome Search::conclude() {
   outcome.conclusion = conclusion_of(outcome, {options_.of_program,
                                                !candidates_.empty(),
                                                log_.searched(),
+                                               untried_,
                                                found_better,
                                                repeats_.changes_effective_batch(best),
                                                log_.is_disturbed(),
                                                log_.disturbed_runs(),
                                                log_.measured(),
-                                               {budget_.baseline_s(), budget_.kept_back_s(), budget_.limit_s(),
+                                               {budget_.baseline_s(), budget_.kept_back_s(), budget_.total_s(),
                                                 budget_.needed_s(), budget_.trials()}});
   return outcome;
 }

@@ -1,6 +1,7 @@
 // The search: few trials, changes that no trial confirms are removed, and the winner is verified.
 #pragma once
 
+#include <functional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -31,6 +32,9 @@ struct TunerOptions {
   /// Possible sizes, see batch_choices(); empty when the batch size cannot be changed.
   std::vector<BatchChoice> batches;
   std::set<std::string> only;  // knobs to search, including those tied to them; empty: all
+  double expected_s = 0;       // of the first run; 0: unknown, or that run is already measured
+  /// Called once, with a sentence about what the budget buys.
+  std::function<void(const std::string&)> say = {};
   /// A program is tuned, for which the result is advice; otherwise a configuration, to which it is written.
   bool of_program = false;
 };

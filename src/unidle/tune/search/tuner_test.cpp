@@ -171,7 +171,7 @@ TEST(Tuner, KeepsToItsBudgets) {
 
 TEST(Tuner, SaysWhenTheBudgetWasTooSmallForAnything) {
   WholeSearch fixture;
-  fixture.options.budget_s = 20;
+  fixture.options.budget_s = 15;
   FakeRunner runner(fixture.clock, [](const knobs::Settings&) { return at_rate(100); });
   const TunerOutcome outcome = fixture.tune(runner);
   EXPECT_TRUE(outcome.changes.empty());

@@ -22,37 +22,51 @@ constexpr double kClearGain = 3;
 
 }  // namespace
 
-std::optional<Verification> Verifier::verify(const knobs::Settings& winner) {
+std::optional<Verification> Verifier::verify(const knobs::Settings& winner,
+                                             const std::vector<experiment::PairOfRates>& of_search) {
   Verification verification;
-  for (int pairs = 0; pairs < options_.pairs + kExtraPairs && !is_over(verification, pairs); ++pairs) {
-    if (!run_pair(winner, verification)) {
-      break;
-    }
+  for (const auto& [unchanged, changed] : of_search) {
+    verification.baseline.push_back(unchanged.value);
+    verification.winner.push_back(changed.value);
+  }
+  verification.of_search = of_search.size();
+  while (!is_over(verification) && run_pair(winner, verification)) {
     take_stock(verification);
   }
-  if (log_.stopped()) {
+  if (log_.stopped() || (verification.fresh() == 0 && verification.parity.held)) {
     return std::nullopt;
+  }
+  if (!verification.clear) {  // the pairs of the search do not count
+    const auto from_search = static_cast<std::ptrdiff_t>(std::exchange(verification.of_search, 0));
+    verification.baseline.erase(verification.baseline.begin(), verification.baseline.begin() + from_search);
+    verification.winner.erase(verification.winner.begin(), verification.winner.begin() + from_search);
   }
   take_stock(verification);
   return verification;
 }
 
-bool Verifier::is_over(const Verification& verification, int pairs) const {
-  const bool all = pairs >= options_.pairs;
+bool Verifier::is_over(const Verification& verification) const {
+  const int fresh = static_cast<int>(verification.fresh());
+  const bool all = fresh >= options_.pairs;
   const bool hopeless = all && verification.interval.high < 1 + options_.least_gain;
-  return verification.shown || hopeless || (pairs >= kLeastPairs && !budget_.allows_s(budget_.pair_s()));
+  return verification.shown || hopeless || fresh >= options_.pairs + kExtraPairs || !budget_.allows_s(budget_.pair_s());
 }
 
 void Verifier::take_stock(Verification& verification) const {
-  const std::size_t pairs = std::min(verification.baseline.size(), verification.winner.size());
-  if (pairs == 0) {
+  if (verification.fresh() == 0) {
     return;
   }
   std::vector<experiment::PairOfRates> rates;
   double least = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < pairs; ++i) {
+  for (std::size_t i = 0; i < verification.winner.size(); ++i) {
     rates.push_back({{verification.baseline[i], {}}, {verification.winner[i], {}}});
     least = std::min(least, verification.winner[i] / verification.baseline[i]);
+  }
+  const bool many = rates.size() >= kLeastPairs && verification.fresh() >= kLeastFreshPairs;
+  const bool last = rates.size() > 1 && !budget_.allows_s(budget_.pair_s());  // the interval of two is wide enough
+  verification.clear = (many || last) && least > 1 + kClearGain * log_.noise();
+  if (!verification.clear) {
+    rates.erase(rates.begin(), rates.begin() + static_cast<std::ptrdiff_t>(verification.of_search));
   }
   const auto ratio = experiment::ratio_of(rates);
   if (!ratio) {
@@ -60,24 +74,27 @@ void Verifier::take_stock(Verification& verification) const {
   }
   verification.ratio = ratio->value;
   verification.interval = ratio->interval.value_or(Interval{ratio->value, ratio->value});
-  verification.clear = pairs >= kLeastPairs && least > 1 + kClearGain * log_.noise();
   verification.shown = verification.parity.held && verification.interval.low > 1 &&
                        verification.ratio >= 1 + options_.least_gain &&
-                       (verification.clear || pairs >= static_cast<std::size_t>(options_.pairs));
+                       (verification.clear || verification.fresh() >= static_cast<std::size_t>(options_.pairs));
 }
 
-/// False when it was interrupted, or when the winner failed or trains something else.
+/// False when it was interrupted, when the budget ended, or when the winner failed or trains something else.
 bool Verifier::run_pair(const knobs::Settings& changes, Verification& verification) {
   const bool winner_first = experiment::turns_of_pair(verification.winner.size()).front() == experiment::Side::kB;
   const auto run = [&](bool winner) {
-    return log_.measure(winner ? changes : knobs::Settings{}, winner ? "verify-winner" : "verify-baseline");
+    return log_.measure(winner ? changes : knobs::Settings{}, winner ? "verify-winner" : "verify-baseline",
+                        budget_.limit_s());
+  };
+  const auto is_cut_off = [&](const LoggedTrial& trial) {
+    return trial.result.interrupted || (!trial.result.ok && !budget_.allows_s(0));
   };
   LoggedTrial first = run(winner_first);
-  if (first.result.interrupted) {
+  if (is_cut_off(first)) {
     return false;
   }
   LoggedTrial second = run(!winner_first);
-  if (second.result.interrupted) {
+  if (is_cut_off(second)) {
     return false;
   }
   LoggedTrial& baseline = winner_first ? second : first;

@@ -6,6 +6,7 @@
 
 #include "unidle/base/stats.h"
 #include "unidle/experiment/parity.h"
+#include "unidle/experiment/ratio.h"
 #include "unidle/knobs/settings.h"
 #include "unidle/tune/search/budget.h"
 #include "unidle/tune/search/repeats.h"
@@ -16,14 +17,18 @@ namespace unidle::tune {
 struct Verification {
   std::vector<double> baseline;  // samples/s of each pair
   std::vector<double> winner;
-  double ratio = 1;         // median ratio of the pairs
-  Interval interval{1, 1};  // 95 %
-  bool clear = false;       // every pair gains more than noise can explain: fewer pairs than planned may do
-  bool shown = false;       // the interval is above 1, the gain is worth a change, parity holds, the pairs suffice
+  std::size_t of_search = 0;  // the first of these pairs, which the search made when it tried the winner
+  double ratio = 1;           // median ratio of the pairs
+  Interval interval{1, 1};    // 95 %
+  bool clear = false;         // every pair gains more than noise can explain: fewer pairs than planned may do
+  bool shown = false;         // the interval is above 1, the gain is worth a change, parity holds, the pairs suffice
   experiment::Parity parity;
   bool compared = false;                        // a pair had a loss or a metric to compare
   std::vector<TrialResult> baselines, winners;  // of the pairs, for joint comparison
   int failures = 0;                             // number of pairs with a failed run
+
+  /// The number of pairs made after the search.
+  std::size_t fresh() const { return winner.size() - of_search; }
 };
 
 /// Not thread-safe.
@@ -34,15 +39,19 @@ class Verifier {
     double least_gain = 0;  // a lower gain is not worth a change
   };
 
-  /// All arguments must outlive it. `budget` ends the verification, but not before the minimum number of pairs.
+  /// All arguments must outlive it. `budget` ends the verification.
   Verifier(TrialLog& log, const Budget& budget, Repeats& repeats, Options options)
       : log_(log), budget_(budget), repeats_(repeats), options_(options) {}
 
-  /// Nothing when it was stopped.
-  std::optional<Verification> verify(const knobs::Settings& winner);
+  /// `of_search`: pairs that the search made of the unchanged program and the winner. They favour the winner, because
+  /// they selected it, so they count only when each of three pairs gains more than noise can explain, two of them
+  /// fresh (two and one when the budget ends); otherwise fresh pairs alone decide. Nothing when it was stopped, or when
+  /// the budget allows no pair.
+  std::optional<Verification> verify(const knobs::Settings& winner,
+                                     const std::vector<experiment::PairOfRates>& of_search = {});
 
  private:
-  bool is_over(const Verification& verification, int pairs) const;
+  bool is_over(const Verification& verification) const;
   bool run_pair(const knobs::Settings& changes, Verification& verification);
   bool fail_pair(const LoggedTrial& baseline, const LoggedTrial& winner, Verification& verification) const;
   bool compare_pair(const TrialResult& baseline, LoggedTrial& winner, Verification& verification);

@@ -23,11 +23,12 @@ struct Pairs {
   explicit Pairs(FakeRunner::Surface surface, double budget_s = 600, double noise = 0, std::uint64_t seed = 1)
       : runner(clock, std::move(surface), noise, seed), log(runner, stop.get_token(), {}), budget(clock, budget_s, 12) {
     repeats.add(at_rate(100));
-    budget.expect(5, 5);
+    budget.expect(5, 5, kLeastPairs);
   }
 
-  std::optional<Verification> verify(double least_gain = 0) {
-    return Verifier(log, budget, repeats, {6, least_gain}).verify(kWinner);
+  std::optional<Verification> verify(double least_gain = 0,
+                                     const std::vector<experiment::PairOfRates>& of_search = {}) {
+    return Verifier(log, budget, repeats, {6, least_gain}).verify(kWinner, of_search);
   }
 
   unidle::testing::FakeClock clock;
@@ -124,11 +125,61 @@ TEST(Verifier, AGainThatSomePairsContradictIsNotShown) {
   EXPECT_FALSE(found->shown);
 }
 
-TEST(Verifier, TheBudgetLeavesItThreePairs) {
-  const auto found = Pairs(winner_by(1.05), 1).verify();
+TEST(Verifier, EndsWithTheBudget) {
+  const auto found = Pairs(winner_by(1.05), 34).verify();
   ASSERT_TRUE(found);
   EXPECT_EQ(found->winner.size(), 3u);
   EXPECT_FALSE(found->shown) << "three pairs show only what is beyond doubt";
+  EXPECT_FALSE(Pairs(winner_by(1.05), 9).verify()) << "no time for one pair";
+}
+
+TEST(Verifier, TwoPairsThatAgreeSufficeAtTheEndOfTheBudget) {
+  const std::vector<experiment::PairOfRates> of_search = {{{100, {}}, {148, {}}}};
+  Pairs large(winner_by(1.5), 12);
+  const auto found = large.verify(0, of_search);
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->shown);
+  EXPECT_EQ(found->winner.size(), 2u);
+  EXPECT_GT(found->interval.low, 1.3);
+  EXPECT_FALSE(Pairs(winner_by(1.15), 12).verify(0, of_search)->shown) << "they do not agree";
+  EXPECT_FALSE(Pairs(winner_by(1.05), 12).verify(0, of_search)->shown) << "small";
+}
+
+TEST(Verifier, ARunThatTheBudgetEndsIsNoFailure) {
+  int runs = 0;
+  Pairs pairs(
+      [&](const knobs::Settings&) {
+        TrialResult result = at_rate(100);
+        result.seconds = ++runs > 2 ? 30 : 5;
+        return result;
+      },
+      25);
+  const auto found = pairs.verify();
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->parity.held);
+  EXPECT_EQ(found->winner.size(), 1u);
+  EXPECT_LE(pairs.budget.elapsed_s(), 25 * 1.1 + 1e-6);
+}
+
+const std::vector<experiment::PairOfRates> kPairOfSearch = {{{100, {}}, {140, {}}}};
+
+TEST(Verifier, APairOfTheSearchCountsForAGainBeyondDoubt) {
+  Pairs pairs(winner_by(1.5));
+  const auto found = pairs.verify(0, kPairOfSearch);
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->shown);
+  EXPECT_EQ(found->winner.size(), 3u);
+  EXPECT_EQ(pairs.log.trials().size(), 4u) << "two fresh pairs";
+  EXPECT_EQ(pairs.log.trials().front().stage, "verify-winner") << "the pair of the search began with the baseline";
+}
+
+TEST(Verifier, APairOfTheSearchDoesNotCountForASmallGain) {
+  const auto found = Pairs(winner_by(1.05)).verify(0, kPairOfSearch);
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(found->shown);
+  EXPECT_EQ(found->winner.size(), 6u);
+  EXPECT_NEAR(found->ratio, 1.05, 1e-9);
+  EXPECT_FALSE(Pairs(winner_by(1)).verify(0, kPairOfSearch)->shown) << "one lucky run is no gain";
 }
 
 TEST(Verifier, AnotherLossEndsIt) {

@@ -2,12 +2,17 @@
 
 namespace unidle::tune::testing {
 
-TrialResult FakeRunner::run(const knobs::Settings& changes, std::stop_token stop) {
+TrialResult FakeRunner::run(const knobs::Settings& changes, double limit_s, std::stop_token stop) {
   asked.push_back(changes);
   if (before) {
     before(static_cast<int>(asked.size()));
   }
   TrialResult result = surface_(changes);
+  if (result.seconds > limit_s) {
+    result.seconds = limit_s;
+    result.ok = false;
+    result.problem = "took longer than its limit";
+  }
   clock_.advance(static_cast<std::int64_t>(result.seconds * static_cast<double>(kNsPerSecond)));
   if (noise_ > 0) {
     result.rate *= std::normal_distribution<double>(1, noise_)(random_);

@@ -18,7 +18,7 @@ class FakeRunner : public TrialRunner {
   FakeRunner(unidle::testing::FakeClock& clock, Surface surface, double noise = 0, std::uint64_t seed = 1)
       : clock_(clock), surface_(std::move(surface)), noise_(noise), random_(seed) {}
 
-  TrialResult run(const knobs::Settings& changes, std::stop_token stop) override;
+  TrialResult run(const knobs::Settings& changes, double limit_s, std::stop_token stop) override;
 
   /// All requested settings, in order.
   std::vector<knobs::Settings> asked;

@@ -40,6 +40,10 @@ constexpr double kShortestTarget_s = 3;
 constexpr double kStartupAllowance_s = 20;
 constexpr double kEpochsInTrial = 3;
 constexpr double kLongestForEpochs_s = 20;
+/// With fewer runs in the budget than this, the calibration has to serve as the baseline.
+constexpr double kScarce = 9;
+/// That needs as much training.
+constexpr double kShortestTrial_s = 1;
 /// The calibration may take this share of the budget, but at least half a minute.
 constexpr double kCalibrationShare = 0.5;
 
@@ -183,6 +187,11 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
       std::clamp(options_.budget_s / kTrialsInBudget - plan_.startup_s, kShortestTarget_s, options_.target_s);
   plan_.settings = known_settings(effective_settings(run));
   plan_.steps = steps_of_trial(plan_.step_s, target_s, epoch_steps(run, plan_.settings));
+  const double trained_s = ended.seconds - plan_.startup_s;
+  const bool scarce = options_.budget_s < kScarce * ended.seconds && trained_s >= kShortestTrial_s;
+  if (scarce) {
+    plan_.steps = kCalibrationSteps;
+  }
   plan_.expected_s = plan_.startup_s + static_cast<double>(plan_.steps) * plan_.step_s;
   plan_.limit_s = kStartupAllowance_s + kHopeless * plan_.expected_s;
   plan_.protection = options_.protection;
@@ -191,6 +200,11 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
   plan_.omitted = omitted_options(run, options_.command, plan_.settings);
   plan_.choices = option_choices(run);
   plan_.device = diagnosis.device.kind;
+  if (scarce) {
+    baseline_.emplace();
+    baseline_->seconds = ended.seconds;
+    read(ended.result.record, {}, *baseline_);
+  }
   return plan_;
 }
 
@@ -225,12 +239,18 @@ void ApplyRunner::read(const fs::path& record, const knobs::Settings& changes, T
   });
 }
 
-TrialResult ApplyRunner::run(const knobs::Settings& changes, std::stop_token stop) {
-  return run(changes, {steps_with(plan_, changes), plan_.limit_s}, stop);
+TrialResult ApplyRunner::run(const knobs::Settings& changes, double limit_s, std::stop_token stop) {
+  if (baseline_ && changes.empty()) {
+    const TrialResult known = std::move(*baseline_);
+    baseline_.reset();
+    return known;
+  }
+  return run(changes, {steps_with(plan_, changes), std::min(plan_.limit_s, limit_s)}, stop);
 }
 
-std::optional<TrialResult> ApplyRunner::run_longest(const knobs::Settings& changes, std::stop_token stop) {
-  return run(changes, {kLongestSteps, plan_.limit_s, true}, stop);
+std::optional<TrialResult> ApplyRunner::run_longest(const knobs::Settings& changes, double limit_s,
+                                                    std::stop_token stop) {
+  return run(changes, {kLongestSteps, std::min(plan_.limit_s, limit_s), true}, stop);
 }
 
 TrialResult ApplyRunner::run(const knobs::Settings& changes, const Length& length, std::stop_token stop) {

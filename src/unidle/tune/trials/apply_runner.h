@@ -66,9 +66,11 @@ class ApplyRunner : public TrialRunner {
   const ProgramPlan& calibrate(std::stop_token stop);
   /// Replaces calibrate(): uses the plan of an earlier search of the same program.
   void resume(const ProgramPlan& plan) { plan_ = plan; }
-  TrialResult run(const knobs::Settings& changes, std::stop_token stop) override;
-  std::optional<TrialResult> run_longest(const knobs::Settings& changes, std::stop_token stop) override;
+  TrialResult run(const knobs::Settings& changes, double limit_s, std::stop_token stop) override;
+  std::optional<TrialResult> run_longest(const knobs::Settings& changes, double limit_s, std::stop_token stop) override;
   void recall(const TrialResult& result) override { TrialResult(result).read_loss(losses_); }
+  /// True when the calibration was a trial like all others, so that it is the baseline.
+  bool has_baseline() const { return baseline_.has_value(); }
   /// True when the calibration did not fail but was too slow for the budget.
   bool too_slow() const { return too_slow_; }
 
@@ -87,6 +89,7 @@ class ApplyRunner : public TrialRunner {
   ProgramPlan plan_;
   int trials_ = 0;
   bool too_slow_ = false;
+  std::optional<TrialResult> baseline_;  // the calibration, until it is asked for
   experiment::LossScale losses_;
 };
 

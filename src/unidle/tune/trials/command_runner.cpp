@@ -24,16 +24,16 @@ CommandRunner::CommandRunner(Options options)
   experiment::with_config(options_.command, options_.config);  // throws when there is no {config}
 }
 
-TrialResult CommandRunner::run(const knobs::Settings& changes, std::stop_token stop) {
+TrialResult CommandRunner::run(const knobs::Settings& changes, double limit_s, std::stop_token stop) {
   try {
-    TrialResult first = run_once(changes, false, stop);
+    TrialResult first = run_once(changes, {limit_s}, stop);
     settled_ = settled_ || first.ok;
     if (settled_ || first.interrupted || late_) {
       return first;
     }
     for (std::size_t i = 1; i < options_.ways.size(); ++i) {  // the protection may be why it fails
       std::swap(options_.ways[0], options_.ways[i]);
-      TrialResult next = run_once(changes, false, stop);
+      TrialResult next = run_once(changes, {limit_s}, stop);
       if (next.ok || next.interrupted) {
         note_ = fmt::format("with protection '{}' the program fails: {}", to_string(options_.ways[i]), first.problem);
         spdlog::warn("{}; now {}", note_, in_words(protection()));
@@ -53,11 +53,12 @@ TrialResult CommandRunner::run(const knobs::Settings& changes, std::stop_token s
   }
 }
 
-std::optional<TrialResult> CommandRunner::run_longest(const knobs::Settings& changes, std::stop_token stop) {
-  return run_once(changes, true, stop);
+std::optional<TrialResult> CommandRunner::run_longest(const knobs::Settings& changes, double limit_s,
+                                                      std::stop_token stop) {
+  return run_once(changes, {limit_s, true}, stop);
 }
 
-TrialResult CommandRunner::run_once(const knobs::Settings& changes, bool longest_first, std::stop_token stop) {
+TrialResult CommandRunner::run_once(const knobs::Settings& changes, const Length& length, std::stop_token stop) {
   const std::filesystem::path folder = options_.scratch / fmt::format("trial-{}", ++trials_);
   knobs::ConfigFile config = config_;
   for (const auto& [knob, value] : changes) {
@@ -70,13 +71,13 @@ TrialResult CommandRunner::run_once(const knobs::Settings& changes, bool longest
   observe::Options run;
   run.argv = experiment::with_config(options_.command, file);
   run.record = folder / "record";
-  if (longest_first) {
+  if (length.longest_first) {
     run.environment["UNIDLE_LONGEST"] = "1";
     run.environment["UNIDLE_MAX_STEPS"] = std::to_string(kLongestSteps);
   }
   run.quiet = true;
   run.forward_signals = false;
-  run.timeout_s = options_.trial_s;
+  run.timeout_s = std::min(options_.trial_s, length.limit_s);
   std::stop_source ending;
   const std::stop_callback stopped(stop, [&ending] { ending.request_stop(); });
   run.stop = ending.get_token();

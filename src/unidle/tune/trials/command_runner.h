@@ -30,15 +30,19 @@ class CommandRunner : public TrialRunner {
   /// Throws kUsage when the command has no {config}, kInput when the configuration cannot be read.
   explicit CommandRunner(Options options);
   /// A program that fails under one protection runs under the next from then on.
-  TrialResult run(const knobs::Settings& changes, std::stop_token stop) override;
-  std::optional<TrialResult> run_longest(const knobs::Settings& changes, std::stop_token stop) override;
+  TrialResult run(const knobs::Settings& changes, double limit_s, std::stop_token stop) override;
+  std::optional<TrialResult> run_longest(const knobs::Settings& changes, double limit_s, std::stop_token stop) override;
   void recall(const TrialResult& result) override { TrialResult(result).read_loss(losses_); }
   /// Why a better protection was not used; empty when there is none.
   const std::string& note() const { return note_; }
   experiment::Protection protection() const { return options_.ways.front(); }
 
  private:
-  TrialResult run_once(const knobs::Settings& changes, bool longest_first, std::stop_token stop);
+  struct Length {
+    double limit_s = 0;
+    bool longest_first = false;  // the first batch consists of the longest samples
+  };
+  TrialResult run_once(const knobs::Settings& changes, const Length& length, std::stop_token stop);
   void read(const std::filesystem::path& record, const knobs::Settings& changes, TrialResult& result);
 
   Options options_;

@@ -154,7 +154,8 @@ std::vector<std::string> EngineRunner::arguments(const knobs::Settings& changes,
 
 const TrialPlan& EngineRunner::calibrate(std::stop_token stop) {
   int attempt = 0;
-  for (const double limit_s : kCalibrationSeconds) {
+  for (const double seconds : kCalibrationSeconds) {
+    const double limit_s = std::min(seconds, options_.budget_s);
     const std::filesystem::path folder = options_.scratch / fmt::format("calibration-{}", ++attempt);
     const observe::Result result = observed(arguments({}, kEndless, 1), folder, limit_s, stop);
     if (stop.stop_requested()) {
@@ -174,11 +175,11 @@ const TrialPlan& EngineRunner::calibrate(std::stop_token stop) {
               "measure it with a smaller model or a smaller batch");
 }
 
-TrialResult EngineRunner::run(const knobs::Settings& changes, std::stop_token stop) {
+TrialResult EngineRunner::run(const knobs::Settings& changes, double limit_s, std::stop_token stop) {
   const std::filesystem::path folder = options_.scratch / fmt::format("trial-{}", ++trials_);
   const std::int64_t start = system_clock().now_ns();
   const TrialPlan plan = plan_for(changes);
-  const double limit_s = kStartupAllowance + kHopeless * plan.expected_s;
+  limit_s = std::min(limit_s, kStartupAllowance + kHopeless * plan.expected_s);
   const observe::Result run = observed(arguments(changes, plan.samples, plan.warmup_samples), folder, limit_s, stop);
   TrialResult result;
   result.seconds = seconds(system_clock().now_ns() - start);

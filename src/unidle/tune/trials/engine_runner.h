@@ -45,7 +45,8 @@ class EngineRunner : public TrialRunner {
     knobs::Settings settings;  // of the configuration
     std::filesystem::path scratch;
     bool allow_semantic = false;
-    double target_s = 4;  // length of a trial after start-up
+    double budget_s = 600;  // of the whole search, so of the calibration as well
+    double target_s = 4;    // length of a trial after start-up
   };
 
   explicit EngineRunner(Options options) : options_(std::move(options)) {}
@@ -55,7 +56,7 @@ class EngineRunner : public TrialRunner {
   const TrialPlan& calibrate(std::stop_token stop);
   /// Replaces calibrate(): uses the plan of an earlier search of the same configuration.
   void resume(const TrialPlan& plan) { plan_ = plan; }
-  TrialResult run(const knobs::Settings& changes, std::stop_token stop) override;
+  TrialResult run(const knobs::Settings& changes, double limit_s, std::stop_token stop) override;
   void recall(const TrialResult& result) override { TrialResult(result).read_loss(losses_); }
 
  private:

@@ -59,11 +59,13 @@ struct TrialResult {
 class TrialRunner {
  public:
   virtual ~TrialRunner() = default;
-  /// Runs a fresh process with `changes` on top of the configuration. A failed trial is a result, not an exception.
-  virtual TrialResult run(const knobs::Settings& changes, std::stop_token stop) = 0;
+  /// Runs a fresh process with `changes` on top of the configuration, and ends it after `limit_s`. A failed trial is a
+  /// result, not an exception.
+  virtual TrialResult run(const knobs::Settings& changes, double limit_s, std::stop_token stop) = 0;
   /// Runs a few steps, the first with the longest samples, to test whether they fit into memory. Nothing when the
   /// runner cannot do that.
-  virtual std::optional<TrialResult> run_longest(const knobs::Settings& /*changes*/, std::stop_token /*stop*/) {
+  virtual std::optional<TrialResult> run_longest(const knobs::Settings& /*changes*/, double /*limit_s*/,
+                                                 std::stop_token /*stop*/) {
     return std::nullopt;
   }
   /// Uses a result of an earlier search of the same program as if it had been run.

@@ -242,14 +242,14 @@ std::string resumed_note(int trials) {
       "{} trials were measured by an earlier search that did not come to its end; --fresh measures them anew", trials);
 }
 
-TrialResult ResumingRunner::run(const knobs::Settings& changes, std::stop_token stop) {
+TrialResult ResumingRunner::run(const knobs::Settings& changes, double limit_s, std::stop_token stop) {
   const int number = runs_[knobs::describe(changes)]++;
   if (auto known = store_.find(changes, number)) {
     ++resumed_;
     inner_.recall(*known);
     return *known;
   }
-  TrialResult result = inner_.run(changes, stop);
+  TrialResult result = inner_.run(changes, limit_s, stop);
   if (result.ok && !result.interrupted && !stop.stop_requested()) {
     store_.keep(changes, number, result);
   }

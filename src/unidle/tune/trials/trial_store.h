@@ -55,9 +55,10 @@ std::string resumed_note(int trials);
 class ResumingRunner : public TrialRunner {
  public:
   ResumingRunner(TrialRunner& inner, TrialStore& store) : inner_(inner), store_(store) {}
-  TrialResult run(const knobs::Settings& changes, std::stop_token stop) override;
-  std::optional<TrialResult> run_longest(const knobs::Settings& changes, std::stop_token stop) override {
-    return inner_.run_longest(changes, stop);
+  TrialResult run(const knobs::Settings& changes, double limit_s, std::stop_token stop) override;
+  std::optional<TrialResult> run_longest(const knobs::Settings& changes, double limit_s,
+                                         std::stop_token stop) override {
+    return inner_.run_longest(changes, limit_s, stop);
   }
   int resumed() const { return resumed_; }
 

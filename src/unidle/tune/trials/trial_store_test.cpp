@@ -40,13 +40,13 @@ TEST(TrialStore, ASearchThatWasKilledGoesOn) {
     TrialStore store(home.path(), "a");
     Recalling first(clock, [](const knobs::Settings&) { return kept_result(); });
     ResumingRunner runner(first, store);
-    runner.run(two, {});
+    runner.run(two, 600, {});
     EXPECT_EQ(runner.resumed(), 0);
   }
   TrialStore store(home.path(), "a");
   Recalling second(clock, [](const knobs::Settings&) { return testing::at_rate(7); });
   ResumingRunner runner(second, store);
-  const TrialResult known = runner.run(two, {});
+  const TrialResult known = runner.run(two, 600, {});
   EXPECT_EQ(runner.resumed(), 1);
   EXPECT_EQ(known.rate, 42.5);
   EXPECT_EQ(known.losses, kept_result().losses);
@@ -61,8 +61,8 @@ TEST(TrialStore, ASearchThatWasKilledGoesOn) {
   EXPECT_EQ(known.suggestions[0].promise, kMeasuredFirst + 0.4);
   EXPECT_TRUE(known.suggestions[0].safe);
   ASSERT_EQ(second.recalled.size(), 1u) << "later losses are compared with this one's";
-  EXPECT_EQ(runner.run(two, {}).rate, 7) << "the same settings a second time are another measurement";
-  EXPECT_EQ(runner.run({}, {}).rate, 7);
+  EXPECT_EQ(runner.run(two, 600, {}).rate, 7) << "the same settings a second time are another measurement";
+  EXPECT_EQ(runner.run({}, 600, {}).rate, 7);
   EXPECT_FALSE(TrialStore(home.path(), "b").find(two, 0)) << "another program";
   store.clear();
   EXPECT_FALSE(store.find(two, 0));
