@@ -153,8 +153,26 @@ class CausesTest(run_case.DiagnosedCase):
         restricted = self.diagnosed("narrowed.py", "self").get("cpu-restricted")
         self.assertIsNotNone(restricted, self.said)
         self.assertEqual(self.said["verdict"], "compute-bound")
-        self.assertIn("narrowed itself to 1", " ".join(restricted["evidence"]))
-        self.assertEqual([(fix["knob"], fix["to"]) for fix in restricted["fixes"]], [("cpu.threads", 1)])
+        self.assertIn("keeps it to 1 of the", " ".join(restricted["evidence"]))
+        self.assertEqual(
+            [(fix["knob"], fix["to"]) for fix in restricted["fixes"]],
+            [("cpu.threads", None), ("cpu.threads", 1)],
+        )
+
+    @unittest.skipUnless(len(os.sched_getaffinity(0)) > 1, "there is one CPU")
+    def test_what_keeps_a_program_to_one_thread(self):
+        with self.subTest("call"):
+            found = self.diagnosed("one_thread.py", "call")["cpu-restricted"]
+            self.assertTrue(found["where"].endswith("one_thread.py:15"), found["where"])
+            self.assertIn("a call of torch.set_num_threads sets 1", found["evidence"])
+        with self.subTest("variable"):
+            found = self.diagnosed("one_thread.py", "variable")["cpu-restricted"]
+            self.assertIn("the variable OMP_NUM_THREADS is 1", found["evidence"])
+        with self.subTest("mask"):
+            found = self.diagnosed("one_thread.py", "mask")["cpu-restricted"]
+            self.assertIn("keeps it to 1 of the", found["evidence"][0])
+        with self.subTest("small"):
+            self.assertNotIn("cpu-restricted", self.diagnosed("one_thread.py", "small"))
 
     @unittest.skipUnless(len(os.sched_getaffinity(0)) > 1, "there is one CPU")
     def test_workers_that_are_narrowed(self):

@@ -7,7 +7,15 @@ import threading
 from _unidle_shim import session
 from _unidle_shim.facts import in_effect, memory_errors, profiler_window
 from _unidle_shim.knobs import actuators
-from _unidle_shim.patches import loaders, logging_calls, model_calls, package_loaders, training_calls, waits
+from _unidle_shim.patches import (
+    loaders,
+    logging_calls,
+    model_calls,
+    package_loaders,
+    thread_calls,
+    training_calls,
+    waits,
+)
 
 
 def begin(torch):
@@ -23,6 +31,7 @@ def begin(torch):
     waits.install(state)
     memory_errors.watch(state)
     logging_calls.install(state)
+    thread_calls.install(state)
     state.actuators.install()
     if profiler_window.wanted():
         state.tracing = profiler_window.Tracing(state, profiler_window.wanted())

@@ -11,6 +11,7 @@ KnobReadings knob_readings(const RunData& run) {
       reading.configured_at = setting.location;
     } else if (setting.source == "effective") {
       reading.effective = setting.value;
+      reading.effective_at = setting.location;
     } else if (setting.source == "environment") {
       reading.environment.emplace_back(setting.location, setting.value);
     } else if (setting.source == "unnamed") {

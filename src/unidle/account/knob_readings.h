@@ -18,7 +18,8 @@ struct KnobReading {
   std::optional<std::string> effective;  // as the live program reported it
   /// Variables whose names match the knob, with their values.
   std::vector<std::pair<std::string, std::string>> environment = {};
-  std::string unnamed_key = {};  // the configured key, when no file of the program contains its name
+  std::string unnamed_key = {};   // the configured key, when no file of the program contains its name
+  std::string effective_at = {};  // file:line of the call that set the live value, where that was seen
 
   bool has_value() const { return configured || effective; }
 };

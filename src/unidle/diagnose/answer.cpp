@@ -145,8 +145,11 @@ std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding,
   return "";
 }
 
-/// The first fix that has a value, else the first one in words.
+/// The first fix that has a value, unless lines have to be changed first; else the first one in words.
 std::string change(const Finding& finding, Language language) {
+  if (!finding.fixes.empty() && finding.fixes.front().in_code) {
+    return finding.fixes.front().reason;
+  }
   for (const knobs::Change& fix : finding.fixes) {
     if (fix.to) {
       return translate(language, "set {} to {}", fix.knob, *fix.to);

@@ -37,6 +37,7 @@ class Facts:
         self.optimizer_places = set()  # file:line of the program, as below
         self.zero_grad_where = None
         self.zero_to_none = None
+        self.threads_where = None  # file:line of the last call of torch.set_num_threads
         self.shapes, self.batches, self.shape = set(), 0, None
         self.padding = [0, 0, None]
         self.seen_lengths = 0

@@ -185,6 +185,7 @@ def train_loader(state):
 def training_notes(state, facts):
     torch = state.torch
     settings = {"cpu.threads": torch.get_num_threads()}
+    yield from _threads_asked_for()
     for loader in list(state.all_loaders):
         yield from loading.loader_notes(loader)
     loader = train_loader(state)
@@ -254,7 +255,19 @@ def training_notes(state, facts):
         yield ("device",), {"type": "device", "kind": "cpu", "index": 0, "name": None}
     for knob, value in settings.items():
         if value is not None:
-            yield ("setting", knob), {"type": "setting", "knob": knob, "value": value, "source": "effective"}
+            note = {"type": "setting", "knob": knob, "value": value, "source": "effective"}
+            if knob == "cpu.threads" and facts.threads_where is not None:
+                note["location"] = facts.threads_where
+            yield ("setting", knob), note
+
+
+def _threads_asked_for():
+    """Variables that torch reads when it is imported: launchers set them, too."""
+    for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        value = os.environ.get(name, "")
+        if value.isdigit():
+            note = {"type": "setting", "knob": "cpu.threads", "value": int(value), "source": "environment"}
+            yield ("setting", "cpu.threads", name), dict(note, location=name)
 
 
 def _gpus_hidden():

@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <utility>
 
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
@@ -49,21 +51,112 @@ std::optional<Demand> demand_of(const Context& context, const Policy& policy) {
   return std::nullopt;
 }
 
+/// In words, when an affinity mask keeps the training process to fewer CPUs than the run had at first.
+std::optional<std::string> mask_in_words(const Context& context) {
+  if (!context.signals.cpus_at_start) {
+    return std::nullopt;
+  }
+  return context.say(
+      "an affinity mask that the command or the program set keeps it to {} of the {} CPUs that the run may use",
+      format_number(*context.cpus), format_number(*context.signals.cpus_at_start));
+}
+
 void add_limits(const Context& context, Finding& finding, double allowed) {
   const Signals& signals = context.signals;
   if (allowed < *context.cpus) {
     finding.evidence.push_back(
         context.say("the loader's workers may use {} of the job's {} CPUs by their affinity masks",
                     format_number(allowed), format_number(*context.cpus)));
-  } else if (signals.cpus_at_start) {
-    finding.evidence.push_back(context.say(
-        "the program narrowed itself to {} of the {} CPUs that it might use when it started (affinity mask)",
-        format_number(allowed), format_number(*signals.cpus_at_start)));
+  } else if (auto mask = mask_in_words(context)) {
+    finding.evidence.push_back(std::move(*mask));
   } else {
     finding.evidence.push_back(
         context.say("the job may use {} of this machine's {} CPUs (affinity mask and cgroup quota together)",
                     format_number(allowed), format_number(*signals.cpus_online)));
   }
+}
+
+knobs::Change wider_mask(const Context& context) {
+  knobs::Change fix = detail::make_fix(
+      context, "cpu.threads", {},
+      "start the training without the mask (taskset, numactl, os.sched_setaffinity), or with one that has more CPUs");
+  fix.in_code = true;
+  fix.by_hand = true;
+  return fix;
+}
+
+/// What keeps the step to fewer threads than it has CPUs; nothing when nobody asked for so few.
+struct FewThreads {
+  std::string evidence;
+  std::optional<std::string> where;
+  knobs::Change fix;
+};
+
+std::optional<FewThreads> asked_for(const Context& context, double wanted) {
+  const auto found = context.signals.settings.find("cpu.threads");
+  if (found == context.signals.settings.end() || !found->second.effective) {
+    return std::nullopt;
+  }
+  const account::KnobReading& threads = found->second;
+  const auto more = static_cast<std::int64_t>(wanted);
+  if (!threads.effective_at.empty()) {
+    return FewThreads{
+        context.say("a call of torch.set_num_threads sets {}", *threads.effective), threads.effective_at,
+        detail::make_fix(context, "cpu.threads", more, "leave the call out, or pass it the CPUs that may be used")};
+  }
+  for (const auto& [name, value] : threads.environment) {
+    if (value == *threads.effective) {
+      return FewThreads{context.say("the variable {} is {}", name, value), std::nullopt,
+                        detail::make_fix(context, "cpu.threads", more,
+                                         context.say("leave the variable {} out, or set it to {}", name, more))};
+    }
+  }
+  return std::nullopt;
+}
+
+/// True when the operations of forward and backward pass are long enough to be divided among threads.
+bool can_be_divided(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  const double passes_s = signals.step->compute * signals.step_s.value_or(0) / signals.micro_batches.value_or(1);
+  const auto tensors = signals.optimizer ? signals.optimizer->tensors : std::nullopt;
+  return passes_s >= policy.divided_tensor_s * static_cast<double>(std::max<std::int64_t>(1, tensors.value_or(1)));
+}
+
+/// A step that computes on the CPU with fewer threads than CPUs, and leaves the others unused.
+Evaluation evaluate_few_threads(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (!context.on_cpu || !context.compute || !context.cpu_threads || !can_be_divided(context, policy)) {
+    return Nothing{};
+  }
+  const double ranks = std::max<double>(1, static_cast<double>(signals.ranks.size()));
+  const double reach = signals.cpus_at_start.value_or(*context.cpus) / ranks;
+  const double threads = std::min(*context.cpu_threads, *context.cpus);
+  const double unused = reach - *signals.cpus_used / ranks;
+  // Half of the CPUs may be the second threads of cores, which compute hardly more.
+  if (unused < policy.free_cpus || (threads > 1 && 2 * threads >= reach) || !in_use(context, policy, threads * ranks)) {
+    return Nothing{};
+  }
+  const double wanted = std::min(std::floor(reach), threads + std::floor(unused + 1 - policy.free_cpus));
+  const double share = *context.compute * (1 - threads / wanted);
+  if (wanted <= threads || share < policy.warning_share) {
+    return Nothing{};
+  }
+  auto mask = mask_in_words(context);
+  auto few = mask ? std::optional(FewThreads{std::move(*mask), std::nullopt, wider_mask(context)})
+                  : asked_for(context, wanted);
+  if (!few) {
+    return Nothing{};
+  }
+  Finding finding = detail::of_share(share, policy);
+  finding.verdict = Verdict::kComputeBound;
+  finding.where = std::move(few->where);
+  finding.evidence = {
+      std::move(few->evidence),
+      context.say("the step computes on {} of {} CPUs, and the run keeps {} of them busy", format_number(threads),
+                  format_number(reach), format_number(*signals.cpus_used / ranks)),
+      context.say("forward and backward take {} of the wall time", format_share(*context.compute))};
+  finding.fixes.push_back(std::move(few->fix));
+  return finding;
 }
 
 Evaluation evaluate_cpu_restricted(const Context& context, const Policy& policy) {
@@ -72,7 +165,8 @@ Evaluation evaluate_cpu_restricted(const Context& context, const Policy& policy)
     return Missing{"the CPUs of this machine and those that the run may use"};
   }
   const double cpus = cpus_of_loader(context);
-  if (*signals.cpus_online < cpus + policy.restricted_cpus) {
+  const bool restricted = *signals.cpus_online >= cpus + policy.restricted_cpus;
+  if (!restricted && !context.on_cpu) {
     return Nothing{};
   }
   if (!signals.cpus_used) {
@@ -81,12 +175,9 @@ Evaluation evaluate_cpu_restricted(const Context& context, const Policy& policy)
   if (!context.steady_input) {
     return Missing{context.no_steps};
   }
-  if (!in_use(context, policy, cpus)) {
-    return Nothing{};
-  }
-  const auto demand = demand_of(context, policy);
+  const auto demand = restricted && in_use(context, policy, cpus) ? demand_of(context, policy) : std::nullopt;
   if (!demand || demand->share < policy.warning_share) {
-    return Nothing{};
+    return evaluate_few_threads(context, policy);
   }
   Finding finding = detail::of_share(demand->share, policy);
   add_limits(context, finding, demand->allowed);
@@ -94,6 +185,9 @@ Evaluation evaluate_cpu_restricted(const Context& context, const Policy& policy)
                                          format_number(demand->allowed), format_number(*signals.cpus_used)));
   if (demand->by_step) {
     finding.verdict = Verdict::kComputeBound;
+    if (signals.cpus_at_start) {
+      finding.fixes.push_back(wider_mask(context));
+    }
     finding.fixes.push_back(
         detail::make_fix(context, "cpu.threads", static_cast<std::int64_t>(std::max(1.0, std::floor(demand->allowed))),
                          "ask for more CPUs (--cpus-per-task, --cpus, taskset); until then no more threads than CPUs"));
@@ -111,19 +205,24 @@ const Rule& cpu_restricted() {
   static const Rule kRule{
       .id = "cpu-restricted",
       .verdict = Verdict::kInputBound,
-      .title = "The job may use fewer CPUs than it tries to use",
+      .title = "The run is kept to fewer CPUs than it could use",
       .topic = "CPU limits",
       .explanation =
           "An affinity mask, a container's CPU quota or the scheduler's --cpus-per-task gives the job fewer CPUs than "
           "the machine has and than its workers or threads would use. The program sees all CPUs, starts as many "
-          "workers, and they take turns on a few. A program may also narrow itself after it has started, and its "
-          "workers inherit that.",
+          "workers, and they take turns on a few. A program or its launcher may also narrow it after the start, and "
+          "its "
+          "workers inherit that. Or it computes with fewer threads than it has CPUs, because a variable or a call says "
+          "so, and the others stay unused. The bound assumes that forward and backward pass can be divided among all "
+          "unused CPUs.",
       .thresholds =
           "At least restricted_cpus (0.5) CPUs of the machine are out of reach, the allowed ones are in use "
           "(cpus_full, 85 %), more workers than CPUs with an input wait from warning_share (10 %), or on a CPU device "
-          "more compute threads than CPUs.",
+          "more compute threads than CPUs. Or, on a CPU device, at least free_cpus (0.75) CPUs that the run does not "
+          "use, with one compute thread or fewer than one for every two CPUs, by a mask, torch.set_num_threads or a "
+          "variable; not when a parameter tensor takes less than divided_tensor_s (100 us) of forward and backward.",
       .needs = "CPUs online, allowed and used, the effective loader.workers and cpu.threads, step times",
-      .proposes = "more CPUs for the job; loader.workers and cpu.threads that fit",
+      .proposes = "more CPUs for the job, or a wider mask; loader.workers and cpu.threads that fit",
       .evaluate = evaluate_cpu_restricted,
       .counts = Counts::kHostTime,
       .waits = "for a loader that may use too few CPUs",

@@ -339,12 +339,43 @@ TEST(CpuRestricted, AProgramThatNarrowedItself) {
   signals = computing(4, 1);
   signals.cpus_at_start = 4;
   const Finding finding = fired("cpu-restricted", signals);
-  EXPECT_THAT(finding.evidence, Contains(HasSubstr("narrowed itself to 1 of the 4 CPUs")));
-  EXPECT_EQ(fix_of(finding, "cpu.threads")->to, 1);
+  EXPECT_THAT(finding.evidence,
+              Contains(HasSubstr("an affinity mask that the command or the program set keeps it to 1 of the 4 CPUs")));
+  EXPECT_EQ(finding.fixes.front().to, std::nullopt) << "the mask is the cause";
+  EXPECT_EQ(finding.fixes.back().to, 1);
   signals.cpus_used = 0.5;
   EXPECT_TRUE(silent("cpu-restricted", signals)) << "it does not use what it has";
   signals.host_cpus_used = 4;
   EXPECT_FALSE(silent("cpu-restricted", signals)) << "others take the rest";
+}
+
+TEST(CpuRestricted, AMaskThatLeavesOneThread) {
+  Signals signals = computing(1, 1);  // torch counts the CPUs of the mask
+  EXPECT_TRUE(silent("cpu-restricted", signals)) << "the job has one CPU";
+  signals.cpus_at_start = 2;
+  const Finding finding = fired("cpu-restricted", signals);
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("keeps it to 1 of the 2 CPUs")));
+  EXPECT_EQ(fix_of(finding, "cpu.threads")->to, std::nullopt) << "more threads would not help";
+  signals.ranks.resize(2);  // each rank has its own CPU
+  EXPECT_TRUE(silent("cpu-restricted", signals));
+}
+
+TEST(CpuRestricted, AVariableThatLeavesOneThread) {
+  Signals signals = computing(1, 4);
+  signals.cpus_used = 1;
+  EXPECT_TRUE(silent("cpu-restricted", signals)) << "nobody asked for one";
+  signals.settings["cpu.threads"].environment = {{"OMP_NUM_THREADS", "4"}, {"MKL_NUM_THREADS", "1"}};
+  const Finding finding = fired("cpu-restricted", signals);
+  EXPECT_THAT(finding.evidence, Contains("the variable MKL_NUM_THREADS is 1"));
+  EXPECT_EQ(fix_of(finding, "cpu.threads")->to, 4);
+  set_effective(signals, "cpu.threads", "2");
+  signals.cpus_used = 2;
+  signals.settings["cpu.threads"].environment = {{"OMP_NUM_THREADS", "2"}};
+  EXPECT_TRUE(silent("cpu-restricted", signals)) << "four CPUs may be two cores";
+  set_effective(signals, "cpu.threads", "1");
+  signals.settings["cpu.threads"].environment = {{"OMP_NUM_THREADS", "1"}};
+  signals.cpus_used = 3.9;
+  EXPECT_TRUE(silent("cpu-restricted", signals)) << "the workers use the others";
 }
 
 TEST(CpuRestricted, WorkersThatShareOneCpu) {

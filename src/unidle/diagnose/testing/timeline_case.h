@@ -20,7 +20,7 @@
 //                                and so is a word KEY=$NAME.
 //   host KEY=VALUE ...           facts of the host: cpus (allowed), online, memory=8GB, flags=avx2,avx512_bf16
 //   gpu KEY=VALUE ...            one GPU: memory, capability, width, generation, clock, power (of the board, W)
-//   setting KNOB VALUE [at FILE:LINE] [configured] [effective VALUE]
+//   setting KNOB VALUE [at FILE:LINE] [effective VALUE] [called FILE:LINE] [variable NAME]
 //   note JSON                    a note of the training process; `note@PID JSON` of another one
 //   startup|validate|checkpoint|pause TIME
 //   steps COUNT KEY=TIME ...     input, transfer, forward, backward, sync, optimizer, other; samples=N, micro=N,

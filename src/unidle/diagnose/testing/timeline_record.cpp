@@ -248,6 +248,7 @@ class TimelineWriter {
     const std::string& knob = word_at(words, 1);
     std::string effective = word_at(words, 2);
     std::string location;
+    std::string called_at;
     bool configured = false;
     for (std::size_t i = 3; i < words.size(); ++i) {
       if (words[i] == "at") {
@@ -256,6 +257,10 @@ class TimelineWriter {
       } else if (words[i] == "effective") {
         configured = true;
         effective = word_at(words, ++i);
+      } else if (words[i] == "called") {
+        called_at = word_at(words, ++i);
+      } else if (words[i] == "variable") {
+        settings_.push_back(record::Setting{knob, words[2], "environment", word_at(words, ++i)});
       } else {
         fail("what is '" + words[i] + "'?");
       }
@@ -263,7 +268,7 @@ class TimelineWriter {
     if (configured) {
       settings_.push_back(record::Setting{knob, words[2], "configured", location});
     }
-    settings_.push_back(record::Setting{knob, effective, "effective", ""});
+    settings_.push_back(record::Setting{knob, effective, "effective", called_at});
   }
 
   void note(const std::string& what, const std::string& line) {
