@@ -39,6 +39,16 @@ std::string who_makes_samples(const Context& context, bool by_thread) {
                    of_step, of_run);
 }
 
+/// Where workers would gain nothing because the CPUs are full.
+knobs::Change cheaper_samples(const Context& context) {
+  knobs::Change fix = detail::make_fix(
+      context, "loader.workers", {},
+      "workers would gain nothing on these CPUs: make samples with less work, for whole batches where possible");
+  fix.in_code = true;
+  fix.by_hand = true;
+  return fix;
+}
+
 Evaluation evaluate_loader_no_workers(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!context.workers) {
@@ -64,7 +74,7 @@ Evaluation evaluate_loader_no_workers(const Context& context, const Policy& poli
   if (signals.sample_s && *signals.sample_s > 0) {
     finding.evidence.push_back(context.say("one sample costs {} on one thread", format_seconds(*signals.sample_s)));
   }
-  std::string how = "prepare batches in workers while the step runs";
+  constexpr std::string_view kHow = "prepare batches in workers while the step runs";
   if (context.input_s) {
     // Without workers the wait is the work, unless a separate thread works on during the step.
     const double work_s = by_thread ? *signals.step_s : *context.input_s;
@@ -79,14 +89,14 @@ Evaluation evaluate_loader_no_workers(const Context& context, const Policy& poli
     }
     if (*finding.speedup_bound < policy.min_bound) {
       finding.severity = std::min(finding.severity, Severity::kWarning);
-      how =
-          "prepare batches in workers while the step runs; on these CPUs that alone gains little, less work per "
-          "sample does";
+      finding.where = detail::place_of_samples(signals);
+      finding.fixes.push_back(cheaper_samples(context));
+    } else {
+      finding.fixes.push_back(
+          detail::make_fix(context, "loader.workers", detail::workers_that_hide(context, work_s, policy), kHow));
     }
-    finding.fixes.push_back(
-        detail::make_fix(context, "loader.workers", detail::workers_that_hide(context, work_s, policy), how));
   } else {
-    finding.fixes.push_back(detail::make_fix(context, "loader.workers", std::nullopt, how));
+    finding.fixes.push_back(detail::make_fix(context, "loader.workers", std::nullopt, kHow));
   }
   detail::add_stages(context, finding);
   if (signals.epochs.value_or(0) > policy.min_epochs && detail::effective_on(context, "cache.features") == false &&
@@ -111,7 +121,7 @@ const Rule& loader_no_workers() {
           "CPUs can be hidden, and the bound says how much that is.",
       .thresholds =
           "Fires from warning_share (10 %) of the wall time spent waiting for input, critical from critical_share (30 "
-          "%); at most a warning where the bound is below min_bound (1.05).",
+          "%); at most a warning, and no workers are proposed, where the bound is below min_bound (1.05).",
       .needs =
           "the effective loader.workers, step times with the wait for input; for the bound also the CPUs that the run "
           "may use and used",

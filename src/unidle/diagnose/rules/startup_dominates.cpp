@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/rule.h"
@@ -23,16 +25,19 @@ Evaluation evaluate_startup_dominates(const Context& context, const Policy& poli
   if (!context.startup || signals.steps.value_or(0) < 1) {
     return Missing{context.say("when training began")};
   }
-  const bool is_long = signals.time.startup >= policy.startup_long_s;
-  if (*context.startup < (is_long ? policy.startup_warning_share : policy.startup_info_share)) {
+  // Batches that are read and not trained are another rule's.
+  const double startup_s = std::max(0.0, signals.time.startup - (signals.skipped ? signals.skipped->seconds : 0));
+  const double of_run = *context.startup * startup_s / std::max(signals.time.startup, 1e-9);
+  const bool is_long = startup_s >= policy.startup_long_s;
+  if (of_run < (is_long ? policy.startup_warning_share : policy.startup_info_share)) {
     return Nothing{};
   }
   Finding finding;
-  finding.share = context.startup;
-  finding.speedup_bound = amdahl(*context.startup);
+  finding.share = of_run;
+  finding.speedup_bound = amdahl(of_run);
   finding.severity = is_long ? Severity::kWarning : Severity::kInfo;
-  const std::string before = format_seconds(signals.time.startup);
-  const std::string share = format_share(*context.startup);
+  const std::string before = format_seconds(startup_s);
+  const std::string share = format_share(of_run);
   finding.evidence.push_back(
       is_long ? context.say("{} pass before the first step, {} of the wall time", before, share)
               : context.say("{} pass before the first step, {} of the wall time; a longer run spreads that out", before,
@@ -41,12 +46,6 @@ Evaluation evaluate_startup_dominates(const Context& context, const Policy& poli
     finding.where = detail::place(hot->where);
     finding.evidence.push_back(context.say("of {} looks at it once the framework was imported, {} found it in {} ({})",
                                            hot->looks, format_share(hot->share), hot->function, hot->where));
-  }
-  if (signals.skipped) {
-    finding.evidence.push_back(
-        context.say("{} batches were read and not trained, which took {}: a resumed loader that "
-                    "starts at its place needs no time for that",
-                    signals.skipped->count, format_seconds(signals.skipped->seconds)));
   }
   return finding;
 }
