@@ -89,6 +89,9 @@ std::string unknown_sentence(const Diagnosis& diagnosis, Language language) {
                      "Your run spends {} of its time training; what was read does not show what its steps wait for",
                      wall_share(diagnosis, diagnosis.time.train));
   }
+  if (diagnosis.blind == "no-training") {
+    return std::string(translate(language, "The program was followed and finished no training step"));
+  }
   return std::string(translate(language, "What was read does not show what the run spent its time on"));
 }
 

@@ -74,7 +74,7 @@ inline constexpr std::array kNoteShapes = {
               "kind name uuid pci capability memory_bytes allocated_peak_bytes reserved_peak_bytes alloc_retries ooms "
               "looked_at kept_up"},
     NoteShape{NoteType::kException, "exception", "", "message class where traceback caught"},
-    NoteShape{NoteType::kHot, "hot", "role phase where", "function hits total"},
+    NoteShape{NoteType::kHot, "hot", "role phase where function", "hits total"},
     NoteShape{
         NoteType::kLoader, "loader", "id",
         "use made_with workers batch_size pin_memory prefetch_factor persistent_workers drop_last iterable map_style "

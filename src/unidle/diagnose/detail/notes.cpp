@@ -51,6 +51,14 @@ std::vector<std::string> texts_in(const json& list) {
   return texts;
 }
 
+/// The function whose line it is: a generator or comprehension has a name of its own.
+std::string written_function(std::string name) {
+  if (name.ends_with('>')) {
+    name.resize(std::min(name.size(), name.rfind(".<locals>.<")));
+  }
+  return name;
+}
+
 /// Steps needed with device events; fewer are not evidence.
 constexpr double kFewestStackSamples = 10;
 
@@ -200,8 +208,8 @@ void Notes::read_samples(Signals& signals) const {
   each<record::NoteType::kHot>([&](const auto& note) {
     const auto hits = note.whole("hits");
     if (hits && *hits > 0) {
-      signals.hot.push_back({note.text("role"), note.text("phase"), note.text("where"), note.text("function"), *hits,
-                             note.whole("total").value_or(0)});
+      signals.hot.push_back({note.text("role"), note.text("phase"), note.text("where"),
+                             written_function(note.text("function")), *hits, note.whole("total").value_or(0)});
     }
   });
 }

@@ -39,6 +39,19 @@ TEST(Notes, ProcessesAddUpAndTheDearestPlaceIsNamed) {
   EXPECT_EQ(signals.logging->where, "a.py:2");
 }
 
+TEST(Notes, FunctionsOfOneLineAreAllCounted) {
+  const auto hot = [](const char* function, int hits) {
+    return json{{"type", "hot"}, {"role", "train"},      {"phase", "train"}, {"where", "a.py:7"},
+                {"hits", hits},  {"function", function}, {"total", 100}};
+  };
+  const Signals signals =
+      read({note(1, kTraining, hot("build.<locals>.<genexpr>", 90)), note(2, kTraining, hot("build", 8))});
+  ASSERT_EQ(signals.hot.size(), 2);
+  EXPECT_EQ(signals.hot[0].hits + signals.hot[1].hits, 98);
+  EXPECT_EQ(signals.hot[0].function, "build");
+  EXPECT_EQ(signals.hot[1].function, "build");
+}
+
 json loader(int id, const char* use, int workers) {
   return {{"type", "loader"},   {"id", id},           {"use", use},
           {"workers", workers}, {"dataset_len", 100}, {"map_style", true}};

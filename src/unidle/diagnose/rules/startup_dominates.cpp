@@ -12,17 +12,19 @@ namespace {
 
 constexpr std::int64_t kLeastStackSamples = 20;  // stack samples of about a second
 
-/// The function with most stack samples before training began. The shim starts to sample once the framework is loaded,
-/// and misses the imports before that.
+/// The function with most stack samples before the first step was finished. The shim starts to sample at the first call
+/// of a loader or a model, and misses what was before that.
 std::optional<detail::HotFunction> mostly_in(const Signals& signals, const Policy& policy) {
+  const bool no_step = !signals.steps;  // phases begin with the first one
   const auto hot = detail::hot_function(
-      signals, [](const HotLine& line) { return line.role == "train" && line.phase == "startup"; });
+      signals, [&](const HotLine& line) { return line.role == "train" && (no_step || line.phase == "startup"); });
   return hot && hot->looks >= kLeastStackSamples && hot->share >= policy.mostly ? hot : std::nullopt;
 }
 
 Evaluation evaluate_startup_dominates(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
-  if (!context.startup || signals.steps.value_or(0) < 1) {
+  const bool no_step = signals.steps.value_or(0) < 1;
+  if (!context.startup || (no_step && !signals.optimizer)) {
     return Missing{context.say("when training began")};
   }
   // Batches that are read and not trained are another rule's.
@@ -34,18 +36,22 @@ Evaluation evaluate_startup_dominates(const Context& context, const Policy& poli
   }
   Finding finding;
   finding.share = of_run;
-  finding.speedup_bound = amdahl(of_run);
-  finding.severity = is_long ? Severity::kWarning : Severity::kInfo;
+  finding.severity = is_long || no_step ? Severity::kWarning : Severity::kInfo;
+  if (!no_step) {
+    finding.speedup_bound = amdahl(of_run);
+  }
   const std::string before = format_seconds(startup_s);
   const std::string share = format_share(of_run);
   finding.evidence.push_back(
-      is_long ? context.say("{} pass before the first step, {} of the wall time", before, share)
-              : context.say("{} pass before the first step, {} of the wall time; a longer run spreads that out", before,
-                            share));
+      no_step   ? context.say("the run ended after {} without a finished training step", before)
+      : is_long ? context.say("{} pass before the first step, {} of the wall time", before, share)
+                : context.say("{} pass before the first step, {} of the wall time; a longer run spreads that out",
+                              before, share));
   if (const auto hot = mostly_in(signals, policy)) {
     finding.where = detail::place(hot->where);
-    finding.evidence.push_back(context.say("of {} looks at it once the framework was imported, {} found it in {} ({})",
-                                           hot->looks, format_share(hot->share), hot->function, hot->where));
+    finding.evidence.push_back(
+        context.say("of {} looks at it since the first call of a loader or a model, {} found it in {} ({})", hot->looks,
+                    format_share(hot->share), hot->function, hot->where));
   }
   return finding;
 }
@@ -62,16 +68,17 @@ const Rule& startup_dominates() {
           "Importing the framework, parsing and preparing data and compiling happen before the first step. In a short "
           "trial that is a large share and means nothing: a longer run spreads it out. A start of minutes, paid again "
           "by every run, often prepares data that could be kept. Where the program was running meanwhile is told from "
-          "stack samples, which begin when the framework has been imported.",
+          "stack samples, which begin with the first call of a loader or a model.",
       .thresholds =
           "A hint from startup_info_share (25 %) of the wall time; a warning from startup_warning_share (20 %) when "
-          "it takes at least startup_long_s (120 s).",
+          "it takes at least startup_long_s (120 s), or when a program that made an optimiser finished no step.",
       .needs = "when the first step began; stack samples of the start-up, where there are any",
       .proposes =
           "run longer, or see what the start-up does: data that it prepares can be kept for later runs, and python -X "
           "importtime tells what imports take",
       .evaluate = evaluate_startup_dominates,
       .counts = Counts::kOther,
+      .sentence = "Your run spends {share} of its time before its first training step is finished",
   };
   return kRule;
 }
