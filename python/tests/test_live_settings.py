@@ -27,7 +27,7 @@ class InspectionTest(unittest.TestCase):
     def test_intervals_wait_for_the_steps_that_are_only_marked(self):
         import torch
 
-        loop = SimpleNamespace(micro={}, steps=400, samples=0, validations=4, marking=None)
+        loop = SimpleNamespace(micro={}, steps=400, samples=0, validated_steps=4, marking=None)
         waits = SimpleNamespace(places={("item", "train.py", 7): [0, 0, 40]}, transfers={})
         state = SimpleNamespace(loop=loop, waits=waits, torch=torch, has_device=False)
 

@@ -288,19 +288,75 @@ class ValidationTest(unittest.TestCase):
         self.assertEqual(self.program.ring.of(event_kinds.VALIDATE), [])
         self.assertEqual(self.loader.use, "train")
 
-    def test_evaluating_on_the_training_loader(self):
-        for _ in range(3):
-            self.iteration()
-        self.model.training = False
-        for _ in range(3):
-            self.program.fetch(self.loader)
+    def evaluate(self, batches=3, training=False, ahead=False):
+        """A pass over the training loader without gradients, to its end."""
+        self.model.training = training
+        for number in range(batches):
+            if not (ahead and number):
+                self.program.fetch(self.loader)
+            if ahead and number + 1 < batches:
+                self.program.fetch(self.loader)
             self.program.forward(self.model, grad=False)
+        self.program.fetch(self.loader, got=False)
         self.model.training = True
+
+    def test_evaluating_on_the_training_loader(self):
+        for training, ahead in ((False, False), (True, False), (False, True)):
+            with self.subTest(training=training, ahead=ahead):
+                self.setUp()
+                for _ in range(2):
+                    for _ in range(3):
+                        self.iteration()
+                    self.program.fetch(self.loader, got=False)
+                    self.evaluate(training=training, ahead=ahead)
+                self.iteration()
+                self.assertEqual(self.trained(), ([4] * 7, [12, 12]))
+                # Training goes on at once, and the pass is no part of a step.
+                self.assertLess(max(step.duration_ns for step in self.program.steps()), 100)
+                self.assertEqual(set(self.program.ring.part("input_ns")) - {10, 20}, set())
+
+    def test_passes_one_after_another_are_several_validations_after_one_step(self):
+        held_out, loop = test_loop.Loader(), self.program.loop
         for _ in range(2):
+            for _ in range(3):
+                self.iteration()
+            self.program.fetch(self.loader, got=False)
+            for loader in (self.loader, held_out):
+                loop.pass_begins(self.program.t)
+                self.model.training = False
+                for _ in range(2):
+                    self.program.fetch(loader)
+                    self.program.forward(self.model, grad=False)
+                self.program.fetch(loader, got=False)
+                self.model.training = True
+            loop.pass_begins(self.program.t)
+        self.iteration()
+        self.assertEqual(self.trained(), ([4] * 7, [8] * 4))
+        self.assertEqual((loop.validations, loop.validated_steps), (4, 2))
+
+    def test_evaluating_on_the_training_loader_before_training(self):
+        self.evaluate()
+        for _ in range(3):
             self.iteration()
-        self.program.loop.finish()
-        self.assertEqual(len(self.program.steps()), 5)
-        self.assertGreaterEqual(len(self.program.ring.of(event_kinds.VALIDATE)), 1)
+        self.assertEqual(self.trained(), ([4] * 3, [12]))
+        self.assertLess(self.program.steps()[0].duration_ns, 100)
+
+    def test_a_batch_that_is_evaluated_and_then_trained_is_of_its_step(self):
+        self.iteration()
+        for chosen in (True, True, False, True):
+            self.program.fetch(self.loader)
+            self.model.training = False
+            self.program.forward(self.model, grad=False)
+            self.model.training = True
+            if chosen:  # others are not worth training on
+                self.program.forward(self.model)
+                self.program.backward()
+                self.program.step(self.optimizer)
+        self.assertEqual(self.trained(), ([4] * 4, [4]))
+        steps = self.program.steps()
+        self.assertEqual([step.duration_ns for step in steps[1:]], [85] * 3)
+        self.assertEqual([step.input_ns for step in steps[1:]], [10] * 3)
+        self.assertEqual([step.forward_ns for step in steps[1:]], [40] * 3)
 
     def test_a_closure_is_part_of_its_optimiser_step(self):
         loop = self.program.loop

@@ -72,6 +72,24 @@ class LoopsTest(unittest.TestCase):
         self.assertGreater(said["calls"], 2 * said["steps"])
         self.assertEqual(self.record.rows("select distinct micro_batches from steps"), [(1,)])
 
+    def test_an_item_that_is_a_batch(self):
+        for mode in ("items_are_batches", "first_item_is_the_batch"):
+            with self.subTest(mode):
+                shutil.rmtree(os.path.join(self.folder, "record"), ignore_errors=True)
+                self.check(mode)
+                self.assertEqual(self.record.settings()["batch.size"], "32")
+                self.assertEqual(self.record.notes("data")[-1]["samples_per_epoch"], 640)
+                made = [note["count"] for note in self.record.notes("samples")]
+                self.assertEqual(sum(made) % 640, 0)
+
+    def test_evaluating_the_training_set(self):
+        said = self.check("evaluates_training_set")
+        self.assertEqual(
+            self.record.rows("select count(*), sum(samples) from spans where kind = 'validate'")[0],
+            (said["calls"], 5 * 544 + 4 * 96),
+        )
+        self.assertEqual(self.record.settings()["validation.interval"], "14")  # one is before the first step
+
     @unittest.skipUnless(
         HAS_TORCH and __import__("torch").distributed.is_available(), "torch has no distributed package"
     )

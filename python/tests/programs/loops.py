@@ -6,7 +6,7 @@ import sys
 
 import torch
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 torch.manual_seed(0)
 torch.set_num_threads(1)
@@ -80,6 +80,69 @@ def closure():
         optimizer.step(again)
         done["steps"] += 1
         done["samples"] += len(a)
+
+
+class Parcels(Dataset):
+    """Each item is a whole batch: 20 of 32 samples."""
+
+    def __len__(self):
+        return 20
+
+    def __getitem__(self, index):
+        rows = slice(32 * index, 32 * index + 32)
+        return x[rows], torch.arange(32).repeat(26, 1), y[rows]
+
+
+def first(items):
+    return items[0]
+
+
+def parcels(loader):
+    model, loss = network(), nn.MSELoss()
+    optimizer = torch.optim.SGD(model.parameters(), 1e-3)
+    for _ in range(2):
+        for inputs, _, targets in loader:
+            optimizer.zero_grad()
+            loss(model(inputs), targets).backward()
+            optimizer.step()
+            done["steps"] += 1
+            done["samples"] += len(inputs)
+
+
+def items_are_batches():
+    parcels(DataLoader(Parcels(), batch_size=None, shuffle=True))
+
+
+def first_item_is_the_batch():
+    parcels(DataLoader(Parcels(), batch_size=1, collate_fn=first, num_workers=2))
+
+
+def evaluates_training_set():
+    """After each epoch, and once before the first."""
+    model, loss = network(), nn.MSELoss()
+    optimizer = torch.optim.SGD(model.parameters(), 1e-3)
+    train, held_out = (
+        DataLoader(TensorDataset(x[rows], y[rows]), 32) for rows in (slice(96, 640), slice(96))
+    )
+
+    def evaluate(loader):
+        model.eval()
+        with torch.no_grad():
+            total = sum(loss(model(inputs), targets) for inputs, targets in loader)
+        model.train()
+        done["calls"] += 1
+        return total
+
+    evaluate(train)
+    for _ in range(4):
+        for inputs, targets in train:
+            optimizer.zero_grad()
+            loss(model(inputs), targets).backward()
+            optimizer.step()
+            done["steps"] += 1
+            done["samples"] += len(inputs)
+        evaluate(train)
+        evaluate(held_out)
 
 
 def ranks():
@@ -176,7 +239,17 @@ def transformers():
     Trainer(model, arguments, train_dataset=Texts(), eval_dataset=Texts(), callbacks=[Count()]).train()
 
 
-MODES = (gan, two_loaders, closure, ranks, lightning, transformers)
+MODES = (
+    gan,
+    two_loaders,
+    closure,
+    items_are_batches,
+    first_item_is_the_batch,
+    evaluates_training_set,
+    ranks,
+    lightning,
+    transformers,
+)
 {mode.__name__: mode for mode in MODES}[sys.argv[1]]()
 if len(sys.argv) > 2:
     with open(sys.argv[2], "w") as file:

@@ -190,9 +190,10 @@ def training_notes(state, facts):
         yield from loading.loader_notes(loader)
     loader = train_loader(state)
     if loader is not None:
-        settings.update(loading.loader_settings(loader.facts))
-        if loader.facts["samples_per_epoch"]:
-            yield ("data",), {"type": "data", "samples_per_epoch": loader.facts["samples_per_epoch"]}
+        known = {**loader.facts, **loading.measured(loader)}
+        settings.update(loading.loader_settings(known))
+        if known["samples_per_epoch"]:
+            yield ("data",), {"type": "data", "samples_per_epoch": known["samples_per_epoch"]}
     if facts.model_note is not None:
         note = facts.model_note
         yield ("model",), {key: value for key, value in note.items() if value is not None}
@@ -296,8 +297,8 @@ def measured_settings(state, facts, settings):
         reads = [entry[2] for key, entry in list(state.waits.places.items()) if key[0] == "item"]
         if reads and max(reads) and loop.steps >= 10:
             settings["metrics.interval"] = max(1, round(loop.steps / max(reads)))
-        if loop.validations >= 2:
-            settings["validation.interval"] = round(loop.steps / loop.validations)
+        if loop.validated_steps >= 2:
+            settings["validation.interval"] = round(loop.steps / loop.validated_steps)
     moved = list(state.waits.transfers.values())
     if moved:
         settings["transfer.non_blocking"] = sum(m[3] for m in moved) > sum(m[2] for m in moved)

@@ -51,7 +51,17 @@ def batch_size(real):
     return size if isinstance(size, int) else None
 
 
+def items_per_batch(real):
+    """Items of the dataset in a batch; None if that depends on the program's batch sampler."""
+    if real.batch_size is None and getattr(real, "batch_sampler", None) is None:
+        return 1  # an item is a batch
+    return batch_size(real)
+
+
 def samples_per_epoch(real):
+    """None if unknown. Items, where one of them may be a whole batch."""
+    if items_per_batch(real) == 1:
+        return length_of(real)
     try:
         sampler = real.batch_sampler
         with hidden_queries(sys.modules["torch"]):
@@ -108,6 +118,14 @@ def loader_facts(torch, loader):
         "where": loader.where,
         "samples_per_epoch": samples_per_epoch(real),
     }
+
+
+def measured(loader):
+    """The facts that only the batches show, if one item of the dataset is a whole batch."""
+    if loader.items != 1 or loader.largest <= 1:
+        return {}
+    items, mean = loader.facts["samples_per_epoch"], loader.measured_samples / loader.measured
+    return {"batch_size": loader.largest, "samples_per_epoch": round(items * mean) if items else None}
 
 
 def source_of(facts, loader, real):
@@ -177,6 +195,7 @@ def loader_notes(loader):
         ("loader", loader.id),
         dict(
             facts,
+            **measured(loader),
             type="loader",
             id=loader.id,
             use=loader.use or "train",

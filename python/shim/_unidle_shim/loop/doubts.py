@@ -34,7 +34,6 @@ class Doubt:
 class Doubts:
     def __init__(self):
         self.doubts = []
-        self.validated = 0, 0  # when the newest batch for validation was requested, and its samples
         self.taken_back = None  # (Doubt, the step with its batches) of the newest loader taken back
 
     def doubt(self, loader, t):
@@ -76,7 +75,7 @@ class Doubts:
         self.doubts = [other for other in self.doubts if other.begin < one.begin]
         self.ahead = [ahead for ahead in self.ahead if ahead[0] is not one.loader]
         self.phase = VALIDATE_PHASE
-        self.validation, self.preview = [one.begin, end, one.samples, True], None
+        self.validation, self.preview = [one.begin, end, one.samples, True, None], None
 
     def validates_with_gradients(self):
         """Whether the newest batch is of a loader that counts as validation with gradients."""
@@ -100,12 +99,4 @@ class Doubts:
         """A loader that counted as validation is training from its newest batch on; earlier batches stay
         validation."""
         loader.use, loader.with_gradients, loader.proven = "train", False, True
-        (begin, samples), validation = self.validated, self.validation
-        if validation is not None:
-            validation[1], validation[2] = min(validation[1], begin), validation[2] - samples
-            if validation[2] <= 0:
-                self.validation = None
-            self.close_validation(None)
-        parts = self.current(begin)
-        if parts.fresh:
-            parts.take(samples)
+        self.newest_leaves_validation()

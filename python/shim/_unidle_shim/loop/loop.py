@@ -39,7 +39,13 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
         self.in_optimizer = 0
         self.phase = STARTUP_PHASE
         self.validations = 0
-        # [begin, end, samples, whether samples are counted by the loader's batches]
+        self.validated_steps = 0  # after which validations were made, however many
+        self.validated_at = None  # the newest of them
+        # Of the newest batch for validation: when it was requested, its samples, ns of waiting for it and in
+        # forward passes
+        self.validated = [0, 0, 0, 0]
+        # [begin, end, samples, whether samples are counted by the loader's batches, id of the iterator if it
+        # is one of the training loader]
         self.validation = None
         # validation.Preview, if this validation may only be samples made for inspection
         self.preview = None
@@ -88,7 +94,9 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
         # The short path for most steps; the code below would do the same.
         if loader.use == "train" and self.validation is None and self.held is None:
             parts = self.parts
-            if parts is not None and parts.optimizers:
+            if parts is None:
+                return
+            if parts.optimizers:
                 if not self.begins_anew(parts, place):
                     self.split(t, False)
                     return
@@ -97,8 +105,10 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
                 self.write(parts)
                 if self.max_steps and self.steps >= self.max_steps:
                     self.stop()
-            return
-        if loader.use == "validate":
+                return
+            if parts.looked is None:
+                return
+        if loader.use == "validate" or (loader.use == "train" and self.evaluation_goes_on()):
             if self.unseen:
                 self.watch_models(self.steps)
             self.split(t, True)
@@ -136,12 +146,12 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
             self.last_loader = None
             if not loader.proven:
                 self.has_ended(loader)
-        if loader.use == "validate":
+        if loader.use == "validate" or (loader.use == "train" and self.evaluates()):
             self.touch_validation(t1)
             self.phase = VALIDATE_PHASE
             if got:
                 self.validation[2] += samples
-                self.validated = t0, samples
+                self.validated = [t0, samples, own_ns, 0]
                 self.unseen = True
             return
         parts = self.parts or self.current(t0)
@@ -216,6 +226,8 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
             last = self.last_loader
             if last is not None and last.use == "validate":
                 self.trains_after_all(last)
+            elif self.evaluates():
+                self.newest_leaves_validation()
             if self.validation is not None:
                 self.close_validation(t)
             parts = self.parts
@@ -248,7 +260,10 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
             and not parts.optimizers
             and (parts.fetches or parts.forwards or parts.backwards)
         ):
-            if key in self.models and not module.training and not parts.forwards and not parts.backwards:
+            if key in self.models and parts.is_untrained():
+                if looks:
+                    parts.looked = self.iterator
+                    return None
                 self.validates_after_all(t)
                 self.phase = VALIDATE_PHASE
                 return False
@@ -267,6 +282,7 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
     def forward_ends(self, kind, t, own_ns, samples):
         if kind is False:
             validation = self.validation
+            self.validated[3] += own_ns
             if validation is not None:
                 validation[1] = t
                 if self.preview is not None:
@@ -304,6 +320,8 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
             self.perhaps_trains = 0
             if self.last_loader is not None and self.last_loader.use == "validate":
                 self.trains_after_all(self.last_loader)
+            elif self.evaluates():
+                self.newest_leaves_validation()
             self.validation = None
         if self.doubts or self.taken_back is not None or self.validation is not None:
             self.gradients_are_taken()

@@ -63,6 +63,7 @@ class Parts:
         "place",
         "most_micro",
         "newest",
+        "looked",
     )
 
     def __init__(self, begin):
@@ -79,12 +80,18 @@ class Parts:
         self.place = None  # where its first batch was requested
         self.most_micro = 0  # micro-batches for one of its optimisers, if each has its own batches
         self.newest = 0  # samples of its newest batch
+        # id of the iterator of a batch that a model in training mode only looked at, without gradients
+        self.looked = None
 
     def copy(self):
         twin = Parts(self.begin)
         for name in self.__slots__:
             setattr(twin, name, getattr(self, name))
         return twin
+
+    def is_untrained(self):
+        """Whether no gradients were asked for yet."""
+        return not (self.forwards or self.backwards or self.optimizers)
 
     def take(self, samples):
         """Adds the step's next batch."""

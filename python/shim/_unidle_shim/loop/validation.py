@@ -44,39 +44,78 @@ class Validations:
         if parts is not None:
             parts.input = max(0, parts.input - input_ns)
             self.open_validation(begin)
-            self.validation[2] += parts.samples + sum(
-                samples for source, samples in self.ahead if source is loader
-            )
             self.validation[3] = True
-            self.ahead = [one for one in self.ahead if one[0] is not loader]
-            parts.samples = parts.fetches = 0
-            parts.fresh = True
+            self.take_batches(loader, begin, input_ns)
         self.touch_validation(t)
+
+    def take_batches(self, loader, begin, input_ns):
+        """The step's batches, all of this loader, are for validation."""
+        parts = self.parts
+        samples = parts.samples + sum(samples for source, samples in self.ahead if source is loader)
+        self.ahead = [one for one in self.ahead if one[0] is not loader]
+        self.validation[2] += samples
+        self.validated = [begin, samples, input_ns, parts.forward]
+        parts.samples = parts.fetches = 0
+        parts.fresh = True
 
     def trains_after_all(self, loader):
         """The loader is for training. It was taken for validation because a frozen model used its batches
         first."""
         loader.use = "train"
-        validation, self.validation = self.validation, None
-        parts = self.current(validation[0] if validation is not None else now())
-        parts.fetches += 1
-        parts.samples += validation[2] if validation is not None else 0
-        if validation is not None and not parts.optimizers:
-            parts.begin = min(parts.begin, validation[0])
+        self.newest_leaves_validation()
 
     def validates_after_all(self, t):
-        """The model is evaluated on batches of the training loader: counts them as validation."""
+        """The model is evaluated on a batch of the training loader: counts it as validation, and with it the
+        following batches of this iterator until one of them is trained."""
         parts = self.parts
         self.open_validation(parts.begin)
-        self.validation[2], self.validation[3] = parts.samples, False
-        parts.input = parts.samples = parts.fetches = 0
-        parts.fresh = True
+        self.validation[3] = parts.fetches > 0
+        if parts.fetches:
+            self.validation[4] = self.iterator
+            self.take_batches(self.last_loader, parts.begin, parts.input)
+        parts.input = parts.forward = 0
+        parts.looked = None
         self.touch_validation(t)
+
+    def evaluates(self):
+        """Whether the validation is a pass over the training loader, by the iterator of the newest batch."""
+        return self.validation is not None and self.validation[4] == self.iterator
+
+    def evaluation_goes_on(self):
+        """Whether the next batch of a loader for training continues a pass over it without training."""
+        parts = self.parts
+        if parts is not None and parts.looked == self.iterator and parts.is_untrained():
+            self.validates_after_all(parts.last)
+        return self.evaluates()
+
+    def newest_leaves_validation(self):
+        """The newest batch for validation is trained; earlier ones stay validation."""
+        begin, samples, input_ns, forward_ns = self.validated
+        validation = self.validation
+        if validation is not None:
+            validation[1], validation[2] = min(validation[1], begin), validation[2] - samples
+            if validation[2] <= 0:
+                self.validation = None
+            self.close_validation(begin)
+        parts = self.current(begin)
+        if parts.fresh:
+            parts.take(samples)
+            parts.place = self.fetch_place
+            parts.input += input_ns
+            parts.forward += forward_ns
+        if validation is not None and not parts.optimizers:
+            parts.begin = min(parts.begin, begin)
+
+    def pass_begins(self, t):
+        """A new pass over a loader begins. One directly after another of validation is another validation."""
+        if self.validation is not None and self.validation[2] and self.validation[3]:
+            self.validation[1] = t
+            self.close_validation(t)
 
     def open_validation(self, t, preview=None):
         self.look_up()  # the step before, once written, may have begun a stretch of marked steps
         if self.validation is None:
-            self.validation = [t, t, 0, self.phase == INPUT_PHASE]
+            self.validation = [t, t, 0, self.phase == INPUT_PHASE, None]
             self.lone_eval, self.preview = None, preview
 
     def touch_validation(self, t):
@@ -89,7 +128,7 @@ class Validations:
             return
         self.validation = None
         self.phase = TRAIN_PHASE
-        begin, end, samples, _ = validation
+        begin, end, samples, *_ = validation
         preview, self.preview = self.preview, None
         if preview is not None and not self.steps:
             return  # played before the first step: start-up
@@ -97,6 +136,8 @@ class Validations:
             self.leave_to_step(preview, begin, end)
             return
         self.validations += 1
+        if self.validated_at != self.steps:
+            self.validated_at, self.validated_steps = self.steps, self.validated_steps + 1
         self.ring.emit(event_kinds.VALIDATE, begin, max(0, end - begin), self.steps, samples)
         parts = self.parts
         if parts is not None and not (parts.input or parts.forward or parts.optimizers) and t is not None:

@@ -13,9 +13,8 @@ from _unidle_shim.host.patching import put
 from _unidle_shim.loop.loop import now
 from _unidle_shim.loop.short_steps import Patch
 from _unidle_shim.patches import short_fetches
-from _unidle_shim.patches.model_calls import size_of
+from _unidle_shim.samples import batch_sizes, whole_batches
 from _unidle_shim.samples import sample_cost as sampling
-from _unidle_shim.samples import whole_batches
 
 _get_ident = threading.get_ident
 _MOST_LOADERS = 256
@@ -32,7 +31,9 @@ class Loader:
         self.of_package = of_package
         self.epochs = self.starts = 0
         self.batches = self.wait_ns = 0
+        self.items = None  # of the dataset, in one batch; None if unknown
         self.largest = 0  # the largest batch seen, in samples
+        self.measured = self.measured_samples = 0  # batches whose samples were counted, and these
         self.fetched_elsewhere = 0  # batches fetched by a thread that does not train
         self.start_ns = self.start_last_ns = self.start_waited_ns = 0
         self.starting_ns = None  # while workers are being started: ns so far
@@ -51,12 +52,22 @@ class Loader:
         """`real` was made, as the first one or replacing one that is gone."""
         before = self.dataset
         self.real, self.facts = weakref.ref(real), None
+        self.items = loading.items_per_batch(real)
         try:
             self.dataset = weakref.ref(real.dataset)
         except (TypeError, AttributeError):
             self.dataset = None  # a list, or a loader of the package
             return
         self.dataset_anew = self.dataset_anew or (before is not None and before() is not real.dataset)
+
+    def size_of(self, batch):
+        """The number of samples in a batch of this loader."""
+        size = batch_sizes.samples_of(batch, self.items)
+        self.measured += 1
+        self.measured_samples += size
+        if size > self.largest:
+            self.largest = size
+        return size
 
 
 def install(state):
@@ -166,6 +177,7 @@ def patch_loader(state, DataLoader, options, starts_workers):
                     state.module_classes.watch_all(loop.steps)
                 t0 = now()
                 starts = starts_workers(self)
+                loop.pass_begins(t0)
                 loop.fetch_begins(
                     loader, t0, places.call_of(sys._getframe(1)) if loader.use == "train" else None
                 )
@@ -306,9 +318,7 @@ def patch_iterator(state, Iterator):
                 loader.samples.look(self.stream, t2)
             if loader.starting_ns is not None:
                 _started(loader, own)
-            size = value_or_none(size_of, batch) or 0
-            if size > loader.largest:
-                loader.largest = size
+            size = value_or_none(loader.size_of, batch) or 0
             loop.fetch_ends(loader, t1, t2, own, size, True)
             if batches & _LOOK_EVERY == 1:
                 value_or_none(state.facts.batch_seen, loader, batch)
@@ -328,7 +338,7 @@ def patch_iterator(state, Iterator):
                 state.fetched_elsewhere = True
                 loader.batches += 1
                 loader.fetched_elsewhere += 1
-                loader.largest = max(loader.largest, value_or_none(size_of, batch) or 0)
+                value_or_none(loader.size_of, batch)
         except BaseException as failure:
             caught(failure)
         return batch

@@ -2,53 +2,17 @@
 
 import sys
 import threading
-from collections import UserDict
 
 from _unidle_shim import session
 from _unidle_shim.host import hidden_frames
 from _unidle_shim.host.guard import caught, value_or_none
 from _unidle_shim.host.patching import around, put
-from _unidle_shim.host.shapes import length_of_nested, shape_of
+from _unidle_shim.host.shapes import shape_of
 from _unidle_shim.loop.loop import now
 from _unidle_shim.patches.module_classes import ModuleClasses
+from _unidle_shim.samples.batch_sizes import size_of
 
 _get_ident = threading.get_ident
-
-
-def size_of(value, depth=0):
-    """The number of samples in a batch: the first dimension of its first tensor; 0 without a tensor."""
-    kind = type(value)
-    if kind is list or kind is tuple:
-        for item in value:
-            shape = shape_of(item)
-            if isinstance(shape, tuple) and shape and type(shape[0]) is int:
-                return shape[0]
-            size = size_of(item, depth + 1) if depth < 4 else 0
-            if size:
-                return size
-        return len(value) if depth == 0 and value and isinstance(value[0], (str, int, float)) else 0
-    shape = shape_of(value)
-    if shape is not None:
-        try:
-            if not len(shape):
-                return 1
-            # When the model is being traced, it is a symbol, whose value must not be read.
-            return shape[0] if type(shape[0]) is int else 0
-        except (TypeError, IndexError):
-            return 0
-    if depth > 3 or value is None or isinstance(value, (str, bytes, int, float)):
-        return 0
-    length = length_of_nested(value)
-    if length is not None:
-        return length
-    if isinstance(value, dict):
-        return size_of(list(dict.values(value)), depth + 1)
-    if isinstance(value, UserDict):
-        return size_of(value.__dict__.get("data"), depth + 1)
-    if isinstance(value, (list, tuple)):
-        return size_of(list(value), depth)
-    graphs = value.num_graphs if hasattr(kind, "num_graphs") else None
-    return graphs if isinstance(graphs, int) else 0
 
 
 def _samples_of(module, loop, args, kwargs):

@@ -5,7 +5,6 @@ import functools
 from _unidle_shim.host import hidden_frames
 from _unidle_shim.host.guard import caught, value_or_none
 from _unidle_shim.loop.loop import now
-from _unidle_shim.patches.model_calls import size_of
 
 
 class Plain:
@@ -89,7 +88,7 @@ def _sized(state, marking, original, following, over):
         t1 = now()
         loop.inside, state.samples = False, None
         try:
-            size = value_or_none(size_of, batch) or 0
+            size = value_or_none(self._unidle.size_of, batch) or 0
             if shared is not None:
                 shared.mark(len(marks.got), t0, t1, size)
             marks.sizes.append(size)

@@ -5,7 +5,7 @@ import time
 from _unidle_shim.host import event_kinds
 from _unidle_shim.host.guard import caught
 from _unidle_shim.loop.loop import now
-from _unidle_shim.samples import repeats
+from _unidle_shim.samples import batch_sizes, repeats
 
 _thread_time = time.thread_time_ns
 # Timing one sample costs about this much, cold caches included. Samples are timed one by one in as
@@ -205,10 +205,12 @@ def fetch(original, fetcher, index, samples, state):
         asked = caught(failure)
     if asked is None:
         return original(fetcher, index)
+    batch = None
     try:
-        return original(fetcher, index)
+        batch = original(fetcher, index)
+        return batch
     finally:
-        _after(fetcher, samples, state, index, asked)
+        _after(fetcher, samples, state, index, asked, batch)
 
 
 def _before(fetcher, samples, state):
@@ -225,7 +227,7 @@ def _before(fetcher, samples, state):
     return stand_in, now(), cpu, reads
 
 
-def _after(fetcher, samples, state, index, asked):
+def _after(fetcher, samples, state, index, asked, batch):
     try:
         t1 = now()
         stand_in, t0, cpu, reads = asked
@@ -241,13 +243,24 @@ def _after(fetcher, samples, state, index, asked):
             samples.files = bool(samples.files) or (
                 reads is not None and after is not None and after - reads > 2
             )
-        if not samples.collate_begin:
-            count = 0  # the end of an iterable dataset, or an exception
-        else:
-            count = (samples.collated or len(index)) if fetcher.auto_collation else 1
+        # Without a batch it is the end of an iterable dataset, or an exception.
+        count = _count(fetcher, samples, index, batch) if samples.collate_begin else 0
         account(samples, state.ring, t0, t1, count, collated - t0 - samples.again.spent(), t1 - collated)
     except BaseException as failure:
         caught(failure)
+
+
+def _count(fetcher, samples, index, batch):
+    if not fetcher.auto_collation:
+        items = len(index) if isinstance(index, list) else 1
+    else:
+        items = samples.collated or len(index)
+    if items != 1:
+        return items
+    count = batch_sizes.samples_of(batch, 1) or 1
+    if count > 1:  # one item is a whole batch: each of its samples costs as much
+        samples.took[:] = [one // count for one in samples.took]
+    return count
 
 
 def _stand_in(fetcher, samples):
