@@ -24,6 +24,21 @@ class InspectionTest(unittest.TestCase):
         for either in (torch.zeros(8, 100, 1, 1), torch.zeros(8, 1, 4, 4), torch.zeros(8, 3), None):
             self.assertIsNone(live_settings.channels_last(torch, either))
 
+    def test_autocast_that_is_switched_on_inside(self):
+        import torch
+
+        class Bare(torch.nn.Module):  # without layers, and as accelerate leaves a model
+            def forward(self, x, kind=torch.bfloat16):
+                with torch.autocast("cpu", dtype=kind, enabled=kind is not None):
+                    return x @ x
+
+        for kind, amp in ((torch.bfloat16, "bf16"), (None, "off")):
+            facts, before = SimpleNamespace(amp="off"), torch.autocast.__enter__
+            watching = live_settings.AutocastInside(facts, torch, "cpu")
+            Bare()(torch.zeros(4, 4), kind)
+            watching.remove()
+            self.assertEqual((facts.amp, torch.autocast.__enter__), (amp, before))
+
     def test_intervals_wait_for_the_steps_that_are_only_marked(self):
         import torch
 

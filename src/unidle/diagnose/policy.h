@@ -135,6 +135,9 @@ struct Policy {
   double precision_gain_cuda = 2.0;
   /// One VDPBF16PS does twice the multiply-adds of an fp32 FMA of the same width (Intel 64 manual, AVX512_BF16).
   double precision_gain_cpu = 2.0;
+  /// How many times as long bf16 autocast takes without units for it: 4.6 on a CPU with AVX2 (a transformer), 2.2 with
+  /// AVX-512 (oneDNN limited to it), torch 2.11.
+  double emulation_loss = 4.0;
   /// fp16 tensor cores came with compute capability 7.0, bf16 with 8.0 (CUDA programming guide, table of capabilities).
   int fp16_capability = 7;
   int bf16_capability = 8;
@@ -250,6 +253,7 @@ inline constexpr std::array kThresholds = {
     Threshold{"batch_max_wait", &Policy::batch_max_wait},
     Threshold{"precision_gain_cuda", &Policy::precision_gain_cuda},
     Threshold{"precision_gain_cpu", &Policy::precision_gain_cpu},
+    Threshold{"emulation_loss", &Policy::emulation_loss},
     Threshold{"fp16_capability", &Policy::fp16_capability},
     Threshold{"bf16_capability", &Policy::bf16_capability},
     Threshold{"tf32_capability", &Policy::tf32_capability},

@@ -21,6 +21,7 @@
 #include "unidle/diagnose/detail/trace_facts.h"
 #include "unidle/knobs/same_value.h"
 #include "unidle/record/note_types.h"
+#include "unidle/telemetry/host.h"
 #include "unidle/trace/recorded.h"
 
 namespace unidle::diagnose {
@@ -174,11 +175,12 @@ void read_host(const RunData& run, const Account& account, Signals& signals) {
   signals.host_cpus_used = account.cpus.machine;
   signals.others_cpus_used = account.cpus.others;
   if (host.is_object() && host.contains("cpu_flags") && host["cpu_flags"].is_array() && !host["cpu_flags"].empty()) {
-    static const std::set<std::string> kUnits = {"avx512_bf16", "amx_bf16", "bf16"};
     const json& flags = host["cpu_flags"];
-    signals.cpu_bf16 = std::any_of(flags.begin(), flags.end(), [](const json& flag) {
-      return flag.is_string() && kUnits.contains(flag.get<std::string>());
-    });
+    telemetry::HostFacts facts;
+    for (const json& flag : flags) {
+      facts.cpu_flags.push_back(flag.is_string() ? flag.get<std::string>() : "");
+    }
+    signals.cpu_bf16 = facts.cpu_bf16();
     signals.virtual_machine = std::find(flags.begin(), flags.end(), "hypervisor") != flags.end();
   }
   if (const json gpus = run.meta_value(record::meta::kGpus); gpus.is_array()) {

@@ -25,7 +25,7 @@ class Facts:
         self.sent = {}  # key -> value last written
         self.model_note = None
         self.model_ref = None
-        self.asking = []  # handles of hooks on layers of the model, for one forward pass
+        self.asking = []  # handles of what watches one forward pass
         self.parallel = None
         self.exchange = None  # gradient exchange with other ranks
         self.forwards = 0
@@ -66,12 +66,13 @@ class Facts:
         value_or_none(self._look_at_model, forwards, module, first)
 
     def _look_at_model(self, forwards, module, first):
-        if forwards == 3 and self.amp == "off":
-            self.asking += live_settings.look_inside(self, self.state.torch, module)
         torch = self.state.torch
-        amp = live_settings.amp_of(torch, live_settings.kind_of(torch, module, first))
+        kind = live_settings.kind_of(torch, module, first)
+        amp = live_settings.amp_of(torch, kind)
         if amp != "off" or self.amp is None:
             self.amp = amp
+        if self.amp == "off":
+            self.asking.append(live_settings.AutocastInside(self, torch, kind))
         known = self.model_ref() if self.model_ref is not None else None
         # The first passes may be dry runs on the CPU, before the model is moved.
         note = live_settings.model_note(torch, module)
@@ -131,7 +132,7 @@ class Facts:
             self.zero_to_none = live_settings.default_of(original, "set_to_none")
 
     def forward_over(self):
-        """Removes the hooks of layers that the pass did not reach."""
+        """Removes what watched the pass."""
         for handle in self.asking:
             handle.remove()
         self.asking = []

@@ -87,26 +87,30 @@ def _compiled(module):
     return hasattr(module, "_orig_mod") or getattr(module, "_compiled_call_impl", None) is not None
 
 
-def look_inside(facts, torch, module):
-    """Inspects one leaf module, once, because frameworks switch autocast on within the outermost call.
-    Returns the handles of hooks."""
+class AutocastInside:
+    """Watches one forward pass for autocast that is switched on within it: frameworks do that inside the
+    outermost call. It is seen where it is entered, whatever layers the pass then reaches; code that is
+    compiled enters it meanwhile."""
 
-    def question(args, layer):
-        found = amp_of(torch, kind_of(torch, layer, args[0] if args else None))
-        if found != "off":
-            facts.amp = found
+    def __init__(self, facts, torch, kind):
+        self.autocast = torch.autocast
+        original = self.original = torch.autocast.__enter__
 
-    if not _compiled(module):
-        for leaf in module.modules():
-            if not list(leaf.children()) and type(leaf).__name__ in (
-                "Linear",
-                "Conv1d",
-                "Conv2d",
-                "LSTM",
-                "GRU",
-            ):
-                return [_ask(leaf, lambda args: question(args, leaf))]
-    return []
+        def enter(autocast):
+            result = original(autocast)
+            try:
+                found = amp_of(torch, kind)
+                if found != "off":
+                    facts.amp = found
+            except BaseException as failure:
+                caught(failure)
+            return result
+
+        self.enter = torch.autocast.__enter__ = enter
+
+    def remove(self):
+        if self.autocast.__enter__ is self.enter:
+            self.autocast.__enter__ = self.original
 
 
 def look_for_time_major(loop, module, first):

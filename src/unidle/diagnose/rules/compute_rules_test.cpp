@@ -75,6 +75,18 @@ TEST(PrecisionFp32, AModelInSixteenBitsUsesTheUnitsWithoutAutocast) {
   EXPECT_TRUE(fix_of(fired("precision-fp32", signals), "precision.amp"));
 }
 
+TEST(PrecisionEmulated, OnAGpuBeforeAmpere) {
+  Signals signals = fp32_gpu();
+  set_effective(signals, "precision.amp", "bf16");
+  EXPECT_TRUE(silent("precision-emulated", signals));
+  for (const auto& [capability, format] : {std::pair{"7.5", "fp16"}, std::pair{"6.1", "off"}}) {
+    signals.gpu_capability = capability;
+    EXPECT_EQ(fix_of(fired("precision-emulated", signals), "precision.amp")->to, format);
+  }
+  signals.gpu_capability.reset();
+  EXPECT_THAT(missing("precision-emulated", signals), HasSubstr("units"));
+}
+
 TEST(LayoutNotChannelsLast, OnACpuByTheKindOfConvolution) {
   Signals signals = healthy_cpu();
   set_effective(signals, "layout.channels_last", "false");
