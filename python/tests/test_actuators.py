@@ -112,6 +112,32 @@ class ActuatorTest(run_case.RunCase):
         self.assertEqual(done.stdout.split("\n")[:-1], [name + " torch.float32 float32" for name in names])
         self.assertEqual(self.record.notes("apply")[-1]["status"], "taken")
 
+    def test_the_autocast_of_the_program_is_switched_off(self):
+        program = """
+            import torch
+
+            class Inside(torch.nn.Linear):
+                def forward(self, x):
+                    with torch.autocast("cpu", dtype=torch.bfloat16):
+                        return super().forward(x)
+
+            model = Inside(8, 8)
+            optimizer = torch.optim.SGD(model.parameters(), 0.1)
+            for _ in range(5):
+                result = model(torch.zeros(4, 8))
+                result.float().sum().backward()
+                optimizer.step()
+            print(result.dtype)
+        """
+        for options, kind, amp in (
+            ((), "torch.bfloat16", "bf16"),
+            (("--apply", "precision.amp=off"), "torch.float32", "off"),
+        ):
+            done = self.observed(sys.executable, "-c", textwrap.dedent(program), options=options)
+            self.assertEqual(done.stdout.strip(), kind, done.stderr)
+            self.assertEqual(self.record.settings()["precision.amp"], amp)
+        self.assertEqual({note["status"] for note in self.record.notes("apply")}, {"taken"})
+
     def test_models_of_every_class_are_compiled(self):
         self.fresh = True  # the compiler keeps torch's state from its import
         program = """

@@ -13,6 +13,7 @@ from _unidle_shim.host.guard import caught
 from _unidle_shim.host.notes import write_line
 from _unidle_shim.host.patching import around
 from _unidle_shim.knobs import (
+    autocast_off,
     fetching,
     fp16,
     fused,
@@ -117,6 +118,8 @@ class Actuators:
                 )
         elif asked not in ("off", "false"):
             self.say("precision.amp", asked, "refused", "off, bf16 and fp16 are known")
+        elif "precision.amp" in self.asked:
+            autocast_off.install(torch)
 
     def install(self):
         """Called when torch has been imported and before the program uses it."""
