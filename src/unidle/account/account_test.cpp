@@ -108,6 +108,15 @@ TEST(Phases, SumToTheWallTimeAndStartUpIsWhatPrecedesTheFirstStep) {
   EXPECT_NEAR(p.other, 1.0, 1e-9);
 }
 
+TEST(Phases, ARunThatMadeAnOptimiserAndFinishedNoStepIsStartUp) {
+  RunData run;
+  run.meta["start_ns"] = 0;
+  run.meta["end_ns"] = 2000 * kMs;
+  EXPECT_NEAR(account_of(run).phases.other, 2.0, 1e-9) << "nobody knows what it was for";
+  run.notes = {{0, 1, {{"type", "optimizer"}, {"class", "Adam"}}}};
+  EXPECT_NEAR(account_of(run).phases.startup, 2.0, 1e-9);
+}
+
 TEST(Processes, RanksSideBySideGiveTheirSamplesAndOneOfThemTheTime) {
   std::vector<record::Step> steps;
   for (int i = 0; i < 10; ++i) {

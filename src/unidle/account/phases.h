@@ -13,7 +13,8 @@ struct PhaseTimes {  // seconds; the sum is the wall time of the run
   double other = 0;
 };
 
-/// Time after start-up that no step or span covers is `other`.
+/// Time after start-up that no step or span covers is `other`. A run that made an optimiser and finished no step is
+/// start-up.
 PhaseTimes phase_times(const Timeline& timeline);
 
 }  // namespace unidle::account

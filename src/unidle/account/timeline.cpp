@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 
+#include "unidle/record/note_types.h"
 #include "unidle/trace/recorded.h"
 
 namespace unidle::account {
@@ -112,6 +113,13 @@ TimeRanges spans_of(const RunData& run, std::string_view kind, const Timeline& t
   return TimeRanges(std::move(found));
 }
 
+/// Whether the program made an optimiser.
+bool prepares_to_train(const RunData& run) {
+  bool made = false;
+  record::each_note<record::NoteType::kOptimizer>(run.notes, [&](const auto&) { made = true; });
+  return made;
+}
+
 void set_ranges(const RunData& run, Timeline& timeline) {
   // Programs often save the best model before the validation span ends.
   timeline.checkpoint = spans_of(run, "checkpoint", timeline);
@@ -127,6 +135,8 @@ void set_ranges(const RunData& run, Timeline& timeline) {
   TimeRanges startup = spans_of(run, "startup", timeline);
   if (!timeline.training.empty()) {
     startup = startup.plus(TimeRanges({{timeline.begin_ns, timeline.training.all().front().begin_ns}}));
+  } else if (prepares_to_train(run)) {
+    startup = TimeRanges({{timeline.begin_ns, timeline.end_ns}});
   }
   timeline.startup = startup.minus(timeline.training).minus(timeline.pauses);
 }

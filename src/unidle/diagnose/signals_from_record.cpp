@@ -321,9 +321,6 @@ Signals signals_in(const record::Reader& reader, const RunData& run, Language la
   signals.ranks = account.ranks;
   signals.settings = account::knob_readings(run);
   read_notes(run, timeline, signals);
-  if (!signals.steps && signals.optimizer) {  // it was about to train
-    signals.time.startup += std::exchange(signals.time.other, 0);
-  }
   if (signals.gpu.oom_steps_before) {  // the program may have gone on with smaller ones
     const auto batch = account::largest_batch(timeline.steps, *signals.gpu.oom_steps_before);
     signals.batch_samples = batch ? batch : signals.batch_samples;
