@@ -9,7 +9,7 @@ from run_case import HAS_TORCH
 
 PROGRAMS = (
     "training failures short_steps slow_samples workers streamed in_a_thread options imports arrays children "
-    "by_hand scaled_steps two_optimizers latecomers uncaught compiled packaged"
+    "by_hand scaled_steps two_optimizers recurrent latecomers uncaught compiled packaged"
 )
 
 

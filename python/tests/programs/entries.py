@@ -134,6 +134,26 @@ def two_optimizers():
     print(loss.item().hex())
 
 
+class Recurrent(nn.Module):
+    """Takes (time, batch, values), and computes in bf16 within."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.layer, self.out = nn.GRU(4, 8), nn.Linear(8, 1)
+
+    def forward(self, rows):
+        with torch.autocast("cpu", torch.bfloat16):
+            return self.out(self.layer(rows)[0][-1]).float()
+
+
+def recurrent():
+    net = Recurrent()
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
+    for number in range(8):
+        print(learn(net, optimizer, x.reshape(4, 16, 4), y[:16]).item().hex())
+
+
 def workers():
     net = model()
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-3)
