@@ -88,6 +88,8 @@ class CausesTest(run_case.DiagnosedCase):
         found = self.diagnosed("between.py", "logs")
         self.assertEqual(next(iter(found)), "logging-dominates")
         self.assertNotIn("python-between-steps", found)
+        logging_s = found["logging-dominates"]["share"] * sum(self.said["time"].values())
+        self.assertGreater(logging_s, 0.5 * self.said["step"]["other"] * self.said["time"]["train"])
 
     def test_files_saved_one_after_the_other_are_one_checkpoint(self):
         found = self.diagnosed("saves.py", "0.1")
