@@ -67,6 +67,13 @@ knobs::Change make_fix(const Context& context, std::string knob, std::optional<k
   return fix;
 }
 
+knobs::Change code_fix(const Context& context, std::string knob, std::string_view how) {
+  knobs::Change fix = make_fix(context, std::move(knob), {}, how);
+  fix.in_code = true;
+  fix.by_hand = true;
+  return fix;
+}
+
 knobs::Change keep_samples_fix(const Context& context, std::string_view how) {
   const bool anew = context.signals.loader && context.signals.loader->dataset_anew.value_or(false);
   const bool for_later_runs = has_feature_cache(context.signals);

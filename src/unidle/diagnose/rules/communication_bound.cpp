@@ -61,13 +61,10 @@ Evaluation evaluate_communication_bound(const Context& context, const Policy& po
   }
   Finding finding = detail::of_share(exchange->share, policy);
   finding.evidence = std::move(exchange->evidence);
-  knobs::Change fix =
-      detail::make_fix(context, "batch.accumulation", {},
+  finding.fixes.push_back(
+      detail::code_fix(context, "batch.accumulation",
                        "exchange less, or during the backward pass: no_sync() while gradients accumulate, "
-                       "16-bit gradients, larger DistributedDataParallel buckets, FSDP prefetching");
-  fix.in_code = true;
-  fix.by_hand = true;
-  finding.fixes.push_back(std::move(fix));
+                       "16-bit gradients, larger DistributedDataParallel buckets, FSDP prefetching"));
   return finding;
 }
 

@@ -77,12 +77,9 @@ void add_limits(const Context& context, Finding& finding, double allowed) {
 }
 
 knobs::Change wider_mask(const Context& context) {
-  knobs::Change fix = detail::make_fix(
-      context, "cpu.threads", {},
+  return detail::code_fix(
+      context, "cpu.threads",
       "start the training without the mask (taskset, numactl, os.sched_setaffinity), or with one that has more CPUs");
-  fix.in_code = true;
-  fix.by_hand = true;
-  return fix;
 }
 
 /// What keeps the step to fewer threads than it has CPUs; nothing when nobody asked for so few.
@@ -211,8 +208,8 @@ const Rule& cpu_restricted() {
           "An affinity mask, a container's CPU quota or the scheduler's --cpus-per-task gives the job fewer CPUs than "
           "the machine has and than its workers or threads would use. The program sees all CPUs, starts as many "
           "workers, and they take turns on a few. A program or its launcher may also narrow it after the start, and "
-          "its "
-          "workers inherit that. Or it computes with fewer threads than it has CPUs, because a variable or a call says "
+          "its workers inherit that. Or it computes with fewer threads than it has CPUs, because a variable or a call "
+          "says "
           "so, and the others stay unused. The bound assumes that forward and backward pass can be divided among all "
           "unused CPUs.",
       .thresholds =

@@ -41,12 +41,9 @@ std::string who_makes_samples(const Context& context, bool by_thread) {
 
 /// Where workers would gain nothing because the CPUs are full.
 knobs::Change cheaper_samples(const Context& context) {
-  knobs::Change fix = detail::make_fix(
-      context, "loader.workers", {},
+  return detail::code_fix(
+      context, "loader.workers",
       "workers would gain nothing on these CPUs: make samples with less work, for whole batches where possible");
-  fix.in_code = true;
-  fix.by_hand = true;
-  return fix;
 }
 
 Evaluation evaluate_loader_no_workers(const Context& context, const Policy& policy) {

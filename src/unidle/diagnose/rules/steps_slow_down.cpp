@@ -57,8 +57,7 @@ const Rule& steps_slow_down() {
       .thresholds =
           "The median step of the last fifth of the training at least slower_steps (1.5) times that of the first, "
           "slower_steps_disturbed (2.5) while other processes use the CPUs, growing over nearly all fifths and not in "
-          "one jump, "
-          "with as many samples. The share is what steps took beyond those of the first fifth.",
+          "one jump, with as many samples. The share is what steps took beyond those of the first fifth.",
       .needs = "at least 20 steps after warm-up",
       .proposes =
           "look for a list, a file or a graph that grows with every step and is read in each; keep sums instead",

@@ -34,14 +34,10 @@ std::optional<std::string> missing_signal(const Context& context, const Policy& 
 }
 
 knobs::Change side_stream(const Context& context) {
-  knobs::Change fix =
-      detail::make_fix(context, "transfer.non_blocking", {},
-                       "copy the next batch on a side stream while this one computes (torch.cuda.Stream, pinned "
-                       "memory, non_blocking=True, wait_stream before its use), or take batches from "
-                       "unidle.data.Loader with device=\"cuda\", which does so");
-  fix.in_code = true;
-  fix.by_hand = true;
-  return fix;
+  return detail::code_fix(context, "transfer.non_blocking",
+                          "copy the next batch on a side stream while this one computes (torch.cuda.Stream, pinned "
+                          "memory, non_blocking=True, wait_stream before its use), or take batches from "
+                          "unidle.data.Loader with device=\"cuda\", which does so");
 }
 
 /// The trace itself shows what copies cost, even with few steps.
