@@ -14,8 +14,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::size_t kMostLayers = 200;
-constexpr std::size_t kMostMeetingPoints = 100;
-constexpr int kMostLookedAt = 5000;
+constexpr std::size_t kMostMeetingPoints = 1000;  // killed Python processes leave many dead sockets in /tmp
+constexpr int kMostLookedAt = 20000;
 
 /// The kernel writes blanks, tabs, newlines and backslashes as three octal digits.
 std::string unescaped(const std::string& text) {

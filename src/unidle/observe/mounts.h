@@ -37,7 +37,7 @@ std::vector<Cover> cover_everything(const std::vector<Mount>& mounts);
 /// contains a mount; the folders inside are then covered instead.
 std::vector<Cover> cover_own(const std::vector<Mount>& mounts, const std::vector<std::filesystem::path>& places);
 
-/// Sockets and FIFOs in `folder` and below, at most a hundred: they do not work through an overlay.
+/// Sockets and FIFOs in `folder` and in its folders, at most a thousand: they do not work through an overlay.
 std::vector<std::filesystem::path> meeting_points(const std::filesystem::path& folder);
 
 }  // namespace unidle::observe

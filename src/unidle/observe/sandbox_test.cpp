@@ -248,6 +248,14 @@ TEST(Mounts, AreReadWithTheirStrangeNames) {
   EXPECT_FALSE(mounts[3].writable) << "the file system itself is read-only";
 }
 
+TEST(Mounts, ManyDeadSocketsHideNoPipe) {
+  const TemporaryFolder folder;
+  for (int i = 0; i < 300; ++i) {
+    ASSERT_EQ(::mkfifo((folder.path() / std::to_string(i)).c_str(), 0600), 0);
+  }
+  EXPECT_EQ(meeting_points(folder.path()).size(), 300U);
+}
+
 TEST(Mounts, WithinMeansWholeNames) {
   EXPECT_TRUE(is_within("/home/me", "/home"));
   EXPECT_TRUE(is_within("/home", "/home"));
