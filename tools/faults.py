@@ -207,6 +207,10 @@ def main():
             work = Path(scratch) / program.replace(" ", "_")
             if program not in plain:
                 plain[program] = plain_run(program, options.folder, work)
+                warned = ", ".join(plain[program]["warnings"]) or "no warning"
+                print(f"{program}, as it is: {warned}", file=sys.stderr, flush=True)
+                if options.keep:
+                    shutil.copytree(work / "plain" / "record", options.keep / work.name, dirs_exist_ok=True)
             seconds = {fault: seconds_of(program, fault, plain[program]) for fault in faults}
             folder = work / "+".join(faults)
             folder.mkdir()

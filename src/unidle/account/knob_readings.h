@@ -20,6 +20,7 @@ struct KnobReading {
   std::vector<std::pair<std::string, std::string>> environment = {};
   std::string unnamed_key = {};   // the configured key, when no file of the program contains its name
   std::string effective_at = {};  // file:line of the call that set the live value, where that was seen
+  std::string written = {};       // key and value as the file has them: "num_workers: 24"; empty if unknown
 
   bool has_value() const { return configured || effective; }
 };

@@ -33,6 +33,10 @@ Json fix_json(const knobs::Change& fix) {
   json["to"] = fix.to ? Json(fix.to->to_json()) : Json();
   json["class"] = to_string(fix.knob_class);
   json["how"] = fix.reason;
+  if (!fix.written.empty()) {
+    json["written"] = fix.written;
+    json["written_at"] = fix.written_at;
+  }
   if (!fix.patch.empty()) {
     json["patch"] = fix.patch;
   }

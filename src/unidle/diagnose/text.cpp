@@ -55,7 +55,9 @@ std::string fix_text(const Finding& finding, const knobs::Change& fix, const Sty
   }
   text += fmt::format("{} ({})", fix.to ? fix.to->to_text() : style.word("yours to find"),
                       style.word(to_string(fix.knob_class)));
-  if (&fix == &finding.fixes.front() && finding.where) {
+  if (!fix.written.empty()) {
+    text += style.say(" at {}", fix.written_at) + " (" + fix.written + ")";
+  } else if (&fix == &finding.fixes.front() && finding.where) {
     text += style.say(" at {}", *finding.where);
   }
   return text + style.word(": ") + fix.reason;

@@ -18,6 +18,8 @@ struct Change {
   std::string reason;                   // one sentence: what it does, or what to do
   std::string depends = {};             // condition under which it helps or is correct
   std::vector<std::string> paths = {};  // edited keys of the configuration; empty: the knob's own name
+  std::string written = {};             // key and value in the program's configuration; empty if unknown
+  std::string written_at = {};          // its file:line
   std::optional<double> gain = {};      // measured: throughput with it divided by throughput without it
   bool by_hand = false;                 // needs a change by hand, not possible at run time
   bool in_code = false;                 // changes lines of the program, described in `reason`, instead of a knob

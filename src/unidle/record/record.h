@@ -72,7 +72,7 @@ struct Metric {
 struct Setting {
   std::string knob;
   std::string value;
-  std::string source;    // "configured", "effective", "environment", "unnamed" or "argument"
+  std::string source;    // "configured", "written", "effective", "environment", "unnamed" or "argument"
   std::string location;  // "file:line", the flag, or the name of the variable, key or argument; may be empty
 };
 

@@ -61,6 +61,7 @@ struct ConfiguredValue {
   std::string value_origin =
       {};                     // where its value comes from: "default" of that argument, "word" of the command, "file"
   std::string constant = {};  // the script's constant, which the program may change
+  std::string written = {};   // key and value as the file has them
 };
 /// What one source of settings sets. A knob whose value cannot be determined maps to nothing.
 using Layer = std::map<std::string, std::optional<ConfiguredValue>>;
@@ -132,6 +133,9 @@ Layer from_files(const std::vector<fs::path>& files, const fs::path& folder, con
           one.argument = lower(one.constant);  // usually the default of the argument with that name
           one.value_origin = "file";
         }
+        if (scalar != nullptr && !is_default) {
+          one.written = fmt::format("{}: {}", value.path.substr(value.path.rfind('.') + 1), scalar->value);
+        }
         if (!one.constant.empty() && one.constant == value.path && is_changed(config.text(), one.constant)) {
           layer[knob] = std::nullopt;
           continue;
@@ -197,6 +201,9 @@ std::vector<record::Setting> configured_settings(const std::vector<std::string>&
       continue;
     }
     found.push_back(told->setting);
+    if (!told->written.empty()) {
+      found.push_back({knob, told->written, "written", told->setting.location});
+    }
     if (!told->unnamed_key.empty()) {
       found.push_back({knob, told->setting.value, "unnamed", told->unnamed_key});
     }

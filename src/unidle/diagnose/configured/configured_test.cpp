@@ -23,7 +23,7 @@ class Configured : public ::testing::Test {
   std::vector<std::string> settings(const std::vector<std::string>& command) const {
     std::vector<std::string> out;
     for (const record::Setting& setting : configured_settings(command, folder())) {
-      if (setting.source == "argument") {
+      if (setting.source == "argument" || setting.source == "written") {
         continue;
       }
       out.push_back(setting.knob + "=" + setting.value + " " + setting.location + " " + setting.source);
@@ -39,6 +39,20 @@ TEST_F(Configured, AFileThatTheScriptNames) {
   write("experiment.yaml", "seed: 3\ndata:\n  loader:\n    workers: 2\n");
   write("other.yaml", "data:\n  loader:\n    workers: 9\n");
   EXPECT_THAT(settings({"python", "train.py"}), ElementsAre("loader.workers=2 experiment.yaml:4 configured"));
+}
+
+TEST_F(Configured, AFilesOwnWordsAreKept) {
+  write("train.py", "cfg = load('a.yaml')['data']['num_workers']\nPIN_MEMORY = True\n");
+  write("a.yaml", "data:\n  num_workers: 0x10\n");
+  write("options.py", "parser.add_argument('--batch-size', type=int, default=64)\n");
+  std::vector<std::string> written;
+  for (const record::Setting& setting : configured_settings({"python", "train.py"}, folder())) {
+    if (setting.source == "written") {
+      written.push_back(setting.knob + " is " + setting.value + " in " + setting.location);
+    }
+  }
+  EXPECT_THAT(written, ElementsAre("loader.pin_memory is PIN_MEMORY: True in train.py:2",
+                                   "loader.workers is num_workers: 0x10 in a.yaml:2"));
 }
 
 TEST_F(Configured, AKeyThatNoScriptNames) {
@@ -201,7 +215,7 @@ TEST_F(Configured, WhatIsOverruledOnPurposeIsNotRecorded) {
     told.push_back(setting.knob);
   }
   EXPECT_THAT(told, ElementsAre("cpu.threads"));
-  EXPECT_EQ(configured_run_settings({"python", "train.py"}, folder(), environment, {}).size(), 4U);
+  EXPECT_EQ(configured_run_settings({"python", "train.py"}, folder(), environment, {}).size(), 5U);
 }
 
 TEST_F(Configured, WhatCannotBeReadIsLeftOut) {

@@ -61,6 +61,11 @@ knobs::Change make_fix(const Context& context, std::string knob, std::optional<k
   const auto now = context.signals.effective(knob);
   knobs::Change fix = knobs::change_of(std::move(knob), now ? std::optional(knobs::reported_value(*now)) : std::nullopt,
                                        std::move(to), std::string(translate(context.language, how)));
+  const auto told = context.signals.settings.find(fix.knob);
+  if (told != context.signals.settings.end() && !told->second.written.empty()) {
+    fix.written = told->second.written;
+    fix.written_at = told->second.configured_at;
+  }
   if (context.signals.loader && context.signals.loader->of_package()) {
     put_for_package(*context.signals.loader, fix);
   }
