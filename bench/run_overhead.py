@@ -35,15 +35,15 @@ from torch.utils.data import DataLoader, TensorDataset
 from torch.utils.data import dataloader
 from torch.utils.data._utils import fetch
 width, layers, each, turns, warm, skipped = (int(text) for text in sys.argv[1:7])
-asleep_s = float(sys.argv[7])
+asleep_s, batch = float(sys.argv[7]), int(sys.argv[8])
 torch.manual_seed(0)
 torch.set_num_threads(1)
-rows = 32 * (turns * (each + skipped) + 1)  # one epoch: its end would be seen in full whoever's turn it is
+rows = batch * (turns * (each + skipped) + 1)  # one epoch: its end would be seen in full whoever's turn it is
 data = TensorDataset(torch.randn(rows + 63).unfold(0, 64, 1), torch.randn(rows, 1))
 hidden = [part for _ in range(layers) for part in (nn.Linear(width, width), nn.ReLU())]
 net = nn.Sequential(nn.Linear(64, width), nn.ReLU(), *hidden, nn.Linear(width, 1))
 opt = torch.optim.SGD(net.parameters(), lr=1e-3)
-loader = DataLoader(data, batch_size=32)
+loader = DataLoader(data, batch_size=batch)
 shim = sys.modules.get("_unidle_shim.session")
 places = [(nn.Module, "__call__"), (type(net), "__call__"), (torch.autograd, "backward"), (type(opt), "step"),
           (dataloader._BaseDataLoaderIter, "__next__"), (fetch._MapDatasetFetcher, "fetch")]
@@ -109,8 +109,8 @@ print(json.dumps({"off": times[False], "on": times[True], "all_cpu_s": time.proc
 """
 
 
-def run(shape, asleep_s, record, *more):
-    command = [sys.executable, "-c", PROGRAM, *map(str, shape), str(SKIPPED), str(asleep_s), *more]
+def run(shape, asleep_s, rows, record, *more):
+    command = [sys.executable, "-c", PROGRAM, *map(str, (*shape, SKIPPED, asleep_s, rows)), *more]
     if record is not None:
         command = [str(BIN / "unidle"), "run", "-o", str(record), "--"] + command
     before = os.times()
@@ -127,11 +127,11 @@ def run(shape, asleep_s, record, *more):
     return result
 
 
-def shape_for(step_s, asleep_s, seconds):
+def shape_for(step_s, asleep_s, rows, seconds):
     """Returns width, layers, steps per turn, turns and warm-up turns, for steps of about `step_s` here."""
     width, layers = 64, 1
     for _ in range(12):
-        took = statistics.median(wall for wall, _ in run((width, layers, 16, 8, 4), 0, None)["on"])
+        took = statistics.median(wall for wall, _ in run((width, layers, 16, 8, 4), 0, rows, None)["on"])
         if took >= 0.7 * step_s:
             break
         if width < 2048:
@@ -155,13 +155,13 @@ def spread(values):
     return {"median": statistics.median(values), "low": low, "high": high}
 
 
-def measure(name, step_s, asleep, seconds):
+def measure(name, step_s, asleep, rows, seconds):
     asleep_s = asleep * step_s
-    shape = shape_for(step_s - asleep_s, asleep_s, seconds)
+    shape = shape_for(step_s - asleep_s, asleep_s, rows, seconds)
     with tempfile.TemporaryDirectory() as folder:
-        turns = run(shape, asleep_s, Path(folder) / "turns", "turns")
+        turns = run(shape, asleep_s, rows, Path(folder) / "turns", "turns")
         short = (*shape[:3], 3 * shape[4], 1)
-        bare, seen = run(short, asleep_s, None), run(short, asleep_s, Path(folder) / "observed")
+        bare, seen = run(short, asleep_s, rows, None), run(short, asleep_s, rows, Path(folder) / "observed")
     off, on = turns["off"], turns["on"]
     cpu = [1e6 * (b[1] - a[1]) for a, b in zip(off, on)]
     wall = [1e6 * (b[0] - a[0]) for a, b in zip(off, on)]
@@ -193,11 +193,15 @@ def main():
         default=0,
         help="share of a step in which the host sleeps, as while a device computes",
     )
+    parser.add_argument("--rows", default="32", help="rows that the loader reads for each step")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     cases = {
-        f"{ms} ms": measure(f"{ms} ms", float(ms) * 1e-3, options.asleep, options.seconds)
+        f"{ms} ms, {rows} rows": measure(
+            f"{ms} ms, {rows} rows", float(ms) * 1e-3, options.asleep, int(rows), options.seconds
+        )
         for ms in options.steps.split(",")
+        for rows in options.rows.split(",")
     }
     first = next(iter(cases.values()))
     ratio = 1 + first["cpu_us"]["median"] / first["step_us"]
@@ -215,13 +219,13 @@ def main():
         print(json.dumps(result))
     else:
         print(
-            "step ms   CPU us a step more (95 %)      of a step   wall us a step more (95 %)     "
-            "it says   its thread   unidle run beside it"
+            "             step   step ms   CPU us a step more (95 %)      of a step   "
+            "wall us a step more (95 %)     it says   its thread   unidle run beside it"
         )
-        for case in cases.values():
+        for name, case in cases.items():
             cpu, wall = case["cpu_us"], case["wall_us"]
             print(
-                f"{case['step_us'] * 1e-3:7.2f}   "
+                f"{name:>17}   {case['step_us'] * 1e-3:7.2f}   "
                 + f"{cpu['median']:.1f} ({cpu['low']:.1f} to {cpu['high']:.1f})".ljust(31)
                 + f"{cpu['median'] / case['step_us']:8.2%}    "
                 + f"{wall['median']:.1f} ({wall['low']:.1f} to {wall['high']:.1f})".ljust(31)
