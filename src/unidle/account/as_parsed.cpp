@@ -81,6 +81,15 @@ bool is_plain(const std::string& value) {
   return parse_number<double>(value).has_value() || kPlain.contains(knobs::plain_value(value));
 }
 
+/// What a parser's value is to the knob: "bfloat16" is bf16, and "float32" switches mixed precision off.
+std::string value_of(const std::string& knob, const std::string& parsed) {
+  if (knob != "precision.amp") {
+    return parsed;
+  }
+  const std::string plain = knobs::plain_value(parsed);
+  return plain == "fp32" || plain == "false" ? "off" : plain;
+}
+
 /// The configured value of a knob that an argument sets; nothing when it cannot be determined.
 std::optional<record::Setting> resolved(const record::Setting& argument, const record::Setting* configured,
                                         const Arguments& arguments) {
@@ -99,7 +108,7 @@ std::optional<record::Setting> resolved(const record::Setting& argument, const r
   if (argument.value == "file" || !is_plain(*parsed->value)) {
     return std::nullopt;
   }
-  return record::Setting{argument.knob, *parsed->value, "configured", parsed->option};
+  return record::Setting{argument.knob, value_of(argument.knob, *parsed->value), "configured", parsed->option};
 }
 
 }  // namespace

@@ -66,6 +66,18 @@ TEST(AsParsed, WhatCannotBeToldIsLeftOut) {
               IsEmpty());
 }
 
+TEST(AsParsed, AFormatIsSaidInTheKnobsWords) {
+  const std::vector<Setting> settings = {{"precision.amp", "off", "configured", "train.py:3"},
+                                         {"precision.amp", "default", "argument", "dtype"}};
+  for (const auto& [typed, value] : {std::pair{"bfloat16", "bf16"}, {"torch.float16", "fp16"}, {"half", "fp16"}}) {
+    EXPECT_THAT(configured(settings, {parsed({argument("dtype", typed)})}),
+                ElementsAre("precision.amp=" + std::string(value) + " --dtype"));
+  }
+  EXPECT_THAT(configured(settings, {parsed({argument("dtype", "float32")})}),
+              ElementsAre("precision.amp=off train.py:3"));
+  EXPECT_THAT(configured(settings, {parsed({argument("dtype", "float64")})}), IsEmpty());
+}
+
 TEST(AsParsed, TheNewestNoteOfAProcessCounts) {
   EXPECT_THAT(configured(batch("128", "default"), {parsed({argument("batch_size", "16", true)}, 1, 9),
                                                    parsed({argument("batch_size", "16")}, 1, 3)}),

@@ -138,6 +138,9 @@ struct Policy {
   /// How many times as long bf16 autocast takes without units for it: 4.6 on a CPU with AVX2 (a transformer), 2.2 with
   /// AVX-512 (oneDNN limited to it), torch 2.11.
   double emulation_loss = 4.0;
+  /// How many times as long fp64 takes as fp32: a register holds half as many numbers, and an H100 has half the rate
+  /// (67 and 34 TFLOP/s, NVIDIA H100 data sheet). The truth is higher on GPUs for games.
+  double double_precision_loss = 2.0;
   /// fp16 tensor cores came with compute capability 7.0, bf16 with 8.0 (CUDA programming guide, table of capabilities).
   int fp16_capability = 7;
   int bf16_capability = 8;
@@ -254,6 +257,7 @@ inline constexpr std::array kThresholds = {
     Threshold{"precision_gain_cuda", &Policy::precision_gain_cuda},
     Threshold{"precision_gain_cpu", &Policy::precision_gain_cpu},
     Threshold{"emulation_loss", &Policy::emulation_loss},
+    Threshold{"double_precision_loss", &Policy::double_precision_loss},
     Threshold{"fp16_capability", &Policy::fp16_capability},
     Threshold{"bf16_capability", &Policy::bf16_capability},
     Threshold{"tf32_capability", &Policy::tf32_capability},

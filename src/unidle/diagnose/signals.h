@@ -324,7 +324,7 @@ struct Signals {
   std::optional<bool> model_has_convolutions;
   std::optional<bool> model_has_depthwise;  // convolutions with as many groups as channels
   std::optional<std::int64_t> model_parameters;
-  bool model_in_16_bits = false;  // its parameters are in a 16-bit format: it needs no autocast
+  std::string model_dtype = {};  // of its parameters, in torch's words: "float32"; empty if unknown
   std::optional<std::int64_t> model_convolution_parameters;
   std::optional<bool> convolutions_tf32;  // cuDNN may use TF32 for them
   bool sparse_gradients = false;          // of an embedding; fused updates do not support them
@@ -351,6 +351,8 @@ struct Signals {
   std::vector<std::string> told_of_idle_device;
 
   std::optional<std::string> effective(const std::string& knob) const;
+  /// Whether the model's parameters are in a 16-bit format: it needs no autocast.
+  bool model_in_16_bits() const;
   /// `device_s` seconds of the device as a share of a step: of the device's own period when known, because it was
   /// measured in the same steps.
   std::optional<double> share_of_step(std::optional<double> device_s) const;

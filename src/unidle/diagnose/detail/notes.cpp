@@ -301,8 +301,7 @@ void Notes::read_model(Signals& signals) const {
     }
   };
   each<record::NoteType::kModel>([&](const auto& note) {
-    const std::string dtype = note.text("dtype");
-    signals.model_in_16_bits = dtype == "bfloat16" || dtype == "float16";
+    signals.model_dtype = note.text("dtype");
     if (const auto parameters = note.whole("parameters")) {
       signals.model_parameters = std::max(signals.model_parameters.value_or(0), *parameters);
     }

@@ -56,9 +56,42 @@ TEST(PrecisionFp32, AModelWhoseParametersAreInSixteenBitsNeedsNone) {
   Signals signals = fp32_gpu();
   set_effective(signals, "precision.tf32", "false");
   EXPECT_FALSE(silent("tf32-off", signals));
-  signals.model_in_16_bits = true;
+  signals.model_dtype = "bfloat16";
   EXPECT_TRUE(silent("precision-fp32", signals));
   EXPECT_TRUE(silent("tf32-off", signals));
+}
+
+TEST(PrecisionFp32, AutocastLeavesDoublePrecisionAsItIs) {
+  Signals signals = fp32_gpu();
+  signals.model_dtype = "float64";
+  EXPECT_TRUE(silent("precision-fp32", signals));
+  EXPECT_THAT(fired("precision-fp64", signals).evidence.front(), HasSubstr("float64"));
+}
+
+TEST(SettingIgnored, AModelInTheFormatAskedForNeedsNoAutocast) {
+  Signals signals = fp32_gpu();
+  signals.settings["precision.amp"] = {"bf16", "--dtype", "off"};
+  EXPECT_FALSE(silent("setting-ignored", signals));
+  signals.model_dtype = "bfloat16";
+  EXPECT_TRUE(silent("setting-ignored", signals));
+  signals.model_dtype = "float16";
+  EXPECT_FALSE(silent("setting-ignored", signals));
+}
+
+TEST(SettingIgnored, AValueThatTheKnobDoesNotHaveIsNotProposed) {
+  Signals signals = fp32_gpu();
+  signals.settings["precision.amp"] = {"sixteen", "a.yaml:3", "off"};
+  EXPECT_FALSE(fired("setting-ignored", signals).fixes.front().to);
+  signals.settings["precision.amp"] = {"BF16", "a.yaml:3", "off"};
+  EXPECT_EQ(fired("setting-ignored", signals).fixes.front().to, "bf16");
+}
+
+TEST(PrecisionEmulated, AModelInBf16NeedsNoAutocastForIt) {
+  Signals signals = fp32_gpu();
+  signals.gpu_capability = "7.5";
+  EXPECT_TRUE(silent("precision-emulated", signals));
+  signals.model_dtype = "bfloat16";
+  EXPECT_TRUE(fired("precision-emulated", signals).fixes.front().in_code);
 }
 
 TEST(PrecisionFp32, AModelInSixteenBitsUsesTheUnitsWithoutAutocast) {

@@ -32,7 +32,8 @@ Evaluation evaluate_precision_emulated(const Context& context, const Policy& pol
   if (!amp) {
     return Missing{"the precision in the live program (effective precision.amp)"};
   }
-  if (!knobs::same_value(*amp, "bf16")) {
+  const bool in_model = context.signals.model_dtype == "bfloat16";
+  if (!in_model && !knobs::same_value(*amp, "bf16")) {
     return Nothing{};
   }
   const auto lacking = without_units(context, policy);
@@ -51,16 +52,19 @@ Evaluation evaluate_precision_emulated(const Context& context, const Policy& pol
   }
   Finding finding = detail::of_share(share, policy);
   finding.where = detail::where_set(context, "precision.amp");
+  const std::string used = in_model ? context.say("the model's parameters are in bf16")
+                                    : context.say("forward passes run under bf16 autocast");
   finding.evidence = {
-      context.on_cpu ? context.say("forward passes run under bf16 autocast, and this CPU has no units for bf16")
-                     : context.say("forward passes run under bf16 autocast, and the GPU (compute capability {}) has no "
-                                   "units for bf16",
+      context.on_cpu ? context.say("{}, and this CPU has no units for it", used)
+                     : context.say("{}, and the GPU (compute capability {}) has no units for it", used,
                                    *context.signals.gpu_capability),
       context.say("forward and backward take {} of the wall time; emulated products take up to {}x as long",
                   format_share(*context.computing), format_number(policy.emulation_loss)),
   };
-  finding.fixes.push_back(detail::make_fix(context, "precision.amp", better_format(context, policy),
-                                           "compute in a format that the device has units for"));
+  finding.fixes.push_back(
+      in_model ? detail::code_fix(context, "precision.amp", "keep the model in float32, without .to(torch.bfloat16)")
+               : detail::make_fix(context, "precision.amp", better_format(context, policy),
+                                  "compute in a format that the device has units for"));
   return finding;
 }
 

@@ -44,8 +44,8 @@ Evaluation evaluate_precision_fp32(const Context& context, const Policy& policy)
   if (!amp) {
     return Missing{"the precision in the live program (effective precision.amp)"};
   }
-  if (*amp || signals.model_in_16_bits) {
-    return Nothing{};
+  if (*amp || signals.model_in_16_bits() || signals.model_dtype == "float64") {
+    return Nothing{};  // autocast leaves float64 as it is
   }
   const auto units = units_of(context, policy);
   if (!units) {

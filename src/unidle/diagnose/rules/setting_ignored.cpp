@@ -43,8 +43,12 @@ bool shrunk_for_memory(const Signals& signals, const std::string& configured, co
   return signals.gpu.ooms.value_or(0) > 0 && whole && live && *live < *whole;
 }
 
-/// True for values that do not really differ: one leaves the choice to the program, or batches are counted differently.
+/// True for values that do not really differ: one leaves the choice to the program, batches are counted differently, or
+/// the model's parameters are in the 16-bit format that was asked for.
 bool means_the_same(const Signals& signals, const std::string& knob, const account::KnobReading& pair) {
+  if (knob == "precision.amp" && signals.model_in_16_bits()) {
+    return knobs::in_effect(knob, *pair.configured, knobs::plain_value(signals.model_dtype));
+  }
   return knob == "batch.size" && (same_batch(signals, *pair.configured, *pair.effective) ||
                                   shrunk_for_memory(signals, *pair.configured, *pair.effective));
 }
@@ -73,14 +77,18 @@ std::string difference(const Context& context, const std::string& knob, const ac
                      *pair.effective);
 }
 
-/// The configured value in the knob's form: a switch for mixed precision names no format.
-knobs::Value wanted_value(const Context& context, const Policy& policy, const std::string& knob,
-                          const std::string& configured) {
+/// The configured value in the knob's form: a switch for mixed precision names no format. Nothing if the knob does not
+/// have it.
+std::optional<knobs::Value> wanted_value(const Context& context, const Policy& policy, const std::string& knob,
+                                         const std::string& configured) {
   if (knob == "precision.amp" && knobs::plain_value(configured) == "true") {
     const auto capability = parse_number<double>(context.signals.gpu_capability.value_or(""));
     return capability && *capability < policy.bf16_capability ? "fp16" : "bf16";
   }
-  return knobs::reported_value(configured);
+  const knobs::Knob* known = knobs::find_knob(knob);
+  const knobs::Value value = knobs::reported_value(configured);
+  return known == nullptr || knobs::takes(*known, value) ? std::optional(value)
+                                                         : knobs::parse_value(*known, configured);
 }
 
 /// Mixed precision that is requested but off, on a CPU without units for it.

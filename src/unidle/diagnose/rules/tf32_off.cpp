@@ -37,7 +37,7 @@ Evaluation evaluate_tf32_off(const Context& context, const Policy& policy) {
   if (!tf32) {
     return Missing{"whether TF32 is allowed (effective precision.tf32)"};
   }
-  if (*tf32 || signals.model_in_16_bits || detail::effective_on(context, "precision.amp").value_or(false)) {
+  if (*tf32 || signals.model_in_16_bits() || detail::effective_on(context, "precision.amp").value_or(false)) {
     return Nothing{};  // under autocast the products are not in fp32
   }
   if (signals.kernels && signals.kernels->matrix_share > policy.mostly) {
