@@ -33,7 +33,7 @@ std::optional<std::string> try_command(const Diagnosis& diagnosis, const Finding
       continue;
     }
     changes.set(fix.knob, *fix.to);
-    if (fix.from) {
+    if (fix.from && knobs::takes(*knob, *fix.from)) {  // programs report what they like
       program.in_effect.set(fix.knob, *fix.from);
     }
   }

@@ -35,5 +35,12 @@ TEST(TryCommand, IsNoneWithoutACommandOrAFix) {
   EXPECT_FALSE(try_command(of_command({"python", "train.py"}), {}));
 }
 
+TEST(TryCommand, AValueThatTheKnobDoesNotHaveIsNoObstacle) {
+  Finding finding = with_workers(2, 1);
+  finding.fixes.front().from = "many";
+  EXPECT_EQ(try_command(of_command({"python", "train.py"}), finding),
+            "unidle run --apply loader.workers=1 -- python train.py");
+}
+
 }  // namespace
 }  // namespace unidle::diagnose::detail
