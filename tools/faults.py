@@ -6,8 +6,9 @@
 FOLDER holds clones of the programs' repositories (tools/faults/programs.py lists them); programs that are
 not there are skipped. Each program runs once as it is, under `unidle run`. Then each fault
 (tools/faults/inject.py) is injected on its own. Its strength comes from the program's own step: a fault takes
-a share of 30 to 60 % of all time, so the truth does not depend on the machine. Timers in the program say
-which share it really took.
+a share of 30 to 60 % of a step, so the truth does not depend on the machine. Timers in the program say which
+share of the wall time it really took; where a fault acts in workers, the run without it says so. The gain of
+removing the fault is the ratio of the wall times with and without it; a finding's bound should not be less.
 
 A diagnosis is right if its first finding names the fault, and no warning stands that the program as it is
 does not get and the fault does not explain. A third of all combinations, chosen by a hash of their names,
@@ -33,6 +34,7 @@ import inject  # noqa: E402
 import programs  # noqa: E402
 
 UNIDLE = Path(os.environ.get("UNIDLE_BIN", ROOT / "build" / "bin")) / "unidle"
+EXCEEDED = 0.95  # of the gain: a bound below it was exceeded, and not by noise alone
 MACHINE = {"device-shared", "throttled", "link-degraded"}  # findings about the machine, not the program
 _SLOW_SAMPLES = {"loader-no-workers", "dataset-slow-sample", "loader-too-few-workers", "recomputed-features"}
 
@@ -128,6 +130,10 @@ def warnings_of(diagnosis):
     return [f["id"] for f in diagnosis["findings"] if f["severity"] != "info" and f["id"] not in MACHINE]
 
 
+def wall_of(diagnosis):
+    return sum(diagnosis["time"].values())
+
+
 def plain_run(program, source, keep):
     folder = keep / "plain"
     folder.mkdir(parents=True)
@@ -136,6 +142,7 @@ def plain_run(program, source, keep):
     samples = diagnosis["throughput"]["samples_per_s"]
     step_s = statistics.mean(steps[len(steps) // 4 :])
     return {
+        "wall_s": wall_of(diagnosis),
         "step_s": step_s,
         "steps": len(steps),
         "batch": round(samples * step_s) if samples else None,
@@ -144,18 +151,22 @@ def plain_run(program, source, keep):
 
 
 def judge(program, faults, times, diagnosis, plain):
-    steady = slice(len(times["steps"]) // 4, None)
-    truth = sum(times["spent"][steady]) / sum(times["steps"][steady])
+    wall_s = wall_of(diagnosis)
+    gain = wall_s / plain["wall_s"]
+    spent_s = sum(times["spent"])
+    truth = spent_s / wall_s if spent_s > 0 else 1 - 1 / max(gain, 1)
     warned = warnings_of(diagnosis)
     named = set().union(*(FINDINGS[fault] for fault in faults))
-    first = diagnosis["findings"][0] if diagnosis["findings"] else {"id": None, "share": None}
+    first = diagnosis["findings"][0] if diagnosis["findings"] else {}
     return {
         "program": program,
         "faults": faults,
         "truth": truth,
-        "first": first["id"],
-        "share": first["share"],
-        "right": first["id"] in named,
+        "gain": gain,
+        "first": first.get("id"),
+        "share": first.get("share"),
+        "bound": first.get("speedup_bound"),
+        "right": first.get("id") in named,
         "named": [fault for fault in faults if FINDINGS[fault] & set(warned)],
         "false_alarms": [w for w in warned if w not in named and w not in plain["warnings"]],
         "summary": diagnosis.get("summary", ""),
@@ -163,14 +174,15 @@ def judge(program, faults, times, diagnosis, plain):
 
 
 def report(rows):
-    print("| program | fault | its share | first finding | its share | false alarms |")
-    print("|---|---|---|---|---|---|")
+    print("| program | fault | its share | first finding | its share | gain | bound | false alarms |")
+    print("|---|---|---|---|---|---|---|---|")
     for row in rows:
         share = "" if row["share"] is None else f"{row['share']:.0%}"
+        gains = f"{row['gain']:.2f} | {row['bound'] or ''}"
         first = f"{row['first']}{'' if row['right'] else ' WRONG'}"
         print(
             f"| {row['program']} | {' + '.join(row['faults'])} | {row['truth']:.0%} "
-            f"| {first} | {share} | {', '.join(row['false_alarms'])} |"
+            f"| {first} | {share} | {gains} | {', '.join(row['false_alarms'])} |"
         )
     right = sum(row["right"] for row in rows)
     recall = sum(len(row["named"]) for row in rows) / sum(len(row["faults"]) for row in rows)
@@ -182,6 +194,13 @@ def report(rows):
         f"\nfirst finding right {right} of {len(rows)}, recall {recall:.0%}, false alarms in {alarms}, "
         f"share within 5 points {sum(close)} of {len(close)}"
     )
+    bounds = [row["bound"] / row["gain"] for row in rows if row["right"] and row["bound"]]
+    if bounds:
+        exceeded = sum(bound < EXCEEDED for bound in bounds)
+        print(
+            f"gain beyond the bound in {exceeded} of {len(bounds)}, "
+            f"bound / gain {statistics.median(bounds):.2f} in the median"
+        )
 
 
 def main():

@@ -31,24 +31,24 @@ UNIDLE = str(Path(os.environ.get("UNIDLE_BIN", ROOT / "build" / "bin")) / "unidl
 WORTH_FINDING = 1.05  # a smaller gain of the expert has no share
 
 # The settings that an expert would try, as for `unidle run --apply`.
+_WORKERS = [{"loader.workers": 0}, {"loader.workers": 1}, {"loader.workers": 2}]
+_IN_MEMORY = [{"cache.features": "memory"}, {"cache.features": "memory", "loader.workers": 1}]
+_ROWS = [{"loader.gather": "true"}, {"loader.gather": "true", "optimizer.fused": "true"}]
+_STEP = [{"optimizer.fused": "true"}, {"precision.amp": "bf16"}]
 EXPERT = {
-    "mnist": [
-        {"loader.workers": 1},
-        {"loader.workers": 2},
-        {"cache.features": "memory"},
-        {"cache.features": "memory", "loader.workers": 1},
-    ],
-    "vae": [
-        {"loader.workers": 1},
-        {"loader.workers": 2},
-        {"cache.features": "memory"},
-        {"cache.features": "memory", "optimizer.fused": "true"},
-    ],
-    "siamese_network": [
-        {"loader.workers": 1},
-        {"loader.workers": 2},
-        {"cache.features": "memory"},
-    ],
+    "mnist": _WORKERS[1:] + _IN_MEMORY,
+    "vae": [*_WORKERS[1:], *_IN_MEMORY, {"cache.features": "memory", "optimizer.fused": "true"}],
+    "siamese_network": _WORKERS[1:] + _IN_MEMORY,
+    "mnist_rnn": _WORKERS[1:] + _IN_MEMORY,
+    "ignite": _WORKERS[1:] + _IN_MEMORY,
+    "accelerate": [_WORKERS[0], _WORKERS[1], {"cpu.threads": 2}],
+    "timm": [_WORKERS[0], _WORKERS[2]],
+    "minGPT": [_WORKERS[0], {"loader.workers": 0, "optimizer.fused": "true"}, *_STEP],
+    "diffusion": _ROWS + _STEP,
+    "dcgan": [_WORKERS[0], *_STEP],
+    "nanoGPT": _STEP,
+    "Lightning": _WORKERS[1:] + _IN_MEMORY,
+    "Hugging Face Trainer": _STEP,
 }
 
 
