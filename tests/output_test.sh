@@ -11,7 +11,8 @@ answers=(
   "--version" "--help" "diagnose --help"
   "diagnose record --format json" "diagnose record" "diagnose --print-policy" "diagnose --explain loader-no-workers"
   "runs" "runs --format json" "compare record record" "compare record record --format json"
-  "report record" "knobs list" "knobs list --format json" "knobs recognize train.yaml" "trace one.pt.trace.json" "check" "check --format json"
+  "report record" "knobs" "knobs list" "knobs list --format json" "knobs recognize train.yaml"
+  "trace one.pt.trace.json" "check" "check --format json"
   "optimize train.yaml --dry-run" "completion bash" "monitor --seconds 0.1 --interval 50 --format csv"
 )
 
@@ -47,4 +48,11 @@ done
 [ $? = 7 ] || fail "run: the code of the command was lost: $(cat err)"
 "$unidle" run -o closed -- sh -c 'exit 7' >&- 2>err
 [ $? = 7 ] || fail "run: the code of the command was lost: $(cat err)"
+
+# A refusal names the help of the command as far as it was typed.
+for words in "cache" "knobs recognize" "slurm submit"; do
+  # shellcheck disable=SC2086
+  "$unidle" $words >out 2>err && fail "unidle $words: succeeded"
+  grep -q "(see unidle $words --help)" err || fail "unidle $words: $(cat err)"
+done
 finish

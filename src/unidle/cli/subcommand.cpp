@@ -41,14 +41,24 @@ void refuse_unknown_command(int argc, char** argv) {
   throw Error(ErrorCode::kUsage, argv[1], "unknown command", "unidle --help lists them");
 }
 
+/// "unidle cache verify", as far as it was recognised.
+std::string typed_command(const CLI::App& app) {
+  std::string words = app.get_name();
+  for (std::vector<const CLI::App*> chosen = {&app}; !chosen.empty();) {
+    const CLI::App* last = chosen.front();
+    chosen = last->get_subcommands([](const CLI::App* sub) { return sub->parsed(); });
+    words += chosen.empty() ? "" : " " + chosen.front()->get_name();
+  }
+  return words;
+}
+
 /// All output is flushed when this returns.
 int parse_and_run(int argc, char** argv) {
   CLI::App app(kAbout, "unidle");
   app.set_version_flag("--version", fmt::format("unidle {}", kVersion));
   app.require_subcommand(1);
   app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
-    return fmt::format("unidle: {} (see {} --help)\n", error.what(),
-                       failed->get_name().empty() ? "unidle" : failed->get_name());
+    return fmt::format("unidle: {} (see {} --help)\n", error.what(), typed_command(*failed));
   });
 
   std::function<int()> chosen;

@@ -134,14 +134,15 @@ void add_format(CLI::App& app, Arguments& arguments) {
 
 std::function<int()> setup(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  app.require_subcommand(1);
-  CLI::App* known = app.add_subcommand("list", "All knobs");
+  app.require_subcommand(0, 1);
+  add_format(app, *arguments);
+  CLI::App* known = app.add_subcommand("list", "All knobs, as without a command");
   add_format(*known, *arguments);
   CLI::App* found = app.add_subcommand("recognize", "The knobs that configuration files set, and where");
   found->add_option("files", arguments->files, "YAML, JSON, TOML or Python files")->required();
   found->add_flag("--all", arguments->others, "Also show the keys that are no knobs");
   add_format(*found, *arguments);
-  return [arguments, known] { return known->parsed() ? list(*arguments) : recognize(*arguments); };
+  return [arguments, found] { return found->parsed() ? recognize(*arguments) : list(*arguments); };
 }
 
 }  // namespace
@@ -151,7 +152,7 @@ const Subcommand& knobs() {
       "knobs",
       "List the knobs, or find them in configuration files",
       "Examples:\n"
-      "  unidle knobs list\n"
+      "  unidle knobs\n"
       "  unidle knobs recognize train.yaml ds_config.json\n",
       setup,
   };
