@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <utility>
 #include <vector>
 
 #include "unidle/base/clock.h"
@@ -249,6 +250,12 @@ class RunFolder {
   std::filesystem::path path_;
 };
 
+/// The record that a person means by `text`: a path that exists, or of the runs in `.unidle/runs` "latest", a name, a
+/// part of only one name, or "-1" for the newest by name, "-2" for the one before. A text with a slash is a path.
+/// Throws kInput when nothing or several are meant.
+std::filesystem::path find_run(const std::string& text);
+/// The newest run by name, and before it the newest earlier run of the same program. Throws kInput when there is none.
+std::pair<std::filesystem::path, std::filesystem::path> last_two_runs();
 /// The most recent run to begin or end, from the `latest` link. Throws kInput when there is none.
 std::filesystem::path latest_run_folder();
 /// Points `.unidle/runs/latest` at `folder`, atomically. Failure is ignored: the link is a convenience.

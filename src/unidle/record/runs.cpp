@@ -2,12 +2,19 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cctype>
+#include <cstdlib>
+#include <fstream>
+#include <string_view>
 #include <system_error>
+#include <utility>
+#include <vector>
 
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/base/numbers.h"
 #include "unidle/record/detail/access.h"
 #include "unidle/record/record.h"
 
@@ -29,12 +36,45 @@ std::string safe_name(std::string_view name) {
   return safe.empty() || safe.front() == '.' ? "run" + safe : safe;
 }
 
+/// Keeps records out of the user's repository. Failure is ignored.
+void ignore_in_git() {
+  const fs::path file = home_folder() / ".gitignore";
+  if (std::getenv("UNIDLE_HOME") == nullptr && !fs::exists(status_of(file))) {
+    std::ofstream(file) << "*\n";
+  }
+}
+
+/// Newest first.
+std::vector<std::string> names_of_runs() {
+  std::vector<std::string> names;
+  std::error_code failure;
+  for (fs::directory_iterator entry(runs_folder(), failure), end; !failure && entry != end; entry.increment(failure)) {
+    const std::string name = entry->path().filename().string();
+    if (entry->symlink_status(failure).type() == fs::file_type::directory && !name.starts_with(".")) {
+      names.push_back(name);
+    }
+  }
+  std::sort(names.rbegin(), names.rend());
+  return names;
+}
+
+/// The run's name without its time and the number that keeps names of one second apart.
+std::string program_of(const std::string& name) {
+  constexpr std::size_t kTime = std::string_view("20261127-084523-").size();
+  const std::string program = name.substr(std::min(kTime, name.size()));
+  const std::size_t dash = program.rfind('-');
+  return dash != std::string::npos && parse_number<int>(program.substr(dash + 1)) ? program.substr(0, dash) : program;
+}
+
+constexpr std::string_view kListThem = "unidle runs lists them";
+
 }  // namespace
 
 fs::path new_run_folder(std::string_view name, Clock& clock) {
   const std::string base = format_utc_compact(clock.wall_ns()) + "-" + safe_name(name);
   std::error_code failure;
   fs::create_directories(runs_folder(), failure);
+  ignore_in_git();
   fs::path folder = runs_folder() / base;
   // Creating the folder claims the name: several runs may start at once.
   for (int n = 2; !make_record_folder(folder, failure) && !failure; ++n) {
@@ -59,6 +99,54 @@ std::string run_name(const std::vector<std::string>& command) {
 }
 
 RunFolder::~RunFolder() { ::rmdir(path_.c_str()); }  // fails unless empty
+
+fs::path find_run(const std::string& text) {
+  if (text.empty() || text.find('/') != std::string::npos || fs::exists(status_of(text))) {
+    return text;
+  }
+  if (text == "latest") {
+    return latest_run_folder();
+  }
+  std::vector<std::string> names = names_of_runs();
+  if (const auto number = parse_number<int>(text); number && *number < 0) {
+    const auto back = static_cast<std::size_t>(-static_cast<std::int64_t>(*number));
+    if (back > names.size()) {
+      throw Error(ErrorCode::kInput, text, fmt::format("there are {} runs in {}", names.size(), runs_folder().string()),
+                  std::string(kListThem));
+    }
+    return runs_folder() / names[back - 1];
+  }
+  if (std::ranges::find(names, text) != names.end()) {
+    return runs_folder() / text;
+  }
+  std::erase_if(names, [&](const std::string& name) { return name.find(text) == std::string::npos; });
+  if (names.empty()) {
+    throw Error(ErrorCode::kInput, text,
+                fmt::format("no such file, and no run in {} has this in its name", runs_folder().string()),
+                std::string(kListThem));
+  }
+  if (names.size() > 1) {
+    throw Error(ErrorCode::kInput, text, fmt::format("{} runs have this in their names", names.size()),
+                fmt::format("the newest is {}; {}", names.front(), kListThem));
+  }
+  return runs_folder() / names.front();
+}
+
+std::pair<fs::path, fs::path> last_two_runs() {
+  const std::vector<std::string> names = names_of_runs();
+  if (names.empty()) {
+    throw Error(ErrorCode::kInput, runs_folder().string(), "no run has been recorded yet",
+                "record one: unidle run -- CMD ...");
+  }
+  const auto before = std::find_if(names.begin() + 1, names.end(), [&](const std::string& name) {
+    return program_of(name) == program_of(names.front());
+  });
+  if (before == names.end()) {
+    throw Error(ErrorCode::kInput, names.front(), "is the only run of its program",
+                "record another one, or name two records");
+  }
+  return {runs_folder() / *before, runs_folder() / names.front()};
+}
 
 fs::path latest_run_folder() {
   const fs::path link = runs_folder() / "latest";

@@ -107,6 +107,36 @@ TEST_F(Runs, LatestFollowsTheLink) {
   EXPECT_THROW(latest_run_folder(), Error);
 }
 
+TEST_F(Runs, AreFoundByName) {
+  const fs::path runs = folder_.path() / "home/runs";
+  EXPECT_THROW(find_run("train"), Error);
+  for (const char* name : {"20260101-000000-train", "20260101-000001-train", "20260102-000000-eval",
+                           "20260102-000000-train-2", "20260103-000000-eval"}) {
+    make_folders(runs / name);
+  }
+  link_latest(runs / "20260102-000000-eval");
+  EXPECT_EQ(find_run("latest"), runs / "20260102-000000-eval");
+  EXPECT_EQ(find_run("-1"), runs / "20260103-000000-eval");
+  EXPECT_EQ(find_run("-5"), runs / "20260101-000000-train");
+  EXPECT_THROW(find_run("-6"), Error);
+  EXPECT_EQ(find_run("20260101-000001"), runs / "20260101-000001-train") << "a part of one name";
+  EXPECT_EQ(find_run("20260102-000000-train-2"), runs / "20260102-000000-train-2");
+  EXPECT_THROW(find_run("eval"), Error) << "two runs have it in their names";
+  EXPECT_EQ(find_run("somewhere/else"), "somewhere/else") << "a path that a command may refuse in its own words";
+  EXPECT_EQ(find_run(runs.string()), runs);
+}
+
+TEST_F(Runs, TheLastTwoAreOfOneProgram) {
+  const fs::path runs = folder_.path() / "home/runs";
+  EXPECT_THROW(last_two_runs(), Error);
+  for (const char* name : {"20260101-000000-train", "20260102-000000-eval", "20260102-000000-train-2"}) {
+    make_folders(runs / name);
+  }
+  EXPECT_EQ(last_two_runs(), std::pair(runs / "20260101-000000-train", runs / "20260102-000000-train-2"));
+  make_folders(runs / "20260103-000000-other");
+  EXPECT_THROW(last_two_runs(), Error);
+}
+
 TEST_F(Runs, LinkFailureIsIgnored) {
   ::setenv("UNIDLE_HOME", "/proc/nothing", 1);
   EXPECT_NO_THROW(link_latest(folder_.path()));

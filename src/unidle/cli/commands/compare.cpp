@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <memory>
 #include <set>
+#include <tuple>
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
@@ -15,6 +16,7 @@
 #include "unidle/cli/subcommand.h"
 #include "unidle/experiment/configurations.h"
 #include "unidle/observe/recovery.h"
+#include "unidle/record/record.h"
 #include "unidle/report/comparison.h"
 
 namespace unidle::cli::commands {
@@ -71,6 +73,22 @@ report::Comparison configurations_compared(const Options& options, double tolera
   return report::compare(a, b, tolerance, language);
 }
 
+/// Fills in the records that the command leaves out: the last two of one program, or the newest one as B. Of "latest"
+/// and other names of runs it makes paths.
+Options completed(Options options) {
+  if (options.a.empty()) {
+    std::tie(options.a, options.b) = record::last_two_runs();
+    print_to(stderr, "unidle: {} against {}\n", options.a, options.b);
+    return options;
+  }
+  options.a = record::find_run(options.a);
+  if (options.b.empty() && is_config(options.a)) {
+    throw Error(ErrorCode::kUsage, "compare", "takes two configurations", "name the second one too");
+  }
+  options.b = options.b.empty() ? record::latest_run_folder() : record::find_run(options.b);
+  return options;
+}
+
 report::Comparison compared(const Options& options, Language language) {
   const double tolerance = options.tolerance_percent / 100;
   if (is_config(options.a) != is_config(options.b)) {
@@ -89,7 +107,7 @@ report::Comparison compared(const Options& options, Language language) {
 int run(const Options& options) {
   const bool json = options.format == "json";
   const Language language = json ? Language::kEnglish : chosen_language(options.language);
-  const report::Comparison comparison = compared(options, language);
+  const report::Comparison comparison = compared(completed(options), language);
   if (json) {
     print_to(stdout, "{}\n", json_text(report::to_json(comparison)));
   } else {
@@ -100,9 +118,10 @@ int run(const Options& options) {
 
 std::function<int()> setup(CLI::App& app) {
   const auto options = std::make_shared<Options>();
-  app.add_option("A", options->a, "Before: a record (its folder or the record.db in it) or a configuration")
-      ->required();
-  app.add_option("B", options->b, "After: the same")->required();
+  app.add_option("A", options->a,
+                 "Before: a record (its folder, its record.db or its name) or a configuration; without A and B, the "
+                 "last two records of one program");
+  app.add_option("B", options->b, "After: the same; the latest record by default");
   app.add_option("--format", options->format, "How to print the answer")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();

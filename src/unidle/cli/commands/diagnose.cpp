@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
 
 #include "unidle/base/json.h"
@@ -96,15 +97,17 @@ diagnose::Diagnosis diagnosis_of(const Options& options) {
     const std::filesystem::path latest = record::latest_run_folder();
     return of_records({latest}, policy, language);
   }
-  if (options.files.size() == 1) {
-    if (const auto records = diagnose::records_of_nodes(options.files.front()); !records.empty()) {
+  std::vector<std::filesystem::path> files;
+  std::ranges::transform(options.files, std::back_inserter(files), record::find_run);
+  if (files.size() == 1) {
+    if (const auto records = diagnose::records_of_nodes(files.front()); !records.empty()) {
       return of_records(records, policy, language);
     }
   }
-  if (options.files.size() == 1 && logs::sniff(options.files.front()).kind == logs::Kind::kRecord) {
-    return of_records({options.files.front()}, policy, language);
+  if (files.size() == 1 && logs::sniff(files.front()).kind == logs::Kind::kRecord) {
+    return of_records(files, policy, language);
   }
-  return of_logs({options.files.begin(), options.files.end()}, policy, language);
+  return of_logs(files, policy, language);
 }
 
 int run(const Options& options) {
@@ -133,10 +136,11 @@ int run(const Options& options) {
 
 std::function<int()> setup(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  auto* files = app.add_option("record", options->files,
-                               "A record's folder or its record.db, a folder with records of several nodes, or what "
-                               "one run left behind (" +
-                                   logs::known_logs() + "); the latest record by default");
+  auto* files =
+      app.add_option("record", options->files,
+                     "A record's folder, its record.db or its name, a folder with records of several nodes, or what "
+                     "one run left behind (" +
+                         logs::known_logs() + "); the latest record by default");
   auto* job =
       app.add_option("--job-id", options->job_id, "Diagnose the records or the logs of this job, found in --results");
   app.add_option("--results", options->results, "The folder to look for the job's logs in")

@@ -14,6 +14,7 @@
 #include "unidle/base/terminal.h"
 #include "unidle/cli/language_option.h"
 #include "unidle/cli/subcommand.h"
+#include "unidle/record/record.h"
 
 namespace unidle::cli::commands {
 
@@ -56,10 +57,10 @@ int execute(const Arguments& arguments) {
   options.interval_ns = static_cast<std::int64_t>(arguments.interval_ms * static_cast<double>(kNsPerMs));
   options.pid = arguments.pid;
   if (!arguments.record.empty()) {
-    if (!std::filesystem::exists(status_of(arguments.record))) {
+    options.record = record::find_run(arguments.record);
+    if (!std::filesystem::exists(status_of(*options.record))) {
       throw Error(ErrorCode::kInput, arguments.record, "is not there", "a record's folder was expected");
     }
-    options.record = arguments.record;
   }
   options.format = choose_format(arguments);
   options.listen = arguments.listen;
@@ -73,7 +74,8 @@ int execute(const Arguments& arguments) {
 
 std::function<int()> setup(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  app.add_option("RECORD", arguments->record, "run to follow (default: the newest that is under way)");
+  app.add_option("RECORD", arguments->record,
+                 "Record to follow: its folder or its name (default: the newest run that is under way)");
   app.add_option("--seconds", arguments->seconds, "stop after so many seconds (0: when told to)")
       ->check(CLI::NonNegativeNumber);
   app.add_option("--interval", arguments->interval_ms, "milliseconds between readings (1000)")

@@ -30,7 +30,8 @@ int run(const Options& options) {
     records.push_back(record::latest_run_folder().string());
   }
   std::vector<report::Entry> entries;
-  for (const std::string& path : records) {
+  for (const std::string& text : records) {
+    const std::filesystem::path path = record::find_run(text);
     observe::recover(path);
     entries.push_back({account::load_run(path), diagnose::diagnose_record(path, {}, language)});
   }
@@ -44,7 +45,7 @@ int run(const Options& options) {
 std::function<int()> setup(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("RECORD", options->records,
-                 "Records: their folders or the record.db in them; the first is compared "
+                 "Records: their folders, the record.db in them or their names; the first is compared "
                  "with the others; the latest record by default");
   app.add_option("-o,--output", options->output,
                  "The page to write; report.html in the first record's folder by default");

@@ -102,7 +102,8 @@ std::vector<trace::TraceSummary> read_all(const std::vector<fs::path>& what, Lan
 }
 
 int run(const Options& options) {
-  std::vector<fs::path> what(options.what.begin(), options.what.end());
+  std::vector<fs::path> what;
+  std::ranges::transform(options.what, std::back_inserter(what), record::find_run);
   if (what.empty()) {
     what.push_back(record::latest_run_folder());
   }
@@ -136,9 +137,10 @@ int run(const Options& options) {
 
 std::function<int()> setup(CLI::App& app) {
   auto options = std::make_shared<Options>();
-  app.add_option("record", options->what,
-                 "A record's folder or its record.db, or a torch profiler trace (Chrome JSON, also gzip); the latest "
-                 "record by default. Give two to compare them")
+  app.add_option(
+         "record", options->what,
+         "A record's folder, its record.db or its name, or a torch profiler trace (Chrome JSON, also gzip); the latest "
+         "record by default. Give two to compare them")
       ->expected(0, 2);
   app.add_option("-o,--output", options->output,
                  "Write the whole record as a timeline for Perfetto and chrome://tracing; .gz compresses it")
