@@ -16,6 +16,7 @@
 #include "unidle/cli/language_option.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/diagnose/configured/configured.h"
+#include "unidle/diagnose/diagnose.h"
 #include "unidle/knobs/apply_arguments.h"
 #include "unidle/knobs/reach.h"
 #include "unidle/language/sentence.h"
@@ -75,6 +76,18 @@ void print_applied_settings(const knobs::Reach& reached, const fs::path& folder,
   }
 }
 
+/// The diagnosis in one sentence; empty if nothing was trained. Nothing of long records, which would keep the shell
+/// waiting: an hour of 10 ms steps takes 0.8 s (`bench/diagnose_hour`).
+std::string verdict_of(const fs::path& folder, Language language) {
+  constexpr std::uintmax_t kMostBytes = 64 << 20;
+  std::error_code failure;
+  if (fs::file_size(folder / "record.db", failure) > kMostBytes || failure) {
+    return "";
+  }
+  const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(folder, {}, language);
+  return diagnosis.time.train > 0 ? diagnose::answer(diagnosis, language) : "";
+}
+
 /// The last line: where the record is, and the commands that read it. `why_no_window`: nothing if none was asked for,
 /// empty if there is one.
 std::string closing_line(const std::string& folder, bool named, const std::optional<std::string>& why_no_window,
@@ -101,6 +114,9 @@ void tell(const Arguments& arguments, const knobs::Reach& reached, const fs::pat
     print_applied_settings(reached, folder, language);
     if (arguments.trace) {
       why_no_window = why_not_traced(folder, language);
+    }
+    if (const std::string verdict = verdict_of(folder, language); !verdict.empty()) {
+      say(verdict);
     }
   } catch (const std::exception& failure) {  // the command's own result stays
     say(failure.what());
