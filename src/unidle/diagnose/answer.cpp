@@ -92,7 +92,7 @@ std::string unknown_sentence(const Diagnosis& diagnosis, Language language) {
   if (diagnosis.blind == "no-training") {
     return std::string(translate(language, "The program was followed and finished no training step"));
   }
-  return std::string(translate(language, "What was read does not show what the run spent its time on"));
+  return std::string(translate(language, "No training step was seen in what was read"));
 }
 
 std::string compute_sentence(const Diagnosis& diagnosis, const Finding* finding, Language language) {

@@ -289,6 +289,9 @@ Comparison compare(std::span<const RunData> a, std::span<const RunData> b, doubl
   return c;
 }
 
+/// An interval no further from 1 than this is shown as the same speed; a wider one hides a difference.
+constexpr double kSameSpeed = 0.05;
+
 std::string headline(const Comparison& c, const std::string& a, const std::string& b, Language language) {
   const Translator translator{language};
   if (!c.training_ratio) {
@@ -306,6 +309,9 @@ std::string headline(const Comparison& c, const std::string& a, const std::strin
     case experiment::SpeedChange::kRegression:
       return translator.say("{} is slower: it trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);
     default:
+      if (r.interval->low >= 1 - kSameSpeed && r.interval->high <= 1 + kSameSpeed) {
+        return translator.say("Same speed: {} trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);
+      }
       return translator.say("No difference shown: {} trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);
   }
 }

@@ -56,8 +56,14 @@ TEST(Comparison, TheSameRunShowsNoDifference) {
   EXPECT_LT(c.training_ratio->interval->low, 1) << "its rate has noise, also beside itself";
   EXPECT_GT(c.training_ratio->interval->high, 1);
   EXPECT_FALSE(c.regression());
-  EXPECT_THAT(headline(c), HasSubstr("No difference shown"));
+  EXPECT_THAT(headline(c), HasSubstr("Same speed"));
   EXPECT_THAT(c.settings, IsEmpty());
+}
+
+TEST(Comparison, AWideIntervalIsNotTheSameSpeed) {
+  Comparison c = compare(scripted_run(naive_script()), scripted_run(naive_script()));
+  c.training_ratio->interval = {0.8, 1.3};
+  EXPECT_THAT(headline(c), HasSubstr("No difference shown"));
 }
 
 TEST(Comparison, StepsThatDoNotVaryAtAllStillCompare) {
