@@ -7,6 +7,7 @@ printf 'num_workers: 0\nbatch_size: 8\n' >train.yaml
 printf '{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "gemm", "ts": 10, "dur": 5, "pid": 1, "tid": 1}]}' \
   >one.pt.trace.json
 expect 0 run -o record -- true
+touch train.py
 answers=(
   "--version" "--help" "diagnose --help"
   "diagnose record --format json" "diagnose record" "diagnose --print-policy" "diagnose --explain loader-no-workers"
@@ -55,4 +56,22 @@ for words in "cache" "knobs recognize" "slurm submit"; do
   "$unidle" $words >out 2>err && fail "unidle $words: succeeded"
   grep -q "(see unidle $words --help)" err || fail "unidle $words: $(cat err)"
 done
+
+# So does the name that a misspelt word was meant to be.
+while IFS='|' read -r words said; do
+  # shellcheck disable=SC2086
+  "$unidle" $words >out 2>err && fail "unidle $words: succeeded"
+  grep -qF "($said)" err || fail "unidle $words: $(cat err)"
+done <<'EOF'
+diagonse|did you mean diagnose?
+--verison|did you mean --version?
+diagnose --formt json|did you mean --format?
+run --step=4 -- true|did you mean --steps?
+run --nonsense -- true|see unidle run --help
+run --apply loader.worker=2 -- true|did you mean loader.workers?
+diagnose --explain loader-no-worker|did you mean loader-no-workers?
+run train.py|unidle run -- python train.py
+EOF
+"$unidle" >out 2>err
+[ $? = 2 ] && grep -q 'unidle run -- python train.py' out || fail "unidle alone: $(cat out err)"
 finish

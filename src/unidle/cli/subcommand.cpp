@@ -11,6 +11,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
+#include "unidle/base/nearest.h"
 #include "unidle/base/standard_streams.h"
 #include "unidle/base/terminal.h"
 #include "unidle/base/version.h"
@@ -38,18 +39,48 @@ void refuse_unknown_command(int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-' || has_command(argv[1])) {
     return;
   }
-  throw Error(ErrorCode::kUsage, argv[1], "unknown command", "unidle --help lists them");
+  std::vector<std::string> names;
+  for (const Subcommand* command : all_commands()) {
+    names.emplace_back(command->name);
+  }
+  throw Error(ErrorCode::kUsage, argv[1], "unknown command", nearest_or(argv[1], names, "unidle --help lists them"));
 }
 
-/// "unidle cache verify", as far as it was recognised.
-std::string typed_command(const CLI::App& app) {
-  std::string words = app.get_name();
-  for (std::vector<const CLI::App*> chosen = {&app}; !chosen.empty();) {
-    const CLI::App* last = chosen.front();
-    chosen = last->get_subcommands([](const CLI::App* sub) { return sub->parsed(); });
-    words += chosen.empty() ? "" : " " + chosen.front()->get_name();
+/// What the parser recognised: `app`, its command, and that command's own.
+std::vector<const CLI::App*> recognised(const CLI::App& app) {
+  std::vector<const CLI::App*> found;
+  for (std::vector<const CLI::App*> next = {&app}; !next.empty();) {
+    found.push_back(next.front());
+    next = found.back()->get_subcommands([](const CLI::App* sub) { return sub->parsed(); });
   }
-  return words;
+  return found;
+}
+
+std::vector<std::string> options_of(const CLI::App& command) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) {
+      names.push_back("--" + name);
+    }
+  }
+  return names;
+}
+
+/// CLI11 speaks of what is missing even if the reason is a misspelt option.
+std::string refusal(const CLI::App* app, const CLI::Error& error) {
+  const std::vector<const CLI::App*> commands = recognised(*app);
+  std::string see = "see";
+  for (const CLI::App* command : commands) {
+    see += " " + command->get_name();
+  }
+  see += " --help";
+  const std::vector<std::string> left = app->remaining(true);
+  const auto option = std::ranges::find_if(left, [](const std::string& word) { return word.starts_with("-"); });
+  if (option == left.end()) {
+    return fmt::format("unidle: {} ({})\n", error.what(), see);
+  }
+  const std::string name = option->substr(0, option->find('='));
+  return fmt::format("unidle: {}: unknown option ({})\n", name, nearest_or(name, options_of(*commands.back()), see));
 }
 
 /// All output is flushed when this returns.
@@ -57,9 +88,7 @@ int parse_and_run(int argc, char** argv) {
   CLI::App app(kAbout, "unidle");
   app.set_version_flag("--version", fmt::format("unidle {}", kVersion));
   app.require_subcommand(1);
-  app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
-    return fmt::format("unidle: {} (see {} --help)\n", error.what(), typed_command(*failed));
-  });
+  app.failure_message(refusal);
 
   std::function<int()> chosen;
   for (const Subcommand* command : all_commands()) {
@@ -69,6 +98,11 @@ int parse_and_run(int argc, char** argv) {
     sub->callback([&chosen, action = std::move(action)] { chosen = action; });
   }
 
+  if (argc < 2) {
+    print_to(stdout, "{}", app.help());
+    flush_output();
+    return 2;
+  }
   refuse_unknown_command(argc, argv);
   int code = 0;
   try {

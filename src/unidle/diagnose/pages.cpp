@@ -1,9 +1,14 @@
 #include "unidle/diagnose/pages.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <string>
+#include <vector>
 
 #include "unidle/base/error.h"
 #include "unidle/base/layout.h"
+#include "unidle/base/nearest.h"
 #include "unidle/base/terminal.h"
 #include "unidle/diagnose/rule.h"
 
@@ -31,10 +36,10 @@ std::string verdict_text(const Rule& rule) {
   return rule.verdict == Verdict::kUnknown ? "whatever most of the time went into" : to_string(rule.verdict);
 }
 
-std::string id_list() {
-  std::string ids;
+std::vector<std::string> rule_ids() {
+  std::vector<std::string> ids;
   for (const Rule* rule : all_rules()) {
-    ids += (ids.empty() ? "" : ", ") + rule->id;
+    ids.push_back(rule->id);
   }
   return ids;
 }
@@ -44,7 +49,9 @@ std::string id_list() {
 std::string explain(std::string_view id, int width, Language language) {
   const Rule* rule = find_rule(id);
   if (rule == nullptr) {
-    throw Error(ErrorCode::kUsage, std::string(id), "unknown rule", "rules: " + id_list());
+    const std::vector<std::string> ids = rule_ids();
+    throw Error(ErrorCode::kUsage, std::string(id), "unknown rule",
+                nearest_or(id, ids, fmt::format("rules: {}", fmt::join(ids, ", "))));
   }
   const auto field = [&](const char* name, const std::string& text) {
     return block(translate(language, text), width, 0, std::string(translate(language, name)) + " ");

@@ -11,14 +11,11 @@ namespace unidle::knobs {
 namespace {
 
 void add_asked(Settings& wanted, const std::string& name, const std::string& value, const std::string& subject) {
-  const Knob* knob = find_knob(name);
-  if (knob == nullptr) {
-    throw Error(ErrorCode::kUsage, subject, fmt::format("unknown knob {}", name), "unidle knobs lists them");
-  }
-  const auto parsed = parse_value(*knob, value);
+  const Knob& knob = knob_named(name, subject);
+  const auto parsed = parse_value(knob, value);
   if (!parsed) {
-    std::string expected = std::string(to_string(knob->type));
-    for (const std::string& choice : knob->choices) {
+    std::string expected = std::string(to_string(knob.type));
+    for (const std::string& choice : knob.choices) {
       expected += " " + choice;
     }
     throw Error(ErrorCode::kUsage, subject, fmt::format("{} does not take '{}'", name, value), "expected " + expected);

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "unidle/base/characters.h"
+#include "unidle/base/error.h"
+#include "unidle/base/nearest.h"
 #include "unidle/base/numbers.h"
 
 namespace unidle::knobs {
@@ -31,6 +33,18 @@ const Knob* find_knob(std::string_view name) {
   const auto& all = all_catalogue();
   const auto found = std::find_if(all.begin(), all.end(), [&](const Knob* knob) { return knob->name == name; });
   return found == all.end() ? nullptr : *found;
+}
+
+const Knob& knob_named(std::string_view name, const std::string& subject) {
+  if (const Knob* knob = find_knob(name)) {
+    return *knob;
+  }
+  std::vector<std::string> names;
+  for (const Knob* knob : all_catalogue()) {
+    names.push_back(knob->name);
+  }
+  throw Error(ErrorCode::kUsage, subject, "unknown knob " + std::string(name),
+              nearest_or(name, names, "unidle knobs lists them"));
 }
 
 bool applies_at_run_time(std::string_view knob, const std::optional<Value>& value) {

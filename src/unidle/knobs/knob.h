@@ -86,6 +86,9 @@ const std::vector<const Knob*>& all_catalogue();
 /// nullptr if the knob does not exist.
 const Knob* find_knob(std::string_view name);
 
+/// Throws kUsage with `subject`, and the knob that `name` may have meant, if the knob does not exist.
+const Knob& knob_named(std::string_view name, const std::string& subject);
+
 /// Whether the shim can set this value in a running program; without a value, whether it can set any.
 bool applies_at_run_time(std::string_view knob, const std::optional<Value>& value = {});
 /// False for a knob without effect on `device` ("cpu", "cuda", ...).

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
 
 #include "unidle/base/environment.h"
 #include "unidle/base/error.h"
@@ -96,7 +97,13 @@ pid_t spawn(const SpawnOptions& options, const OutputStreams& streams, const Sig
   } while (got < 0 && errno == EINTR);
   if (got == sizeof number) {
     ::waitpid(pid, nullptr, 0);
-    throw system_error(ErrorCode::kInput, options.argv[0], "cannot be started", number);
+    const std::filesystem::path program = options.argv[0];
+    std::error_code failure;
+    if (program.extension() == ".py" && std::filesystem::exists(options.folder / program, failure)) {
+      throw Error(ErrorCode::kInput, program.string(), "is a Python file, not a program",
+                  "unidle run -- python " + program.string());
+    }
+    throw system_error(ErrorCode::kInput, program.string(), "cannot be started", number);
   }
   return pid;
 }

@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "unidle/base/error.h"
+#include "unidle/base/nearest.h"
 #include "unidle/train/config.h"
 #include "unidle/traits/workload.h"
 
@@ -179,24 +180,6 @@ std::vector<Setting>& known_settings() {
       {"loss.perceptual_features", kText, "", kNone, {}, "TorchScript file that makes those features of a picture."},
   };
   return settings;
-}
-
-/// Levenshtein distance.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) {
-    row[j] = j;
-  }
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
 }
 
 std::string_view last_part(std::string_view name) { return name.substr(name.rfind('.') + 1); }

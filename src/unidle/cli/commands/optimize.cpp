@@ -59,9 +59,7 @@ double budget_of(const std::string& text) {
 
 std::set<std::string> known_knobs(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
-    if (knobs::find_knob(name) == nullptr) {
-      throw Error(ErrorCode::kUsage, "--only " + name, "unknown knob", "unidle knobs lists them");
-    }
+    knobs::knob_named(name, "--only " + name);
   }
   return {names.begin(), names.end()};
 }

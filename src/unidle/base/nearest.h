@@ -1,0 +1,18 @@
+// Finds the name that a misspelt word was meant to be.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace unidle {
+
+/// Levenshtein distance.
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+/// "did you mean NAME?" with the name that differs from `word` in the fewest letters, at most a third of them;
+/// `otherwise` if there is none.
+std::string nearest_or(std::string_view word, const std::vector<std::string>& names, std::string otherwise);
+
+}  // namespace unidle
