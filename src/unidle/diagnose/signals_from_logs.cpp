@@ -69,7 +69,8 @@ JobLogs read_job_logs(const std::vector<std::filesystem::path>& files, Language 
     if (const auto table = empty ? std::nullopt : logs::other_table(*silent)) {
       throw Error(ErrorCode::kInput, silent->string(), table->what, table->instead);
     }
-    throw Error(ErrorCode::kInput, silent->string(), empty ? "is empty" : "is not a log, a record or a trace that unidle can read",
+    throw Error(ErrorCode::kInput, silent->string(),
+                empty ? "is empty" : "is not a log, a record or a trace that unidle can read",
                 "expected: " + logs::known_logs());
   }
   return job;

@@ -11,7 +11,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <utility>
 #include <vector>
 
 #include "unidle/base/clock.h"

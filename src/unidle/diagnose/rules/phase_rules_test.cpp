@@ -62,7 +62,8 @@ TEST(ValidationDominates, CallsThatCannotBeLeftOutSayWhy) {
   signals.validation_kept = "Experiment.vali returns something that the program may decide by";
   const Finding finding = fired("validation-dominates", signals);
   EXPECT_EQ(fix_of(finding, "validation.every"), nullptr);
-  EXPECT_THAT(finding.evidence, ::testing::Contains(::testing::HasSubstr("skip validations in this program: Experiment.vali")));
+  EXPECT_THAT(finding.evidence,
+              ::testing::Contains(::testing::HasSubstr("skip validations in this program: Experiment.vali")));
 }
 
 Signals saving(double checkpoint_s) {

@@ -74,7 +74,8 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
       context.say("between two of them lie {} of training",
                   format_seconds(signals.time.train / static_cast<double>(*signals.validations))));
   if (signals.validation_where.empty() && !signals.validation_kept.empty()) {
-    finding.evidence.push_back(context.say("unidle cannot skip validations in this program: {}", signals.validation_kept));
+    finding.evidence.push_back(
+        context.say("unidle cannot skip validations in this program: {}", signals.validation_kept));
   }
   finding.fixes.push_back(rarer(context, policy.validation_target));
   return finding;
