@@ -10,9 +10,11 @@
 #include <utility>
 
 #include "unidle/account/knob_readings.h"
+#include "unidle/base/json.h"
 #include "unidle/base/units.h"
 #include "unidle/diagnose/policy.h"
 #include "unidle/knobs/same_value.h"
+#include "unidle/record/note_types.h"
 #include "unidle/report/learning.h"
 
 namespace unidle::report {
@@ -88,6 +90,37 @@ std::vector<SettingDifference> setting_differences(const RunData& a, const RunDa
 }
 
 bool went_wrong(const std::string& outcome) { return outcome == "failed" || outcome == "timed-out"; }
+
+/// The class of the largest model, "" when unknown.
+std::string model_of(const RunData& run) {
+  std::string largest;
+  std::int64_t most = -1;
+  for (const record::Note& note : run.notes) {
+    if (record::is_of(note, record::NoteType::kModel)) {
+      const std::int64_t parameters = whole_in(note.body, "parameters").value_or(0);
+      if (parameters > most) {
+        most = parameters;
+        largest = text_in(note.body, "class");
+      }
+    }
+  }
+  return largest;
+}
+
+/// Scripts with other names that train other models. A script that was renamed or rewritten trains the same one.
+bool are_different_programs(const RunData& a, const RunData& b) {
+  const auto program = [](const RunData& run) {
+    const nlohmann::json command = run.meta_value(record::meta::kCommand);
+    const bool is_command = command.is_array() && !command.empty() &&
+                            std::ranges::all_of(command, [](const auto& word) { return word.is_string(); });
+    return is_command ? record::run_name(command.get<std::vector<std::string>>()) : "";
+  };
+  const std::string of_a = program(a);
+  const std::string of_b = program(b);
+  const std::string model_a = model_of(a);
+  const std::string model_b = model_of(b);
+  return !of_a.empty() && !of_b.empty() && of_a != of_b && !model_a.empty() && !model_b.empty() && model_a != model_b;
+}
 
 void find_regressions(Comparison& c, const Translator& translator) {
   const auto slower = [&](experiment::SpeedChange change, const std::optional<experiment::Ratio>& of,
@@ -280,7 +313,10 @@ Comparison compare(std::span<const RunData> a, std::span<const RunData> b, doubl
   c.changes = first_present(shown_a, shown_b, "changes");
   c.trials = first_present(shown_a, shown_b, "trials");
   c.verification = first_present(shown_a, shown_b, "verification");
-  find_regressions(c, translator);
+  c.different_programs = are_different_programs(shown_a, shown_b);
+  if (!c.different_programs) {
+    find_regressions(c, translator);
+  }
   add_notes(c, shown_a, shown_b, translator);
   if (pairs.size() > 1) {
     c.pairs = std::move(pairs);
@@ -294,6 +330,9 @@ constexpr double kSameSpeed = 0.05;
 
 std::string headline(const Comparison& c, const std::string& a, const std::string& b, Language language) {
   const Translator translator{language};
+  if (c.different_programs) {
+    return translator.say("{} and {} are different programs: their rates say nothing of each other.", a, b);
+  }
   if (!c.training_ratio) {
     return translator.say("The throughput of the two runs cannot be compared.");
   }

@@ -60,6 +60,21 @@ TEST(Comparison, TheSameRunShowsNoDifference) {
   EXPECT_THAT(c.settings, IsEmpty());
 }
 
+TEST(Comparison, OfDifferentProgramsThereIsNoRegression) {
+  const auto run_of = [](const char* script, const char* model, const Script& times) {
+    RunData run = scripted_run(times);
+    run.meta["command"] = {"python", script};
+    run.notes.push_back({1, 1, {{"type", "model"}, {"class", model}, {"parameters", 1000}}});
+    return run;
+  };
+  const RunData fast = run_of("train.py", "Net", tuned_script());
+  const Comparison other = compare(fast, run_of("gan.py", "Generator", naive_script()));
+  EXPECT_FALSE(other.regression());
+  EXPECT_THAT(headline(other), HasSubstr("different programs"));
+  EXPECT_TRUE(compare(fast, run_of("slow.py", "Net", naive_script())).regression()) << "the same model";
+  EXPECT_TRUE(compare(fast, run_of("train.py", "Larger", naive_script())).regression()) << "the same script";
+}
+
 TEST(Comparison, AWideIntervalIsNotTheSameSpeed) {
   Comparison c = compare(scripted_run(naive_script()), scripted_run(naive_script()));
   c.training_ratio->interval = {0.8, 1.3};
