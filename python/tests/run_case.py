@@ -86,8 +86,9 @@ class RunCase(unittest.TestCase):
             self.command(command, given), cwd=self.folder, env=given, capture_output=True, text=True
         )
 
-    def observed(self, *command, options=(), **more):
-        """Runs it, and removes our own last lines from its stderr."""
+    def observed(self, *command, options=(), begin=None, **more):
+        """Runs it, after begin() in the process that becomes `unidle`, and removes our own last lines from
+        its stderr."""
         path = os.path.join(self.folder, "record%d" % len(os.listdir(self.folder)))
         given = environment(**more)
         done = subprocess.run(
@@ -96,6 +97,7 @@ class RunCase(unittest.TestCase):
             env=given,
             capture_output=True,
             text=True,
+            preexec_fn=begin,
         )
         done.stderr = "".join(line for line in done.stderr.splitlines(True) if not OURS.match(line))
         self.record = Record(path)

@@ -173,6 +173,11 @@ class CausesTest(run_case.DiagnosedCase):
         with self.subTest("mask"):
             found = self.diagnosed("one_thread.py", "mask")["cpu-restricted"]
             self.assertIn("keeps it to 1 of the", found["evidence"][0])
+        with self.subTest("mask of the launch command"):
+            one = {min(os.sched_getaffinity(0))}
+            found = self.diagnosed("one_thread.py", "plain", begin=lambda: os.sched_setaffinity(0, one))
+            self.assertIn("the launch command or the program set it", found["cpu-restricted"]["evidence"][0])
+            self.assertEqual(self.record.meta("host")["cpus_before_mask"], len(os.sched_getaffinity(0)))
         with self.subTest("small"):
             self.assertNotIn("cpu-restricted", self.diagnosed("one_thread.py", "small"))
 

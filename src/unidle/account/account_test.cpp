@@ -131,6 +131,21 @@ TEST(Processes, RanksSideBySideGiveTheirSamplesAndOneOfThemTheTime) {
   EXPECT_NEAR(account.rates.training.value(), 120, 1e-9);
 }
 
+TEST(Ranks, WaitAtMostTheirWholeStep) {
+  std::vector<record::Step> steps;
+  for (int i = 0; i < 10; ++i) {
+    steps.push_back(step_at(100 * i, 100, 1));
+    steps.push_back(step_at(100 * i + 2, 100, 2));
+  }
+  RunData run = run_of(steps);
+  run.notes = {{0, 1, {{"type", "rank"}, {"rank", 0}, {"wait_seconds", 0.01}}},
+               {0, 2, {{"type", "rank"}, {"rank", 1}, {"wait_seconds", 0.1076}}}};
+  const Account account = account_of(run);
+  ASSERT_EQ(account.ranks.size(), 2U);
+  EXPECT_NEAR(account.ranks[0].work_s(), 0.09, 1e-9);
+  EXPECT_EQ(account.ranks[1].work_s(), 0) << "it is the median of other steps";
+}
+
 TEST(Processes, OneAfterTheOtherIsNotSideBySide) {
   std::vector<record::Step> steps;
   for (int i = 0; i < 10; ++i) {
@@ -218,8 +233,11 @@ TEST(Cpus, OfOthersAreThoseOfTheMachineWhileItTrains) {
     own.push_back({t * kMs, t < 10'000 ? 0.5 : 2});
     machine.push_back({t * kMs, t < 10'000 ? 8.0 : 3});
   }
-  run.series = {{{"tree.cpu", "cores", ""}, own}, {{"host.cpu", "cores", ""}, machine}};
+  run.series = {{{"tree.cpu", "cores", ""}, own},
+                {{"host.cpu", "cores", ""}, machine},
+                {{"tree.run_delay", "cores", ""}, {{11'000 * kMs, 0.7}}}};
   const Account account = account_of(run);
+  EXPECT_EQ(account.cpus.delay, 0.7);
   EXPECT_EQ(account.cpus.own, 2);
   EXPECT_EQ(account.cpus.others, 1);
   EXPECT_EQ(account.cpus_allowed.now, 3);
@@ -233,6 +251,17 @@ TEST(Cpus, OfOthersAreThoseOfTheMachineWhileItTrains) {
     }
   }
   EXPECT_EQ(account_of(run).cpus.others, 0);
+}
+
+TEST(Cpus, AMaskOfTheLaunchCommandIsNoLimitOfTheJob) {
+  RunData run = run_of({step_at(0, 100), step_at(100, 100)});
+  run.meta["host"] = {{"cpus_allowed", 1}, {"cpus_before_mask", 8}, {"cpu_quota", nullptr}};
+  EXPECT_EQ(account_of(run).cpus_allowed.now, 1);
+  EXPECT_EQ(account_of(run).cpus_allowed.at_start, 8);
+  run.meta["host"]["cpu_quota"] = 4;
+  EXPECT_EQ(account_of(run).cpus_allowed.at_start, 4) << "the cgroup gives no more";
+  run.meta["host"]["cpu_quota"] = 0.5;
+  EXPECT_EQ(account_of(run).cpus_allowed.at_start, std::nullopt) << "the mask is not what limits it";
 }
 
 TEST(Cpus, TheFirstReadingReachesIntoTheWarmUp) {

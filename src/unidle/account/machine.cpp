@@ -25,7 +25,8 @@ std::optional<double> own_affinity(const RunData& run, const Timeline& timeline)
 }  // namespace
 
 CpuUse cpu_use(const Readings& readings) {
-  CpuUse use{readings.mean(record::series::kTreeCpu), readings.mean(record::series::kHostCpu), std::nullopt};
+  CpuUse use{readings.mean(record::series::kTreeCpu), readings.mean(record::series::kHostCpu), std::nullopt,
+             readings.mean(record::series::kTreeRunDelay)};
   if (use.own && use.machine) {
     use.others = std::max(0.0, *use.machine - *use.own);
   }
@@ -34,13 +35,18 @@ CpuUse cpu_use(const Readings& readings) {
 
 CpusAllowed cpus_allowed(const RunData& run, const Timeline& timeline) {
   const nlohmann::json host = run.meta_value(record::meta::kHost);
-  CpusAllowed allowed{number_in(host, "cpus_allowed"), std::nullopt};
-  if (const auto quota = number_in(host, "cpu_quota"); quota && *quota > 0) {
-    allowed.now = std::min(allowed.now.value_or(*quota), *quota);
-  }
+  const auto quota = number_in(host, "cpu_quota");
+  const auto within_quota = [&](std::optional<double> cpus) {
+    return quota && *quota > 0 ? std::min(cpus.value_or(*quota), *quota) : cpus;
+  };
+  CpusAllowed allowed{within_quota(number_in(host, "cpus_allowed")), std::nullopt};
+  const auto before_launch = number_in(host, "cpus_before_mask");
+  const auto widest = before_launch ? within_quota(before_launch) : allowed.now;
   if (const auto own = own_affinity(run, timeline); own && *own < allowed.now.value_or(*own + 1)) {
-    allowed.at_start = allowed.now;
     allowed.now = own;
+  }
+  if (widest && allowed.now && *widest > *allowed.now) {
+    allowed.at_start = widest;
   }
   return allowed;
 }

@@ -13,13 +13,14 @@ struct CpuUse {
   std::optional<double> own;      // by the command and its children
   std::optional<double> machine;  // by all processes
   std::optional<double> others;   // by all other processes
+  std::optional<double> delay;    // that the command's threads stood ready for without getting one
 };
 CpuUse cpu_use(const Readings& readings);
 
 /// CPUs allowed to the run.
 struct CpusAllowed {
   std::optional<double> now;       // by affinity and quota, and by the training process's own affinity when narrower
-  std::optional<double> at_start;  // before the program restricted itself; nothing when it did not
+  std::optional<double> at_start;  // before the launch command or the program set a mask; nothing when none did
 };
 CpusAllowed cpus_allowed(const RunData& run, const Timeline& timeline);
 

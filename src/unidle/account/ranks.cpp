@@ -1,5 +1,6 @@
 #include "unidle/account/ranks.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -37,6 +38,8 @@ std::vector<RankTime> rank_times(const RunData& run) {
   std::vector<RankTime> ranks;
   for (auto& [key, rank] : newest) {
     rank.step_s = rank.step_s > 0 ? rank.step_s : median_step_s(run, rank.process);
+    // Waits and steps are medians of different steps, so a rank that nearly only waits may seem to wait longer.
+    rank.wait_s = std::clamp(rank.wait_s, 0.0, rank.step_s);
     if (rank.step_s > 0) {
       ranks.push_back(rank);
     }

@@ -12,9 +12,11 @@ namespace unidle::account {
 struct RankTime {
   int rank = 0;
   double step_s = 0;
-  double wait_s = 0;  // part of step_s in collectives
+  double wait_s = 0;  // part of step_s in collectives, at most all of it
   std::int64_t process = 0;
   std::string node = {};  // for a run on several nodes
+
+  double work_s() const { return step_s - wait_s; }
 };
 
 /// The ranks that reported how long they wait for each other. Their step time is what they reported, else the median of

@@ -46,6 +46,9 @@ std::string healthy_sentence(const Diagnosis& diagnosis, Language language) {
     return std::string(translate(language, "Nothing holds this run up"));
   }
   const std::string busy = format_share(*diagnosis.device.busy) + units_in_words(diagnosis.device, language);
+  if (diagnosis.taken) {
+    return std::string(translate(language, "No other cause was found"));
+  }
   if (diagnosis.underused && diagnosis.others_cpus && diagnosis.device.kind == "cpu") {
     return translate(language,
                      "No cause was found in the run: it used {} of its CPUs, and other processes used {} CPUs", busy,
@@ -161,6 +164,15 @@ std::string change(const Finding& finding, Language language) {
   return finding.fixes.empty() ? "" : finding.fixes.front().reason;
 }
 
+/// Stands before the answer: it holds for a run that others hold up.
+std::string taken_sentence(const TakenCpus& cpus, Language language) {
+  return translate(
+      language,
+      "Other processes took {} of the {} CPUs that this run may use while its threads stood ready for them, "
+      "and it used {}: measure it without them. ",
+      format_number(cpus.taken), format_number(cpus.allowed), format_number(cpus.used));
+}
+
 bool ends_sentence(std::string_view text) {
   return text.ends_with('.') || text.ends_with('!') || text.ends_with('?') || text.ends_with("。");
 }
@@ -191,7 +203,7 @@ std::string answer(const Diagnosis& diagnosis, Language language) {
   if (!diagnosis.idle_gpus.empty()) {
     text.append(translate(language, " GPU {} did nothing.", diagnosis.idle_gpus));
   }
-  return text;
+  return diagnosis.taken ? taken_sentence(*diagnosis.taken, language) + text : text;
 }
 
 }  // namespace unidle::diagnose

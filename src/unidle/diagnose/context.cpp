@@ -7,6 +7,7 @@
 
 #include "unidle/base/numbers.h"
 #include "unidle/diagnose/detail/copies.h"
+#include "unidle/diagnose/detail/finding.h"
 
 namespace unidle::diagnose {
 
@@ -14,8 +15,8 @@ namespace {
 
 constexpr double kMostShare = 0.999;
 
-/// Loader work per step on a single thread, in seconds.
-std::optional<double> loader_work_s(const Context& context) {
+/// What the loader takes per step on a single thread, in seconds.
+std::optional<double> loader_time_s(const Context& context) {
   const Signals& signals = context.signals;
   if (context.workers == 0) {
     return context.input_s;  // the training thread makes the samples: the wait is the work
@@ -31,7 +32,24 @@ std::optional<double> loader_work_s(const Context& context) {
   return std::nullopt;
 }
 
-void add_loader_facts(Context& context) {
+void add_waits_of_samples(Context& context, const Policy& policy) {
+  if (!context.signals.samples || !context.signals.samples->cpu_s || !context.signals.samples->wait_s) {
+    return;
+  }
+  const SampleFacts& samples = *context.signals.samples;
+  const double cpu_s = *samples.cpu_s;
+  const double wait_s = *samples.wait_s;
+  if (cpu_s + wait_s <= 0) {
+    return;
+  }
+  if (samples.run_delay_s || detail::cpus_full(context, policy).value_or(false)) {
+    context.work_delayed = std::min(wait_s, samples.run_delay_s.value_or(wait_s)) / (cpu_s + wait_s);
+  }
+  const double work_s = (cpu_s + wait_s) * (1 - context.work_delayed.value_or(0));
+  context.work_on_cpu = work_s > 0 ? std::min(1.0, cpu_s / work_s) : 1;
+}
+
+void add_loader_facts(Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (signals.loader && signals.loader->workers) {
     context.workers = signals.loader->workers;
@@ -46,10 +64,9 @@ void add_loader_facts(Context& context) {
   if (context.input) {
     context.steady_input = *context.input - context.respawn;
   }
-  context.work_s = loader_work_s(context);
-  if (signals.samples && signals.samples->cpu_s && signals.samples->wait_s) {
-    const double all_s = *signals.samples->cpu_s + *signals.samples->wait_s;
-    context.work_on_cpu = all_s > 0 ? std::optional(*signals.samples->cpu_s / all_s) : std::nullopt;
+  add_waits_of_samples(context, policy);
+  if (const auto time_s = loader_time_s(context)) {
+    context.work_s = *time_s * (1 - context.work_delayed.value_or(0));
   }
   context.epochs = signals.epochs;
 }
@@ -151,6 +168,30 @@ void add_device_facts(Context& context, const Policy& policy) {
   context.launching = context.behind ? 0 : std::max(0.0, *context.starved - *context.sync - known_idle(signals));
 }
 
+void add_cpu_facts(Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (signals.cpus_allowed && *signals.cpus_allowed > 0) {
+    context.cpus = signals.cpus_allowed;
+  }
+  if (const auto threads = signals.effective("cpu.threads")) {
+    const auto value = parse_number<double>(*threads);
+    if (value && *value >= 1) {
+      context.cpu_threads = value;
+    }
+  }
+  if (!context.cpus || !signals.cpus_used || !signals.host_cpus_used || !signals.cpus_online || !signals.run_delay) {
+    return;
+  }
+  const double own = *signals.cpus_used;
+  const double idle = std::max(0.0, *signals.cpus_online - *signals.host_cpus_used);
+  const double out_of_reach = std::max(0.0, *signals.cpus_online - *context.cpus);
+  const double others = std::max(0.0, *signals.host_cpus_used - own - out_of_reach);
+  // A thread of the run may also stand ready while another one of the run has the CPU, or before it finds an idle one.
+  context.cpus_taken = std::clamp(*signals.run_delay - idle, 0.0, others);
+  context.crowded_out = *context.cpus_taken >= policy.crowded_out * (own + *context.cpus_taken) &&
+                        *context.cpus_taken >= policy.others_cpus;
+}
+
 /// Gaps between kernels count as busy time here, as in NVML's utilisation.
 std::optional<double> units_in_use(const Signals& signals) {
   if (!signals.sm_activity) {
@@ -173,19 +214,11 @@ Context make_context(const Signals& signals, const Policy& policy, Language lang
     context.validate = share(signals.time.validate);
     context.checkpoint = share(signals.time.checkpoint);
   }
+  add_cpu_facts(context, policy);
   add_step_facts(context, policy);
   add_device_facts(context, policy);
   context.units_in_use = context.on_gpu ? units_in_use(signals) : std::nullopt;
-  add_loader_facts(context);
-  if (signals.cpus_allowed && *signals.cpus_allowed > 0) {
-    context.cpus = signals.cpus_allowed;
-  }
-  if (const auto threads = signals.effective("cpu.threads")) {
-    const auto value = parse_number<double>(*threads);
-    if (value && *value >= 1) {
-      context.cpu_threads = value;
-    }
-  }
+  add_loader_facts(context, policy);
   return context;
 }
 

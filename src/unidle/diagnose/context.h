@@ -46,11 +46,16 @@ struct Context {
   std::optional<double> rest_s;  // the step without the avoidable wait for input
 
   std::optional<std::int64_t> workers;  // of the training loader
-  std::optional<double> work_s;         // loader work per step on a single thread
-  std::optional<double> work_on_cpu;    // 0..1: share of that work spent on a CPU rather than waiting
-  std::optional<double> epochs;         // passes over the data
+  std::optional<double> work_s;         // loader work per step on a single thread that always has a CPU
+  std::optional<double> work_on_cpu;  // 0..1: share of that work spent on a CPU rather than waiting for something else
+  /// 0..1: share of the loader's time in which its threads stood ready for a CPU. Where that was not measured and the
+  /// CPUs are full: all the time that they were not on one.
+  std::optional<double> work_delayed;
+  std::optional<double> epochs;  // passes over the data
 
   std::optional<double> cpus;         // available to the run
+  std::optional<double> cpus_taken;   // part of `cpus` that other processes used while threads of the run stood ready
+  bool crowded_out = false;           // others took so much that what was measured is not the run's own
   std::optional<double> cpu_threads;  // used by compute on a CPU device: the effective cpu.threads
 
   /// Share of the wall time that the device idles while training. GPU only; absent when its busy time is not known.

@@ -60,6 +60,9 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
   diagnosis.idle_gpus = signals.idle_gpus;
 
   const Context context = make_context(signals, policy, language);
+  if (context.crowded_out) {
+    diagnosis.taken = TakenCpus{*context.cpus_taken, *signals.cpus_used, *context.cpus};
+  }
   const Policy judging = without_start_up(policy, signals);
   for (const Rule* rule : all_rules()) {
     Evaluation evaluation = rule->evaluate(context, judging);

@@ -75,6 +75,13 @@ struct NodeView {
   std::string problem;  // why its record cannot be read
 };
 
+/// CPUs that other processes took while threads of the run stood ready for them.
+struct TakenCpus {
+  double taken = 0;
+  double used = 0;     // by the run
+  double allowed = 0;  // to the run
+};
+
 struct Diagnosis {
   Outcome outcome = Outcome::kUnknown;
   Verdict verdict = Verdict::kUnknown;
@@ -83,6 +90,7 @@ struct Diagnosis {
   std::optional<double> steps_per_s;
   bool rated_before_window = false;   // rates are of the steps before a profiler's window
   std::optional<double> others_cpus;  // CPUs used by other processes, when they make rates imprecise; not in the JSON
+  std::optional<TakenCpus> taken;     // when so many that what was measured is not the run's own; not in the JSON
   bool underused = false;             // the device is less busy than in a healthy run; not in the JSON
   PhaseTimes time;
   std::optional<StepShares> step;

@@ -15,6 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 std::vector<std::string> keys(const nlohmann::ordered_json& object) {
   std::vector<std::string> out;
@@ -45,6 +46,36 @@ TEST(ToJson, HasTheFixedKeysInOrder) {
   EXPECT_THAT(keys(json["findings"][0]["fixes"][0]), ElementsAre("knob", "from", "to", "class", "how"));
   ASSERT_FALSE(json["abstained"].empty());
   EXPECT_THAT(keys(json["abstained"][0]), ElementsAre("id", "missing"));
+}
+
+/// One busy thread on two CPUs.
+Signals beside(double host_cpus_used, double run_delay) {
+  Signals signals = waiting_cpu(0.6);
+  signals.cpus_allowed = signals.cpus_online = 2;
+  signals.cpus_used = 0.5;
+  signals.host_cpus_used = host_cpus_used;
+  signals.others_cpus_used = host_cpus_used - 0.5;
+  signals.run_delay = run_delay;
+  return signals;
+}
+
+TEST(Answer, BeginsWithTheCpusThatOthersTake) {
+  const std::string sentence = answer(diagnose(beside(2, 0.5)));
+  EXPECT_THAT(sentence, StartsWith("Other processes took 0.5 of the 2 CPUs that this run may use"));
+  EXPECT_THAT(sentence, HasSubstr("it used 0.5: measure it without them. Your CPU waits 60 % of each step"));
+  EXPECT_THAT(answer(diagnose(beside(2, 0.1))), StartsWith("Your CPU waits")) << "its thread had a CPU";
+  EXPECT_THAT(answer(diagnose(beside(1, 0.5))), StartsWith("Your CPU waits")) << "a CPU was free";
+  Signals unknown = beside(2, 0);
+  unknown.run_delay.reset();
+  EXPECT_THAT(answer(diagnose(unknown)), StartsWith("Your CPU waits"));
+}
+
+TEST(Answer, OthersAreTheOnlyCause) {
+  Signals signals = beside(2, 1.4);
+  set_input(signals, 0.01);
+  signals.device_busy = 0.25;
+  EXPECT_THAT(answer(diagnose(signals)), AllOf(StartsWith("Other processes took 1.4 of"),
+                                               ::testing::EndsWith("without them. No other cause was found.")));
 }
 
 TEST(ToJson, UnknownIsNull) {

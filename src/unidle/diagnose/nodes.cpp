@@ -52,8 +52,8 @@ std::optional<std::size_t> slowest(const std::vector<NodeSignals>& nodes) {
   double most_s = 0;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     for (const RankTime& rank : nodes[i].signals.ranks) {
-      if (!node || rank.step_s - rank.wait_s > most_s) {
-        most_s = rank.step_s - rank.wait_s;
+      if (!node || rank.work_s() > most_s) {
+        most_s = rank.work_s();
         node = i;
       }
     }

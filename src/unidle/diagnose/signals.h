@@ -64,6 +64,8 @@ struct SampleFacts {
   std::optional<double> collate_s;  // total time for collating batches
   std::optional<double> cpu_s;      // part of total_s on a CPU
   std::optional<double> wait_s;     // part of total_s not on a CPU
+  /// Part of wait_s in which the thread stood ready for a CPU. Where it is known, p50_s and p99_s are without it.
+  std::optional<double> run_delay_s;
   /// Samples that were made again and compared, and how many of them were identical to the byte.
   std::int64_t compared_samples = 0;
   std::int64_t identical_samples = 0;
@@ -306,12 +308,13 @@ struct Signals {
   std::optional<std::string> gpu_capability;  // "9.0"
   GpuFacts gpu;
   std::optional<double> cpus_allowed;      // by affinity and quota
-  std::optional<double> cpus_at_start;     // allowed before the program restricted itself to cpus_allowed
+  std::optional<double> cpus_at_start;     // allowed before the launch command or the program set a mask
   std::optional<double> cpus_of_workers;   // allowed to all loader workers together, by affinity
   std::optional<double> cpus_online;       // of the machine
   std::optional<double> cpus_used;         // mean over training
   std::optional<double> host_cpus_used;    // by all processes on this machine
   std::optional<double> others_cpus_used;  // part of it used outside the run
+  std::optional<double> run_delay;         // CPUs that the run's threads stood ready for without getting one
   std::optional<bool> cpu_bf16;            // matrix or vector units for bf16
   bool virtual_machine = false;            // according to the CPU
   std::optional<double> host_memory_used;  // 0..1 of the job's limit, the highest reading

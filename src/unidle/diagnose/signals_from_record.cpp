@@ -174,6 +174,7 @@ void read_host(const RunData& run, const Account& account, Signals& signals) {
   signals.cpus_used = account.cpus.own;
   signals.host_cpus_used = account.cpus.machine;
   signals.others_cpus_used = account.cpus.others;
+  signals.run_delay = account.cpus.delay;
   if (host.is_object() && host.contains("cpu_flags") && host["cpu_flags"].is_array() && !host["cpu_flags"].empty()) {
     const json& flags = host["cpu_flags"];
     telemetry::HostFacts facts;
@@ -260,7 +261,8 @@ void read_busy(const record::Reader& reader, const RunData& run, const Account& 
 void read_loader(const record::Reader& reader, const Timeline& timeline, Signals& signals) {
   if (signals.samples) {
     const SampleFacts& samples = *signals.samples;
-    signals.sample_s = samples.total_s / static_cast<double>(samples.count);
+    const double made_s = std::max(0.0, samples.total_s - samples.run_delay_s.value_or(0));
+    signals.sample_s = made_s / static_cast<double>(samples.count);
     const auto workers = signals.loader ? signals.loader->workers : std::nullopt;
     if (workers && *workers > 0 && signals.time.train > 0) {
       const double available_s = static_cast<double>(*workers) * signals.time.train;

@@ -26,16 +26,15 @@ constexpr std::int64_t kCollectInterval_ns = 100 * kNsPerMs;
 constexpr std::int64_t kTailInterval_ns = 5 * kNsPerSecond;
 
 nlohmann::json to_json(const telemetry::HostFacts& facts) {
-  nlohmann::json json = {{"hostname", facts.hostname},
-                         {"cpu_model", facts.cpu_model},
-                         {"cpu_flags", facts.cpu_flags},
-                         {"cpus_online", facts.cpus_online},
-                         {"cpus_affinity", facts.cpus_affinity},
-                         {"cpus_allowed", facts.cpus_allowed()},
-                         {"cpu_quota", nullptr},
-                         {"memory_bytes", facts.memory_bytes},
-                         {"memory_limit", nullptr},
+  nlohmann::json json = {{"hostname", facts.hostname},           {"cpu_model", facts.cpu_model},
+                         {"cpu_flags", facts.cpu_flags},         {"cpus_online", facts.cpus_online},
+                         {"cpus_affinity", facts.cpus_affinity}, {"cpus_allowed", facts.cpus_allowed()},
+                         {"cpus_before_mask", nullptr},          {"cpu_quota", nullptr},
+                         {"memory_bytes", facts.memory_bytes},   {"memory_limit", nullptr},
                          {"cpu_bf16", facts.cpu_bf16()}};
+  if (facts.cpus_before_mask) {
+    json["cpus_before_mask"] = *facts.cpus_before_mask;
+  }
   if (facts.cpu_quota) {
     json["cpu_quota"] = *facts.cpu_quota;
   }

@@ -96,9 +96,10 @@ inline constexpr std::array kNoteShapes = {
     NoteShape{NoteType::kPadding, "padding", "", "real padded where"},
     NoteShape{NoteType::kParallel, "parallel", "", "kind world_size rank backend"},
     NoteShape{NoteType::kRank, "rank", "rank", "wait_seconds step_seconds"},
-    NoteShape{NoteType::kSamples, "samples", "id",
-              "count batches seconds_total p50 p95 p99 max batch_collate_seconds cpu_seconds wait_seconds "
-              "reads_files again stages"},
+    NoteShape{
+        NoteType::kSamples, "samples", "id",
+        "count batches seconds_total p50 p95 p99 max batch_collate_seconds cpu_seconds wait_seconds run_delay_seconds "
+        "reads_files again stages"},
     NoteShape{NoteType::kScaler, "scaler", "", "enabled"},
     NoteShape{NoteType::kSetting, "setting", "knob", "value source location"},
     NoteShape{NoteType::kShapes, "shapes", "", "distinct of"},

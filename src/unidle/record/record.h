@@ -207,13 +207,14 @@ constexpr std::string_view kPid = "pid";                 // process id of the co
 
 /// Names of the series that more than one module uses.
 namespace series {
-constexpr std::string_view kTreeCpu = "tree.cpu";         // cores in use by the command and its children
-constexpr std::string_view kTreeMemory = "tree.memory";   // bytes, proportional set size if known
-constexpr std::string_view kTreeRead = "tree.read";       // bytes/s from storage
-constexpr std::string_view kHostCpu = "host.cpu";         // cores in use on the whole machine
-constexpr std::string_view kGpuUtil = "gpu.utilisation";  // 0..1
-constexpr std::string_view kGpuMemory = "gpu.memory";     // bytes
-constexpr std::string_view kGpuPower = "gpu.power";       // W
+constexpr std::string_view kTreeCpu = "tree.cpu";             // cores in use by the command and its children
+constexpr std::string_view kTreeMemory = "tree.memory";       // bytes, proportional set size if known
+constexpr std::string_view kTreeRead = "tree.read";           // bytes/s from storage
+constexpr std::string_view kTreeRunDelay = "tree.run_delay";  // cores that its threads stood ready for without one
+constexpr std::string_view kHostCpu = "host.cpu";             // cores in use on the whole machine
+constexpr std::string_view kGpuUtil = "gpu.utilisation";      // 0..1
+constexpr std::string_view kGpuMemory = "gpu.memory";         // bytes
+constexpr std::string_view kGpuPower = "gpu.power";           // W
 // Of a training process ("pid N"): durations in seconds, at the time they began.
 constexpr std::string_view kStepLog = "step.log";        // printing and logging inside a step
 constexpr std::string_view kStepFlush = "step.flush";    // allocator flushed or garbage collected inside a step

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <sstream>
 #include <string_view>
 
@@ -20,6 +21,14 @@ namespace {
 using detail::field;
 using detail::number;
 
+std::string process_status(const fs::path& root, const std::string& pid) {
+  return try_read_file(root / "proc" / pid / "status").value_or("");
+}
+
+int cpus_in(const std::string& status) {
+  return count_cpu_list(field(status, "Cpus_allowed_list").value_or("")).value_or(0);
+}
+
 int affinity(const fs::path& root) {
   if (root == "/") {
     // CPU_SETSIZE is too small for the largest machines.
@@ -28,8 +37,40 @@ int affinity(const fs::path& root) {
       return CPU_COUNT_S(mask.size() * sizeof(cpu_set_t), mask.data());
     }
   }
-  const std::string status = try_read_file(root / "proc/self/status").value_or("");
-  return count_cpu_list(field(status, "Cpus_allowed_list").value_or("")).value_or(0);
+  return cpus_in(process_status(root, "self"));
+}
+
+/// A daemon that starts the tasks of jobs, and gives them their CPUs.
+bool is_of_scheduler(const std::string& name) {
+  constexpr std::array<std::string_view, 5> kDaemons = {"slurmstepd", "pbs_mom", "sge_shepherd", "res", "systemd"};
+  return std::find(kDaemons.begin(), kDaemons.end(), name) != kDaemons.end();
+}
+
+/// True when an MPI launcher started several ranks on this machine.
+bool is_one_of_ranks() {
+  constexpr std::array<const char*, 2> kRanksHere = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"};
+  return std::any_of(kRanksHere.begin(), kRanksHere.end(), [](const char* name) {
+    const char* value = std::getenv(name);
+    return value != nullptr && number<int>(value).value_or(1) > 1;
+  });
+}
+
+/// A mask is inherited, so a process above this one that may use more CPUs shows that one was set in between. A cgroup
+/// limits all its processes alike: one in another cgroup shows nothing.
+std::optional<int> cpus_before_mask(const fs::path& root, int affinity) {
+  const auto cgroup = try_read_file(root / "proc/self/cgroup");
+  std::optional<int> most;
+  std::string status = process_status(root, "self");
+  for (int generation = 0; generation < 64; ++generation) {
+    const std::string parent = field(status, "PPid").value_or("0");
+    status = process_status(root, parent);
+    if (status.empty() || is_of_scheduler(field(status, "Name").value_or("")) ||
+        try_read_file(root / "proc" / parent / "cgroup") != cgroup) {
+      break;
+    }
+    most = std::max(most.value_or(affinity), cpus_in(status));
+  }
+  return most > affinity ? most : std::nullopt;
 }
 
 int online(const fs::path& root, const std::string& cpuinfo) {
@@ -123,6 +164,7 @@ HostFacts read_host_facts(const fs::path& root) {
   facts.cpus_online = online(root, cpuinfo);
   const int allowed = affinity(root);
   facts.cpus_affinity = allowed > 0 ? allowed : facts.cpus_online;
+  facts.cpus_before_mask = is_one_of_ranks() ? std::nullopt : cpus_before_mask(root, facts.cpus_affinity);
   const std::string memory = field(try_read_file(root / "proc/meminfo").value_or(""), "MemTotal").value_or("");
   facts.memory_bytes = number<std::uint64_t>(memory).value_or(0) * 1024;
   const CgroupLimits limits = read_cgroup_limits(root);

@@ -16,7 +16,10 @@ struct HostFacts {
   std::string cpu_model;
   std::vector<std::string> cpu_flags;
   int cpus_online = 1;
-  int cpus_affinity = 1;            // CPUs this process may be scheduled on
+  int cpus_affinity = 1;  // CPUs this process may be scheduled on
+  /// CPUs of the program that started this one, when a mask (taskset, numactl, mpirun) then kept this one to fewer. Not
+  /// set when a cgroup or a scheduler did, or when the mask divides the CPUs among ranks.
+  std::optional<int> cpus_before_mask;
   std::optional<double> cpu_quota;  // cgroup limit in CPUs; the smallest of all ancestors
   std::uint64_t memory_bytes = 0;
   std::optional<std::uint64_t> memory_limit;  // cgroup limit; the smallest of all ancestors

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+
 #include "unidle/base/testing/machine_files.h"
 
 namespace unidle::telemetry {
@@ -33,6 +35,51 @@ TEST_F(Host, FactsOfAMachine) {
   EXPECT_EQ(facts.memory_bytes, 1024U * 1024);
   EXPECT_FALSE(facts.cpu_quota.has_value());
   EXPECT_DOUBLE_EQ(facts.cpus_allowed(), 3);
+}
+
+class Mask : public Host {
+ protected:
+  /// A process as /proc shows it.
+  void process(const std::string& pid, const std::string& name, int parent, const std::string& cpus,
+               const std::string& cgroup) {
+    put("proc/" + pid + "/status",
+        "Name:\t" + name + "\nPPid:\t" + std::to_string(parent) + "\nCpus_allowed_list:\t" + cpus + "\n");
+    put("proc/" + pid + "/cgroup", "0::" + cgroup + "\n");
+  }
+  std::optional<int> before() { return read_host_facts(root()).cpus_before_mask; }
+
+  void SetUp() override {
+    put("sys/devices/system/cpu/online", "0-15\n");
+    process("self", "unidle", 30, "3", "/job");
+    process("30", "bash", 20, "3", "/job");
+    process("20", "bash", 10, "0-7", "/job");
+    process("10", "sshd", 1, "0-15", "/system");
+  }
+};
+
+TEST_F(Mask, OfTheLaunchCommandIsNarrowerThanWhatStartedIt) { EXPECT_EQ(before(), 8); }
+
+TEST_F(Mask, OfACgroupHoldsForAllOfIt) {
+  process("20", "bash", 10, "3", "/job");
+  EXPECT_EQ(before(), std::nullopt) << "what is outside of the cgroup shows nothing";
+}
+
+TEST_F(Mask, OfASchedulerIsTheJobsLimit) {
+  process("20", "slurmstepd", 10, "0-7", "/job");
+  EXPECT_EQ(before(), std::nullopt);
+}
+
+TEST_F(Mask, ThatDividesTheCpusAmongRanksLimitsNone) {
+  ::setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "4", 1);
+  EXPECT_EQ(before(), std::nullopt);
+  ::setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "1", 1);
+  EXPECT_EQ(before(), 8) << "one rank is bound to a core as well";
+  ::unsetenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+}
+
+TEST_F(Mask, OfAProcessWithoutParentsIsUnknown) {
+  process("self", "unidle", 0, "3", "/job");
+  EXPECT_EQ(before(), std::nullopt);
 }
 
 TEST_F(Host, UsableCpusAreWholeOnesOfAffinityAndQuota) {

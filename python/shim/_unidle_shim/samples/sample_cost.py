@@ -5,7 +5,7 @@ import time
 from _unidle_shim.host import event_kinds
 from _unidle_shim.host.guard import caught
 from _unidle_shim.loop.loop import now
-from _unidle_shim.samples import batch_sizes, repeats
+from _unidle_shim.samples import batch_sizes, repeats, run_delay
 
 _thread_time = time.thread_time_ns
 # Timing one sample costs about this much, cold caches included. Samples are timed one by one in as
@@ -32,12 +32,17 @@ class Samples:
         self.again = repeats.Again()
         self.histogram = {}
         self.timed = 0  # samples in the histogram
+        self.timing_ns = 0  # cost of that
         self.took = []  # ns of each sample of the current batch, if they are timed one by one
+        self.own = run_delay.Own()
         self.collate_begin = self.collated = 0
         self.files = None  # whether samples are read from files: read calls while the first ones were made
         self.first_fetch_ns = 0
         self.slot = None  # shared with the training process: receives first_fetch_ns
         self.asked_ns = 0  # total time of the batches whose CPU time was measured
+        self.delay_ns = self.delay_asked_ns = (
+            0  # stood ready for a CPU; of the batches of which that was read
+        )
         self.cheap = False  # not every batch has to be inspected
         self.passed_batches = self.passed = self.passed_ns = (
             0  # of the batches not inspected: their number, samples, ns
@@ -45,9 +50,13 @@ class Samples:
         self.hidden_queries = None  # cheap batches without an event yet: [begin, ns, samples, slowest]
         self.ring = None
 
-    def cpu_seconds(self):
+    def _of_all(self, part_ns, asked_ns):
+        """Seconds of all batches, from a part of those that were asked for it."""
         busy = self.total_ns + self.collate_ns + self.passed_ns
-        return self.cpu_ns * 1e-9 * (busy / self.asked_ns if 0 < self.asked_ns < busy else 1)
+        return part_ns * 1e-9 * (busy / asked_ns if 0 < asked_ns < busy else 1)
+
+    def cpu_seconds(self):
+        return self._of_all(self.cpu_ns, self.asked_ns)
 
     def count_unwatched(self, ring, begin_ns, duration_ns, count, batches):
         """Counts batches of which only the wait was timed."""
@@ -69,8 +78,29 @@ class Samples:
             self.ring.emit(event_kinds.SAMPLE, begin, busy, 0, 0, 0, float(count), slowest)
 
     def each(self):
-        """Whether the samples of the next batch are timed one by one."""
-        return self.batches < _FIRST_TIMED or self.timed * _TIMING_NS <= _MOST_TIMING * self.total_ns
+        """Whether the samples of the next batch are timed one by one, and the time that their thread stood
+        ready is read."""
+        return self.batches < _FIRST_TIMED or self.timing_ns <= _MOST_TIMING * self.total_ns
+
+    def begin_batch(self):
+        """Returns the time that this thread stood ready for a CPU so far."""
+        self.timing_ns += 2 * run_delay.READ_NS
+        delay_ns = run_delay.read()
+        self.own.begin(delay_ns)
+        return delay_ns
+
+    def end_batch(self, delay_ns, duration_ns):
+        after_ns = run_delay.read()
+        if after_ns is not None:
+            self.delay_ns += after_ns - delay_ns
+            self.delay_asked_ns += duration_ns
+
+    def own_ns(self, duration_ns):
+        """The time of a sample without what its thread stood ready for a CPU."""
+        if duration_ns < run_delay.LONG_NS:
+            return duration_ns
+        self.timing_ns += run_delay.READ_NS
+        return self.own.of_long(duration_ns)
 
     def take_timed(self):
         """Counts the samples that were timed one by one. Returns the time of the slowest in ns, 0 without
@@ -84,6 +114,7 @@ class Samples:
             bucket = (bits - 1) * _BUCKETS_PER_OCTAVE + (one >> bits - 3 & 3) if bits > 2 else 0
             histogram[bucket] = histogram.get(bucket, 0) + 1
         self.timed += len(took)
+        self.timing_ns += len(took) * _TIMING_NS
         slowest = max(took)
         took.clear()
         return slowest
@@ -111,6 +142,10 @@ class Samples:
             "wait_seconds": max(0, looked_ns * all_s - cpu_s),
             "batches": self.batches + self.passed_batches,
         }
+        if self.delay_asked_ns:
+            body["run_delay_seconds"] = min(
+                body["wait_seconds"], self._of_all(self.delay_ns, self.delay_asked_ns)
+            )
         if self.timed >= 10:
             body.update(p50=self.percentile(0.5), p95=self.percentile(0.95), p99=self.percentile(0.99))
         if self.files is not None:
@@ -134,7 +169,7 @@ class TimedDataset:
         item = self.dataset[index]
         try:
             duration_ns, again = now() - t0, self.samples.again
-            self.samples.took.append(duration_ns)
+            self.samples.took.append(self.samples.own_ns(duration_ns))
             if type(index) is int and (duration_ns >= repeats.COSTLY_NS or index in again.known):
                 again.look(index, item)
         except BaseException as failure:
@@ -160,7 +195,7 @@ class TimedIterator:
         t0 = now()
         item = next(self.iterator)
         try:
-            self.samples.took.append(now() - t0)
+            self.samples.took.append(self.samples.own_ns(now() - t0))
         except BaseException as failure:
             caught(failure)
         return item
@@ -214,7 +249,8 @@ def fetch(original, fetcher, index, samples, state):
 
 
 def _before(fetcher, samples, state):
-    """Returns (the wrapper of the dataset, time, CPU time, read calls); all but the time may be None."""
+    """Returns (the wrapper of the dataset, time, CPU time, time of standing ready, read calls); all but the
+    first time may be None."""
     if getattr(fetcher, "_unidle", None) is not samples:
         prepare(fetcher, samples)
     batches = samples.batches
@@ -222,21 +258,26 @@ def _before(fetcher, samples, state):
     asks = batches < 4 or not batches & 15 or samples.total_ns > _CPU_FROM_NS * batches
     samples.collate_begin = samples.collated = 0
     samples.took.clear()
+    stand_in = delay = None
+    if samples.each():
+        delay = samples.begin_batch()
+        stand_in = _stand_in(fetcher, samples)
     cpu = _thread_time() if asks else None
-    stand_in = _stand_in(fetcher, samples) if samples.each() else None
-    return stand_in, now(), cpu, reads
+    return stand_in, now(), cpu, delay, reads
 
 
 def _after(fetcher, samples, state, index, asked, batch):
     try:
         t1 = now()
-        stand_in, t0, cpu, reads = asked
+        stand_in, t0, cpu, delay, reads = asked
         if stand_in is not None:
             stand_in.step_aside(fetcher)
         collated = samples.collate_begin or t1
         if cpu is not None:
             samples.cpu_ns += _thread_time() - cpu
             samples.asked_ns += t1 - t0
+        if delay is not None:
+            samples.end_batch(delay, t1 - t0)
         if 0 < samples.batches < 4:
             after = read_calls()
             # the query itself reads: once before, once after

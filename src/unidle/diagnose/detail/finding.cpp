@@ -276,6 +276,20 @@ std::optional<bool> cpus_full(const Context& context, const Policy& policy) {
   return free ? std::optional(*free <= (1 - policy.cpus_full) * *context.cpus) : std::nullopt;
 }
 
+bool run_fills(const Context& context, double cpus, const Policy& policy) {
+  return *context.signals.cpus_used + context.cpus_taken.value_or(0) >= policy.cpus_full * cpus;
+}
+
+std::string cpu_use_in_words(const Context& context, const Policy& policy) {
+  const double own = *context.signals.cpus_used;
+  const double others = context.signals.others_cpus_used.value_or(0);
+  const std::string used = format_number(own);
+  const std::string allowed = format_number(context.cpus.value_or(own));
+  return others_disturb(others, own, policy) ? context.say("the run uses {} of its {} CPUs, and other processes use {}",
+                                                           used, allowed, format_number(others))
+                                             : context.say("the run uses {} of its {} CPUs", used, allowed);
+}
+
 std::optional<Finding> earlier_attempt(const Context& context, bool time_limit) {
   const auto& attempts = context.signals.earlier_attempts;
   const auto first = std::find_if(attempts.begin(), attempts.end(),

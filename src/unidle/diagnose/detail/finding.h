@@ -79,8 +79,13 @@ std::int64_t workers_that_hide(const Context& context, double work_s, const Poli
 
 /// Idle CPUs that this run may use; nothing when not measured.
 std::optional<double> free_cpus(const Context& context);
-/// True when the CPUs of this run are in use; nothing when not measured.
+/// True when the CPUs of this run are in use, by whichever process; nothing when not measured.
 std::optional<bool> cpus_full(const Context& context, const Policy& policy);
+/// True when the run's threads keep `cpus` CPUs busy, or would if other processes did not take them. REQUIRES: the CPUs
+/// that it used were measured.
+bool run_fills(const Context& context, double cpus, const Policy& policy);
+/// "the run uses 1.7 of its 2 CPUs", with what other processes use when it matters. REQUIRES: as above.
+std::string cpu_use_in_words(const Context& context, const Policy& policy);
 
 /// Families of calls that make the host wait.
 enum class Waits { kReads, kSynchronize, kFlush };

@@ -198,6 +198,7 @@ void Notes::read_samples(Signals& signals) const {
     add_to(facts.collate_s, note.number("batch_collate_seconds"));
     add_to(facts.cpu_s, note.number("cpu_seconds"));
     add_to(facts.wait_s, note.number("wait_seconds"));
+    add_to(facts.run_delay_s, note.number("run_delay_seconds"));
   });
   if (facts.count > 0) {
     facts.p50_s = p50.mean();

@@ -50,6 +50,7 @@ void slow_samples(Signals& signals, double each_s) {
   signals.samples.emplace();
   signals.samples->count = 3200;
   signals.samples->total_s = 3200 * each_s;
+  signals.samples->run_delay_s = 0;
 }
 
 struct Bound {

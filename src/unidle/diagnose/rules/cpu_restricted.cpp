@@ -23,11 +23,6 @@ double cpus_of_loader(const Context& context) {
   return std::min(*context.cpus, context.signals.cpus_of_workers.value_or(*context.cpus));
 }
 
-/// In use by this job, or by other processes.
-bool in_use(const Context& context, const Policy& policy, double cpus) {
-  return *context.signals.cpus_used >= policy.cpus_full * cpus || detail::cpus_full(context, policy).value_or(false);
-}
-
 std::optional<Demand> demand_of(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   const double cpus = cpus_of_loader(context);
@@ -51,13 +46,14 @@ std::optional<Demand> demand_of(const Context& context, const Policy& policy) {
   return std::nullopt;
 }
 
-/// In words, when an affinity mask keeps the training process to fewer CPUs than the run had at first.
+/// In words, when an affinity mask keeps the training process to fewer CPUs than were there before somebody set it.
 std::optional<std::string> mask_in_words(const Context& context) {
   if (!context.signals.cpus_at_start) {
     return std::nullopt;
   }
   return context.say(
-      "an affinity mask that the command or the program set keeps it to {} of the {} CPUs that the run may use",
+      "an affinity mask keeps it to {} of the {} CPUs that it could use: the launch command or the program set it, no "
+      "cgroup and no scheduler",
       format_number(*context.cpus), format_number(*context.signals.cpus_at_start));
 }
 
@@ -130,7 +126,8 @@ Evaluation evaluate_few_threads(const Context& context, const Policy& policy) {
   const double threads = std::min(*context.cpu_threads, *context.cpus);
   const double unused = reach - *signals.cpus_used / ranks;
   // Half of the CPUs may be the second threads of cores, which compute hardly more.
-  if (unused < policy.free_cpus || (threads > 1 && 2 * threads >= reach) || !in_use(context, policy, threads * ranks)) {
+  if (unused < policy.free_cpus || (threads > 1 && 2 * threads >= reach) ||
+      !detail::run_fills(context, threads * ranks, policy)) {
     return Nothing{};
   }
   const double wanted = std::min(std::floor(reach), threads + std::floor(unused + 1 - policy.free_cpus));
@@ -172,19 +169,20 @@ Evaluation evaluate_cpu_restricted(const Context& context, const Policy& policy)
   if (!context.steady_input) {
     return Missing{context.no_steps};
   }
-  const auto demand = restricted && in_use(context, policy, cpus) ? demand_of(context, policy) : std::nullopt;
+  const auto demand =
+      restricted && detail::run_fills(context, cpus, policy) ? demand_of(context, policy) : std::nullopt;
   if (!demand || demand->share < policy.warning_share) {
     return evaluate_few_threads(context, policy);
   }
   Finding finding = detail::of_share(demand->share, policy);
   add_limits(context, finding, demand->allowed);
-  finding.evidence.push_back(context.say("it would use {} and keeps its {} busy at {}", format_number(demand->cpus),
-                                         format_number(demand->allowed), format_number(*signals.cpus_used)));
+  finding.evidence.push_back(context.say("it would use {} CPUs", format_number(demand->cpus)));
+  finding.evidence.push_back(detail::cpu_use_in_words(context, policy));
+  if (signals.cpus_at_start && demand->allowed == *context.cpus) {
+    finding.fixes.push_back(wider_mask(context));
+  }
   if (demand->by_step) {
     finding.verdict = Verdict::kComputeBound;
-    if (signals.cpus_at_start) {
-      finding.fixes.push_back(wider_mask(context));
-    }
     finding.fixes.push_back(
         detail::make_fix(context, "cpu.threads", static_cast<std::int64_t>(std::max(1.0, std::floor(demand->allowed))),
                          "ask for more CPUs (--cpus-per-task, --cpus, taskset); until then no more threads than CPUs"));
@@ -209,8 +207,8 @@ const Rule& cpu_restricted() {
           "the machine has and than its workers or threads would use. The program sees all CPUs, starts as many "
           "workers, and they take turns on a few. A program or its launcher may also narrow it after the start, and "
           "its workers inherit that. Or it computes with fewer threads than it has CPUs, because a variable or a call "
-          "says "
-          "so, and the others stay unused. The bound assumes that forward and backward pass can be divided among all "
+          "says so, and the others stay unused. The bound assumes that forward and backward pass can be divided among "
+          "all "
           "unused CPUs.",
       .thresholds =
           "At least restricted_cpus (0.5) CPUs of the machine are out of reach, the allowed ones are in use "

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/rule.h"
@@ -19,11 +21,13 @@ bool still_there(const Context& context, const Policy& policy) {
   return *signals.late_input_s / signals.wall_s >= *context.steady_input * (1 - 1 / epochs) / 2;
 }
 
-/// Mean cost of a sample. On full CPUs, only its CPU time counts: waiting for a CPU is not a property of the sample.
-double mean_cost_s(const Context& context, const Policy& policy) {
+/// Mean cost of a sample. Standing ready for a CPU is none. Nor is waiting for another thread that stands ready, which
+/// looks like waiting for a disk: only CPU time is certain.
+double mean_cost_s(const Context& context, bool only_cpu) {
   const SampleFacts& samples = *context.signals.samples;
-  const bool full = detail::cpus_full(context, policy).value_or(false);
-  return (full ? samples.cpu_s.value_or(samples.total_s) : samples.total_s) / static_cast<double>(samples.count);
+  const double made_s = samples.total_s * (1 - context.work_delayed.value_or(0));
+  const double cost_s = only_cpu ? std::min(made_s, samples.cpu_s.value_or(made_s)) : made_s;
+  return cost_s / static_cast<double>(samples.count);
 }
 
 Evaluation evaluate_dataset_heavy_tail(const Context& context, const Policy& policy) {
@@ -31,14 +35,21 @@ Evaluation evaluate_dataset_heavy_tail(const Context& context, const Policy& pol
   if (!signals.samples || !signals.samples->p50_s || !signals.samples->p99_s || signals.samples->count < 1) {
     return Missing{"how the costs of samples are spread"};
   }
+  if (!signals.samples->run_delay_s && detail::cpus_full(context, policy).value_or(false)) {
+    return Missing{"whether slow samples only stood ready for a CPU, while the CPUs were full"};
+  }
   if (!context.steady_input) {
     return Missing{context.no_steps};
   }
   const double p50_s = *signals.samples->p50_s;
   const double p99_s = *signals.samples->p99_s;
-  const double mean_s = mean_cost_s(context, policy);
-  const bool tail =
-      p99_s >= policy.tail_ratio * p50_s && p99_s >= policy.slow_sample_s && mean_s >= policy.tail_mean * p50_s;
+  const bool told = context.work_delayed.value_or(0) < policy.mostly;
+  const double mean_s = mean_cost_s(context, !told);
+  const bool wide = p99_s >= policy.tail_ratio * p50_s && p99_s >= policy.slow_sample_s;
+  const bool tail = wide && mean_s >= policy.tail_mean * p50_s;
+  if (!told && wide && !tail && mean_cost_s(context, false) >= policy.tail_mean * p50_s) {
+    return Missing{"whether slow samples only stood ready for a CPU, while the CPUs were full"};
+  }
   const double share = tail ? *context.steady_input * (1 - p50_s / mean_s) : 0;
   if (!tail || !still_there(context, policy) || share < policy.warning_share) {
     return Nothing{};
@@ -74,7 +85,9 @@ const Rule& dataset_heavy_tail() {
       .thresholds =
           "The 99th percentile at least tail_ratio (8) times the median and slow_sample_s (200 us), the mean at least "
           "tail_mean (1.3) times the median, also after the first pass; the tail's part of the input wait from "
-          "warning_share (10 %) of the wall time.",
+          "warning_share (10 %) of the wall time. The time in which a thread stood ready for a CPU is no cost of its "
+          "sample. Where it is mostly (50 %) what samples take, only their CPU time counts, and where it was not "
+          "measured and the CPUs are full (cpus_full, 85 %), nothing is said.",
       .needs = "the spread of sample costs, step times with the wait for input",
       .proposes = "treat the few apart: sort or bucket by size, prepare them before; loader.prefetch_factor",
       .evaluate = evaluate_dataset_heavy_tail,

@@ -43,8 +43,7 @@ Evaluation evaluate_dataset_slow_sample(const Context& context, const Policy& po
   }
   const double lost = std::max(0.0, *best_s - *context.rest_s) / *signals.step_s * context.train.value_or(1);
   const double share = std::min(lost, *context.steady_input);
-  const bool waits_elsewhere =
-      context.work_on_cpu.value_or(1) < policy.on_cpu && !detail::cpus_full(context, policy).value_or(false);
+  const bool waits_elsewhere = context.work_on_cpu.value_or(1) < policy.on_cpu;
   if (share < policy.warning_share || waits_elsewhere) {
     return Nothing{};
   }

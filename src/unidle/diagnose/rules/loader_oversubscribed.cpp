@@ -25,7 +25,7 @@ std::optional<Finding> judge(const Context& context, const Policy& policy, doubl
   const Signals& signals = context.signals;
   const double cpus = *context.cpus;
   if (workers > cpus && running >= policy.oversubscribed * cpus && *context.steady_input >= policy.warning_share) {
-    const double starved = 1 - context.work_on_cpu.value_or(cpus / running);
+    const double starved = context.work_delayed.value_or(1 - cpus / running);
     return detail::of_share(*context.steady_input * std::clamp(starved, 0.0, 1.0), policy);
   }
   const double with_step = running + context.cpu_threads.value_or(1) * signals.step->compute;
@@ -47,13 +47,14 @@ double samples_of_step_s(const Context& context) {
   const Signals& signals = context.signals;
   return signals.samples && signals.samples->count > 0 && signals.batch_samples
              ? signals.samples->total_s / static_cast<double>(signals.samples->count) *
-                   static_cast<double>(*signals.batch_samples) * signals.micro_batches.value_or(1)
+                   static_cast<double>(*signals.batch_samples) * signals.micro_batches.value_or(1) *
+                   (1 - context.work_delayed.value_or(0))
              : 0;
 }
 
 /// What a step loses to workers that cost more than they bring: it waits longer for a batch than one thread needs to
-/// make it. Waits of samples for storage, which workers hide, count as work unless they only wait for a CPU.
-std::optional<Finding> costs_more(const Context& context, const Policy& policy, bool full) {
+/// make it. Waits of samples for storage, which workers hide, count as work.
+std::optional<Finding> costs_more(const Context& context, const Policy& policy) {
   if (!context.work_s || !context.input_s || !context.rest_s || !context.steady_input || *context.steady_input <= 0) {
     return std::nullopt;
   }
@@ -61,14 +62,13 @@ std::optional<Finding> costs_more(const Context& context, const Policy& policy, 
     return std::nullopt;  // mostly waits for workers that start: keeping them is another cause's fix
   }
   const double waits_s = *context.input_s * *context.steady_input / *context.input;
-  const double work_s = *context.work_s * (full ? context.work_on_cpu.value_or(1) : 1);
+  const double work_s = *context.work_s;
   const double step_s = waits_s + *context.rest_s;
   if (step_s < policy.min_gain_without_workers * (*context.rest_s + work_s)) {
     return std::nullopt;
   }
   // A worker puts its batches together in shared memory, which the training process need not do, and has to be started.
-  const double samples_s = samples_of_step_s(context) * (full ? context.work_on_cpu.value_or(1) : 1);
-  const double share = *context.input * (1 - std::min(work_s, samples_s) / *context.input_s);
+  const double share = *context.input * (1 - std::min(work_s, samples_of_step_s(context)) / *context.input_s);
   if (share < policy.warning_share) {
     return std::nullopt;
   }
@@ -119,14 +119,16 @@ Evaluation evaluate_loader_oversubscribed(const Context& context, const Policy& 
   if (*context.workers < 1) {
     return Nothing{};
   }
-  const auto full = detail::cpus_full(context, policy);
-  if (!full) {
+  if (!context.cpus || !signals.cpus_used) {
     return Missing{"the CPUs that the run may use and did use"};
   }
-  if (auto finding = costs_more(context, policy, *full)) {
+  if (context.crowded_out) {
+    return hint_at_many(context, policy, Missing{"the workers' pace while no other process takes the CPUs"});
+  }
+  if (auto finding = costs_more(context, policy)) {
     return *finding;
   }
-  if (!*full) {
+  if (!detail::run_fills(context, *context.cpus, policy)) {
     return hint_at_many(context, policy, Nothing{});
   }
   if (!signals.loader_busy) {
@@ -147,9 +149,8 @@ Evaluation evaluate_loader_oversubscribed(const Context& context, const Policy& 
                                         format_number(threads), format_number(*context.cpus))
                           : context.say("{} workers share {} CPUs", *context.workers, format_number(*context.cpus));
   finding->evidence.insert(finding->evidence.begin(), std::move(count));
-  finding->evidence.push_back(context.say("the CPUs are full ({} of {} in use) and workers have work {} of the time",
-                                          format_number(*signals.cpus_used), format_number(*context.cpus),
-                                          format_share(*signals.loader_busy)));
+  finding->evidence.push_back(detail::cpu_use_in_words(context, policy));
+  finding->evidence.push_back(context.say("workers have work {} of the time", format_share(*signals.loader_busy)));
   if (threads > 1) {
     finding->fixes.push_back(detail::make_fix(context, "cpu.threads", 1,
                                               "one thread in each worker: cv2.setNumThreads(0), OMP_NUM_THREADS=1"));
@@ -172,11 +173,12 @@ const Rule& loader_oversubscribed() {
           "pool of threads of its own (OpenCV, OpenMP, BLAS).",
       .thresholds =
           "Workers with work (workers x busy share x threads, a pool counts from many_threads, 8 threads a process) "
-          "at least oversubscribed (1.5) times the CPUs, the CPUs full (cpus_full, 85 %), input wait from "
-          "warning_share (10 %). On a CPU device also when compute takes critical_share (30 %) of the wall time and "
-          "shares the CPUs with them: then a warning without a share. A hint where none of this holds and there are "
-          "more than workers_per_cpu (4) workers to a CPU. No workers are proposed where a step waits longer for its "
-          "batch than one thread needs to make it, and min_gain_without_workers (1.15) is to be had.",
+          "at least oversubscribed (1.5) times the CPUs, the run's own threads fill the CPUs (cpus_full, 85 %), input "
+          "wait from warning_share (10 %). On a CPU device also when compute takes critical_share (30 %) of the wall "
+          "time and shares the CPUs with them: then a warning without a share. A hint where none of this holds and "
+          "there are more than workers_per_cpu (4) workers to a CPU. No workers are proposed where a step waits longer "
+          "for its batch than one thread needs to make it, and min_gain_without_workers (1.15) is to be had. Workers "
+          "are not judged where other processes take the CPUs (crowded_out, 30 %).",
       .needs = "the effective loader.workers, how busy the workers are, CPUs allowed and used",
       .proposes = "loader.workers, cpu.threads",
       .evaluate = evaluate_loader_oversubscribed,

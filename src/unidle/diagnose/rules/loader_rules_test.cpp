@@ -23,6 +23,73 @@ TEST(LoaderOversubscribed, WorkersThatNoCpuHasUseForAreAHint) {
   EXPECT_TRUE(silent("loader-oversubscribed", signals));
 }
 
+/// Four workers on two CPUs, of which the run uses `own` and all processes together two.
+Signals beside_others(double own, double run_delay) {
+  Signals signals = waiting_cpu(0.6);
+  set_effective(signals, "loader.workers", "4");
+  signals.loader_busy = 0.95;
+  signals.cpus_allowed = signals.cpus_online = signals.host_cpus_used = 2;
+  signals.cpus_used = own;
+  signals.others_cpus_used = 2 - own;
+  signals.run_delay = run_delay;
+  return signals;
+}
+
+TEST(LoaderOversubscribed, WorkersAreNotBlamedForWhatOthersTake) {
+  EXPECT_EQ(missing("loader-oversubscribed", beside_others(0.44, 1.5)),
+            "the workers' pace while no other process takes the CPUs");
+  EXPECT_TRUE(silent("loader-oversubscribed", beside_others(0.44, 0.05))) << "they wait for something else";
+  Signals unknown = beside_others(0.44, 0);
+  unknown.run_delay.reset();
+  EXPECT_TRUE(silent("loader-oversubscribed", unknown));
+}
+
+TEST(LoaderOversubscribed, TellsTheRunsOwnCpusFromThoseOfOthers) {
+  const Finding alone = fired("loader-oversubscribed", beside_others(1.95, 2));
+  EXPECT_THAT(alone.evidence, Contains("the run uses 1.95 of its 2 CPUs"));
+  const Finding beside = fired("loader-oversubscribed", beside_others(1.6, 2));
+  EXPECT_THAT(beside.evidence, Contains("the run uses 1.6 of its 2 CPUs, and other processes use 0.4"));
+}
+
+/// One sample in fifty takes a hundred times as long, by the wall.
+Signals with_tail(std::optional<double> run_delay_s, double cpu_s) {
+  Signals signals = waiting_cpu(0.6);
+  signals.cpus_used = 0.5;
+  signals.cpus_online = signals.cpus_allowed = signals.host_cpus_used = 2;
+  SampleFacts& samples = signals.samples.emplace();
+  samples.count = 1000;
+  samples.total_s = 6;
+  samples.p50_s = 2e-3;
+  samples.p99_s = 0.2;
+  samples.cpu_s = cpu_s;
+  samples.wait_s = 6 - cpu_s;
+  samples.run_delay_s = run_delay_s;
+  return signals;
+}
+
+TEST(DatasetHeavyTail, TellsPreemptionFromWaiting) {
+  EXPECT_FALSE(fired("dataset-heavy-tail", with_tail(0.1, 5.5)).evidence.empty()) << "samples that compute";
+  EXPECT_FALSE(fired("dataset-heavy-tail", with_tail(0.1, 2)).evidence.empty()) << "samples that wait for a network";
+  EXPECT_TRUE(silent("dataset-heavy-tail", with_tail(3.9, 2))) << "all of the tail is standing ready";
+  EXPECT_FALSE(fired("dataset-heavy-tail", with_tail(3.1, 2.8)).evidence.empty()) << "CPU time is certain";
+  EXPECT_EQ(missing("dataset-heavy-tail", with_tail(3.1, 1.5)),
+            "whether slow samples only stood ready for a CPU, while the CPUs were full")
+      << "the rest may be waiting for a thread that stood ready";
+  EXPECT_EQ(missing("dataset-heavy-tail", with_tail({}, 2)),
+            "whether slow samples only stood ready for a CPU, while the CPUs were full");
+  Signals quiet = with_tail({}, 2);
+  quiet.host_cpus_used = 0.6;
+  EXPECT_FALSE(fired("dataset-heavy-tail", quiet).evidence.empty()) << "there were CPUs for them";
+}
+
+TEST(StorageBound, SamplesThatStandReadyDoNotWaitForADisk) {
+  Signals signals = with_tail(0.1, 1);
+  signals.read_bytes_per_s = 1e8;
+  EXPECT_NEAR(*fired("storage-bound", signals).share, 0.6 * 0.9 * 4.9 / 6, 1e-3) << "the machine is full as well";
+  signals.samples->run_delay_s = 4.5;
+  EXPECT_TRUE(silent("storage-bound", signals));
+}
+
 TEST(LoaderNoWorkers, FiresWithTheShareOfTheWall) {
   const Finding finding = fired("loader-no-workers", waiting_cpu(0.6));
   EXPECT_NEAR(*finding.share, 0.6 * 0.9, 1e-9);
@@ -342,14 +409,18 @@ TEST(CpuRestricted, AProgramThatNarrowedItself) {
   signals = computing(4, 1);
   signals.cpus_at_start = 4;
   const Finding finding = fired("cpu-restricted", signals);
-  EXPECT_THAT(finding.evidence,
-              Contains(HasSubstr("an affinity mask that the command or the program set keeps it to 1 of the 4 CPUs")));
+  EXPECT_THAT(
+      finding.evidence,
+      Contains(HasSubstr("an affinity mask keeps it to 1 of the 4 CPUs that it could use: the launch command")));
   EXPECT_EQ(finding.fixes.front().to, std::nullopt) << "the mask is the cause";
   EXPECT_EQ(finding.fixes.back().to, 1);
   signals.cpus_used = 0.5;
   EXPECT_TRUE(silent("cpu-restricted", signals)) << "it does not use what it has";
   signals.host_cpus_used = 4;
+  signals.run_delay = 0.5;
   EXPECT_FALSE(silent("cpu-restricted", signals)) << "others take the rest";
+  signals.run_delay = 0;
+  EXPECT_TRUE(silent("cpu-restricted", signals)) << "its threads do not want it";
 }
 
 TEST(CpuRestricted, AMaskThatLeavesOneThread) {

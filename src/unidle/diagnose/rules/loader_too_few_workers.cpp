@@ -24,7 +24,7 @@ Finding workers_finding(const Context& context, const Policy& policy, double wor
       context.say("{} of each step is waiting for input ({} of the wall time)", format_share(signals.step->input),
                   format_share(*context.input)),
       context.say("{:.0f} workers are busy {} of the time", workers, format_share(*signals.loader_busy)),
-      context.say("{} of {} CPUs are in use", format_number(*signals.cpus_used), format_number(*context.cpus)),
+      detail::cpu_use_in_words(context, policy),
   };
   detail::add_stages(context, finding);
   const double free_cpus = std::max(1.0, std::floor(detail::free_cpus(context).value_or(1) + 0.25));

@@ -19,18 +19,18 @@ Evaluation evaluate_storage_bound(const Context& context, const Policy& policy) 
   if (!context.steady_input) {
     return Missing{context.no_steps};
   }
-  const double share = *context.steady_input * (1 - *context.work_on_cpu);
+  const double waiting = (1 - context.work_delayed.value_or(0)) * (1 - *context.work_on_cpu);
+  const double share = *context.steady_input * waiting;
   const double workers = std::max<double>(1, static_cast<double>(context.workers.value_or(1)));
   const bool disk = signals.disk_wait.value_or(0) >= policy.disk_wait * workers ||
                     signals.read_bytes_per_s.value_or(0) >= policy.disk_read_bytes_per_s;
-  if (*context.work_on_cpu > policy.on_cpu || detail::cpus_full(context, policy).value_or(false) || !disk ||
-      share < policy.warning_share) {
+  if (*context.work_on_cpu > policy.on_cpu || !disk || share < policy.warning_share) {
     return Nothing{};
   }
   Finding finding = detail::of_share(share, policy);
   finding.where = detail::place_of_samples(signals);
   finding.evidence.push_back(
-      context.say("samples spend {} of their time waiting, not on a CPU", format_share(1 - *context.work_on_cpu)));
+      context.say("samples spend {} of their time waiting, not on a CPU", format_share(waiting)));
   if (signals.disk_wait) {
     finding.evidence.push_back(
         context.say("on average {} processes stand in disk wait", format_number(*signals.disk_wait)));
@@ -59,7 +59,8 @@ const Rule& storage_bound() {
           "The workers have little to do and wait for the disk or the network file system most of the time. More CPU "
           "does not help them; larger sequential reads, a local copy, or keeping the data in memory does.",
       .thresholds =
-          "Samples on a CPU at most on_cpu (50 %) of their time, the CPUs not full, at least disk_wait (0.25) "
+          "Samples on a CPU at most on_cpu (50 %) of the time that they do not stand ready for one, at least disk_wait "
+          "(0.25) "
           "processes a worker in disk wait or disk_read_bytes_per_s (1 MB/s) read; that part of the input wait from "
           "warning_share (10 %) of the wall time.",
       .needs =

@@ -15,19 +15,19 @@ Evaluation evaluate_straggler_rank(const Context& context, const Policy& policy)
     return alone ? Evaluation(Nothing{}) : Evaluation(Missing{"step times of several ranks"});
   }
   // The slowest rank waits least; all others wait for it.
-  const auto own = [](const RankTime& rank) { return rank.step_s - rank.wait_s; };
   std::vector<double> work_s;
   for (const RankTime& rank : ranks) {
-    work_s.push_back(own(rank));
+    work_s.push_back(rank.work_s());
   }
   const auto slowest = std::max_element(ranks.begin(), ranks.end(),
-                                        [&](const RankTime& a, const RankTime& b) { return own(a) < own(b); });
+                                        [](const RankTime& a, const RankTime& b) { return a.work_s() < b.work_s(); });
   std::nth_element(work_s.begin(), work_s.begin() + static_cast<std::ptrdiff_t>((work_s.size() - 1) / 2), work_s.end());
   const double usual_s = work_s[(work_s.size() - 1) / 2];
   if (slowest->step_s <= 0) {
     return Nothing{};
   }
-  const double share = std::clamp((own(*slowest) - usual_s) / slowest->step_s, 0.0, 1.0) * context.train.value_or(1);
+  const double share =
+      std::clamp((slowest->work_s() - usual_s) / slowest->step_s, 0.0, 1.0) * context.train.value_or(1);
   if (share < policy.warning_share) {
     return Nothing{};
   }
@@ -35,9 +35,9 @@ Evaluation evaluate_straggler_rank(const Context& context, const Policy& policy)
   finding.evidence = {
       slowest->node.empty()
           ? context.say("rank {} works {} of its time in steps, the others {} of the same time", slowest->rank,
-                        format_share(own(*slowest) / slowest->step_s), format_share(usual_s / slowest->step_s))
+                        format_share(slowest->work_s() / slowest->step_s), format_share(usual_s / slowest->step_s))
           : context.say("rank {} on node {} works {} of its time in steps, the others {} of the same time",
-                        slowest->rank, slowest->node, format_share(own(*slowest) / slowest->step_s),
+                        slowest->rank, slowest->node, format_share(slowest->work_s() / slowest->step_s),
                         format_share(usual_s / slowest->step_s)),
       context.say("the other ranks wait for it in every step, {} of the wall time", format_share(share)),
   };

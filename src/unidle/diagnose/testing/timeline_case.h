@@ -18,7 +18,8 @@
 // Directives, in the order of time:
 //   let NAME = VALUE             defines $NAME for the lines below. When the value is -, a line with $NAME is left out,
 //                                and so is a word KEY=$NAME.
-//   host KEY=VALUE ...           facts of the host: cpus (allowed), online, memory=8GB, flags=avx2,avx512_bf16
+//   host KEY=VALUE ...           facts of the host: cpus (allowed), before_mask, online, memory=8GB,
+//                                flags=avx2,avx512_bf16
 //   gpu KEY=VALUE ...            one GPU: memory, capability, width, generation, clock, power (of the board, W)
 //   setting KNOB VALUE [at FILE:LINE] [effective VALUE] [called FILE:LINE] [variable NAME]
 //   note JSON                    a note of the training process; `note@PID JSON` of another one

@@ -211,6 +211,8 @@ class TimelineWriter {
         host_["cpus_allowed"] = number(value);
       } else if (key == "online") {
         host_["cpus_online"] = number(value);
+      } else if (key == "before_mask") {
+        host_["cpus_before_mask"] = number(value);
       } else if (key == "memory") {
         host_["memory_bytes"] = bytes(value);
       } else if (key == "flags") {
