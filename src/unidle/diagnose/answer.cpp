@@ -104,6 +104,10 @@ std::string compute_sentence(const Diagnosis& diagnosis, const Finding* finding,
     return translate(language, "Kernels on your {} use few of its multiprocessors: SM activity is {}", device,
                      format_share(*diagnosis.device.sm_activity));
   }
+  if (const Rule* rule = rule_of(finding); rule != nullptr && rule->verdict == Verdict::kInputBound) {
+    return translate(language, "Your {} computes {} of each step, and loader workers take CPU time from it", device,
+                     format_share(diagnosis.step.value_or(StepShares{}).compute));
+  }
   // The host's phases do not show when a GPU computes: it also computes while the host waits for it.
   return diagnosis.device.kind != "cpu" && diagnosis.device.busy
              ? translate(language, "Your {} is {} busy, and slower than it could be", device,

@@ -135,6 +135,18 @@ TEST(ToText, AtMostFiveFindings) {
   EXPECT_THAT(text, HasSubstr("2 more"));
 }
 
+TEST(Answer, WorkersThatTakeCpusFromTheStep) {
+  Diagnosis diagnosis = diagnose(healthy_cpu());
+  Finding finding;
+  finding.id = "loader-oversubscribed";
+  finding.severity = Severity::kWarning;
+  finding.fixes.push_back(knobs::change_of("loader.workers", 24, 1, "fewer"));
+  diagnosis.findings = {finding};
+  diagnosis.verdict = Verdict::kComputeBound;
+  EXPECT_THAT(answer(diagnosis), AllOf(HasSubstr("loader workers take CPU time from it"),
+                                       ::testing::EndsWith(": set loader.workers to 1.")));
+}
+
 TEST(ToText, AFailureQuotesTheError) {
   Signals signals = healthy_cpu();
   signals.exit_code = 1;
