@@ -12,6 +12,7 @@ import unittest
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
 
 from _unidle_shim.facts import stack_sampler  # noqa: E402
+from _unidle_shim.host import threads  # noqa: E402
 from _unidle_shim.loop.loop import AFTER_FORWARD, TRAIN_PHASE  # noqa: E402
 
 
@@ -51,7 +52,7 @@ class Reads(unittest.TestCase):
                 optimizers = (7,)
 
         def metric():
-            stack = stack_sampler._stack_of(threading.get_ident())
+            stack = threads.stack_of(threading.get_ident())
             return stack_sampler.Background._follows_optimizer(Loop, stack)
 
         for _ in range(2):
@@ -99,7 +100,7 @@ class Threads(unittest.TestCase):
             seen.extend(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
             done.set()
 
-        stack_sampler.start_thread(run)
+        threads.start_thread(run)
         self.assertEqual(signal.pthread_sigmask(signal.SIG_BLOCK, ()), before)
         self.assertTrue(done.wait(60))
         self.assertLessEqual({signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGALRM}, set(seen))

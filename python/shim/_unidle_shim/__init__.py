@@ -1,8 +1,8 @@
 """The Python side of the probe: records where the time of a PyTorch program goes, for `unidle run`.
 
-Uses only the standard library. Start-up imports little more than the import hook; everything else waits
-until the program imports torch or argparse. A failure in this package turns observation off and writes one
-`shim` note; the program never sees it.
+Uses only the standard library. Start-up imports little more than the import hook, and what looks where the
+program's own start-up takes its time; everything else waits until the program imports torch or argparse. A
+failure in this package turns observation off and writes one `shim` note; the program never sees it.
 
 The folders, each of which imports only from those above it:
 
@@ -27,7 +27,7 @@ hidden_frames.hide_modules(os.path.join(__path__[0], "host"))
 
 def start():
     """Called once by sitecustomize, in every Python process of the observed command."""
-    from _unidle_shim.host import guard, imports, notes
+    from _unidle_shim.host import guard, imports, notes, startup
 
     guard.on = True
     notes.write_line('"type":"shim","status":"on","python":"%d.%d.%d"' % sys.version_info[:3])
@@ -39,6 +39,7 @@ def start():
         muted_trackers.start()
     imports.watch_failures()
     os.register_at_fork(after_in_child=_forked)
+    startup.begin()
 
 
 def _torch_imported(torch):

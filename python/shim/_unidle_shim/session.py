@@ -5,7 +5,7 @@ import threading
 import time
 
 from _unidle_shim.facts import affinity, in_effect, live_settings, stack_sampler
-from _unidle_shim.host import probe
+from _unidle_shim.host import probe, startup
 from _unidle_shim.host.guard import caught, off
 from _unidle_shim.loop import short_steps
 from _unidle_shim.loop.loop import Loop
@@ -74,6 +74,7 @@ def observe():
     state.loop.marked_steps = short_steps.MarkedSteps(state)
     if state.tracing is not None:
         state.tracing.follow(state.loop)
+    state.background.take_startup()
     state.background.start()
     return True
 
@@ -100,6 +101,7 @@ def observe_worker(workers):
     """Observes one of a loader's `workers` workers. Models that a dataset runs there are not training."""
     if state.began or not _open("worker", workers):
         return False
+    startup.end()
     state.background.start()
     return True
 

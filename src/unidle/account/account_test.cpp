@@ -59,6 +59,26 @@ TEST(Periods, FilesSavedOneAfterTheOtherAreOneCheckpoint) {
   EXPECT_NEAR(account.phases.checkpoint, 0.25, 1e-12);
 }
 
+TEST(Periods, CheckpointsAfterAsManyStepsAreRegular) {
+  const auto every = [](const std::vector<std::int64_t>& saved_after) {
+    std::vector<record::Step> steps;
+    std::vector<record::Span> spans;
+    for (std::int64_t number = 0; number < 40; ++number) {
+      steps.push_back(step_at(number * 100, 110));  // over only when the next one begins
+    }
+    for (const std::int64_t number : saved_after) {
+      spans.push_back({"checkpoint", 1, (number * 100 - 10) * kMs, 5 * kMs, 0});
+    }
+    return account_of(run_of(std::move(steps), std::move(spans))).timeline.checkpoint_every;
+  };
+  EXPECT_EQ(every({10, 20, 30, 40}), 10);
+  EXPECT_EQ(every({10, 20, 30, 33}), 10) << "the last one at the end";
+  EXPECT_EQ(every({1, 2, 3, 4, 5}), 1);
+  EXPECT_EQ(every({3, 11, 14, 30}), std::nullopt);
+  EXPECT_EQ(every({10}), std::nullopt);
+  EXPECT_EQ(every({}), std::nullopt);
+}
+
 TEST(Periods, PartsAlwaysSumToTheStep) {
   record::Step over = step_at(100, 100);
   over.input_ns = 60 * kMs;  // before the step began

@@ -88,17 +88,37 @@ void set_counted(const RunData& run, Timeline& timeline) {
   }
 }
 
-/// Spans that follow each other without a gap count as one: the files of a checkpoint are saved one after the other.
-std::int64_t count_of(const RunData& run, std::string_view kind, const Timeline& timeline) {
-  std::int64_t count = 0;
+/// The begins. Spans that follow each other without a gap count as one: the files of a checkpoint are saved one after
+/// the other.
+std::vector<std::int64_t> begins_of(const RunData& run, std::string_view kind, const Timeline& timeline) {
+  std::vector<std::int64_t> begins_ns;
   std::optional<std::int64_t> end_ns;
   for (const record::Span& span : run.spans) {
     if (span.kind == kind && (!timeline.process || span.process == *timeline.process)) {
-      count += end_ns == span.t_ns ? 0 : 1;
+      if (end_ns != span.t_ns) {
+        begins_ns.push_back(span.t_ns);
+      }
       end_ns = span.t_ns + span.duration_ns;
     }
   }
-  return count;
+  return begins_ns;
+}
+
+/// The number of steps between two of these times that two thirds of them have in common; nothing for a single one.
+std::optional<std::int64_t> steps_between(const std::vector<std::int64_t>& times_ns, const Timeline& timeline) {
+  std::map<std::int64_t, std::size_t> distances;
+  std::int64_t before = 0;
+  for (const std::int64_t time_ns : times_ns) {
+    const auto begins_later = std::partition_point(timeline.steps.begin(), timeline.steps.end(),
+                                                   [&](const record::Step& step) { return step.t_ns < time_ns; });
+    const std::int64_t begun = begins_later - timeline.steps.begin();
+    ++distances[begun - before];
+    before = begun;
+  }
+  const auto most = std::max_element(distances.begin(), distances.end(),
+                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const bool regular = times_ns.size() > 1 && most->first > 0 && 3 * most->second >= 2 * times_ns.size();
+  return regular ? std::optional(most->first) : std::nullopt;
 }
 
 /// The spans of one kind of the reference process.
@@ -164,8 +184,10 @@ Timeline make_timeline(const RunData& run) {
   }
   set_ends(run, timeline);
   set_counted(run, timeline);
-  timeline.validations = count_of(run, "validate", timeline);
-  timeline.checkpoints = count_of(run, "checkpoint", timeline);
+  timeline.validations = static_cast<std::int64_t>(begins_of(run, "validate", timeline).size());
+  const std::vector<std::int64_t> saved_ns = begins_of(run, "checkpoint", timeline);
+  timeline.checkpoints = static_cast<std::int64_t>(saved_ns.size());
+  timeline.checkpoint_every = steps_between(saved_ns, timeline);
   timeline.spans_seen = !run.spans.empty() || !run.steps.empty();
   set_ranges(run, timeline);
   return timeline;

@@ -35,7 +35,8 @@ struct Timeline {
   TimeRanges pauses;      // both
   std::int64_t validations = 0;
   std::int64_t checkpoints = 0;
-  bool spans_seen = false;  // steps or spans were seen, so a kind without spans did not happen
+  std::optional<std::int64_t> checkpoint_every;  // steps from one checkpoint to the next, if regular
+  bool spans_seen = false;                       // steps or spans were seen, so a kind without spans did not happen
 
   double wall_s() const { return static_cast<double>(end_ns - begin_ns) * 1e-9; }
   Steps counted() const { return Steps(steps).subspan(first_counted, end_counted - first_counted); }

@@ -31,6 +31,16 @@ Signals waiting_and_ignored() {
   return signals;
 }
 
+TEST(Diagnosis, NamesThePackageThatALineCalls) {
+  Signals signals = waiting_cpu(0.62);
+  signals.settings["loader.workers"].configured_at = "train.py:41";
+  const auto evidence = [&] { return diagnose(signals).findings.front().evidence; };
+  ASSERT_EQ(diagnose(signals).findings.front().where, "train.py:41");
+  EXPECT_THAT(evidence(), Not(::testing::Contains(HasSubstr("calls"))));
+  signals.called["train.py:41"] = "lightning.Trainer.fit";
+  EXPECT_THAT(evidence(), ::testing::Contains("at train.py:41 it calls lightning.Trainer.fit"));
+}
+
 TEST(ToJson, HasTheFixedKeysInOrder) {
   const auto json = to_json(diagnose(waiting_and_ignored()));
   EXPECT_THAT(keys(json), ElementsAre("schema", "outcome", "verdict", "device", "throughput", "time", "step",

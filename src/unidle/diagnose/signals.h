@@ -45,7 +45,7 @@ struct LoaderFacts {
   std::vector<std::string> keepable_where;  // for each, file:line for unidle.cached; empty: nowhere
   std::string made_with;                    // "torch", "unidle" (our package), "unidle.wrap"; empty: unknown
   std::string dataset;                      // its class
-  std::string dataset_where;                // file:line of the function that makes a sample
+  std::string dataset_where;                // file:line of the program's function that makes a sample
   std::string where;                        // file:line where the loader is made
   std::optional<SourceFacts> source;        // may replace its data set
   std::optional<std::int64_t> starts;       // times that workers were started
@@ -76,12 +76,13 @@ struct SampleFacts {
 
 /// A line of the program in which stack samples fell.
 struct HotLine {
-  std::string role;   // "train" or "worker"
-  std::string phase;  // what the process was doing: "input", "train", "validate"
-  std::string where;  // file:line
-  std::string function;
+  std::string role;      // "train" or "worker"
+  std::string phase;     // what the process was doing: "input", "train", "validate"
+  std::string where;     // file:line; empty when no line of the program made the sample
+  std::string function;  // of a package, with its module, when `where` is empty
   std::int64_t hits = 0;
-  std::int64_t total = 0;  // stack samples in that role and phase
+  std::int64_t total = 0;   // stack samples in that role and phase
+  std::string caller = {};  // of start-up: the program's function that called it, with its line
 };
 
 /// A call that makes the host wait, by kind and place.
@@ -264,9 +265,12 @@ struct Signals {
   std::string validation_where;  // the program's function, whose calls can be skipped at run time
   std::string validation_kept;   // why no call can be skipped
   std::optional<std::int64_t> checkpoints;
-  std::optional<std::int64_t> batch_samples;  // micro-batch size as seen
-  std::optional<double> micro_batches;        // mean number per step
-  std::optional<double> device_step_s;        // device compute time per step
+  std::string checkpoint_where;                  // the line whose saving takes most time
+  std::optional<std::int64_t> checkpoint_every;  // steps from one to the next, if regular
+  bool checkpoint_each_epoch = false;            // that is as many as an epoch has
+  std::optional<std::int64_t> batch_samples;     // micro-batch size as seen
+  std::optional<double> micro_batches;           // mean number per step
+  std::optional<double> device_step_s;           // device compute time per step
   /// By the program's own events: the device's time per step, including gaps between kernels, and the time between the
   /// ends of two successive steps' work.
   std::optional<double> device_span_s;
@@ -292,6 +296,7 @@ struct Signals {
   std::optional<double> late_sample_s;  // mean cost of a sample after the first epoch
   std::optional<double> epochs;         // epochs so far
   std::vector<HotLine> hot;
+  std::map<std::string, std::string> called;  // for lines of the program, the function of a package that they call
 
   // Device and host
   std::string device_kind = "unknown";

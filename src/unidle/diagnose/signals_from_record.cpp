@@ -144,6 +144,9 @@ void read_passes(const record::Reader& reader, const RunData& run, const Timelin
     return;
   }
   signals.epochs = samples / *samples_per_epoch;
+  const double steps_per_epoch = static_cast<double>(timeline.steps.size()) / *signals.epochs;
+  signals.checkpoint_each_epoch =
+      signals.checkpoint_every && std::abs(static_cast<double>(*signals.checkpoint_every) - steps_per_epoch) < 1;
   if (signals.loader && signals.loader->workers.value_or(0) > 0 && signals.loader->persistent_workers == false &&
       signals.loader->starts.value_or(0) > 1) {
     // The program measures a start until its first batch; workers that start later delay the next batches.
@@ -306,6 +309,7 @@ Signals signals_in(const record::Reader& reader, const RunData& run, Language la
   if (timeline.spans_seen) {
     signals.validations = timeline.validations;
     signals.checkpoints = timeline.checkpoints;
+    signals.checkpoint_every = timeline.checkpoint_every;
   }
   if (!timeline.steps.empty()) {
     signals.steps = static_cast<std::int64_t>(timeline.steps.size());

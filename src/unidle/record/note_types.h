@@ -21,6 +21,8 @@ enum class NoteType {
   kAffinity,
   kApply,
   kArguments,
+  kCalled,
+  kCheckpoint,
   kCompile,
   kCupti,
   kData,
@@ -67,6 +69,8 @@ inline constexpr std::array kNoteShapes = {
     NoteShape{NoteType::kAffinity, "affinity", "role", "cpus"},
     NoteShape{NoteType::kApply, "apply", "", "knob asked status why value"},
     NoteShape{NoteType::kArguments, "arguments", "", "program arguments"},
+    NoteShape{NoteType::kCalled, "called", "where", "function"},
+    NoteShape{NoteType::kCheckpoint, "checkpoint", "where", "seconds"},
     NoteShape{NoteType::kCompile, "compile", "", "compiled mode backend compilations recompilations seconds reason"},
     NoteShape{NoteType::kCupti, "cupti", "", "status reason"},
     NoteShape{NoteType::kData, "data", "", "samples_per_epoch"},
@@ -74,7 +78,7 @@ inline constexpr std::array kNoteShapes = {
               "kind name uuid pci capability memory_bytes allocated_peak_bytes reserved_peak_bytes alloc_retries ooms "
               "looked_at kept_up"},
     NoteShape{NoteType::kException, "exception", "", "message class where traceback caught"},
-    NoteShape{NoteType::kHot, "hot", "role phase where function", "hits total"},
+    NoteShape{NoteType::kHot, "hot", "role phase where function caller", "hits total"},
     NoteShape{
         NoteType::kLoader, "loader", "id",
         "use made_with workers batch_size pin_memory prefetch_factor persistent_workers drop_last iterable map_style "

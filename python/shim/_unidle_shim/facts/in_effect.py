@@ -10,7 +10,7 @@ import time
 import weakref
 
 from _unidle_shim.facts import arguments, live_settings, memory_errors, ranks
-from _unidle_shim.host import exceptions
+from _unidle_shim.host import exceptions, places
 from _unidle_shim.host.guard import caught, value_or_none
 from _unidle_shim.host.notes import write_notes
 from _unidle_shim.host.shapes import shape_of
@@ -183,6 +183,8 @@ class Facts:
             yield from state.waits.notes()
             yield from live_settings.training_notes(state, self)
             yield ("logging",), state.logging.note()
+            yield from state.loop.saved_notes()
+        yield from places.called_notes()
         if state.role != "worker":
             yield ("arguments",), arguments.note()
         yield ("shim",), self._shim_note(final)

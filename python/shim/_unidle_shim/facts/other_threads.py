@@ -3,14 +3,9 @@
 import linecache
 import os
 import re
-import sysconfig
 
-_STANDARD = tuple(
-    os.path.join(sysconfig.get_paths()[key], "")
-    for key in ("stdlib", "platstdlib")
-    if sysconfig.get_paths().get(key)
-)
-_PACKAGES = ("site-packages", "dist-packages")
+from _unidle_shim.host import places
+
 _SHARED = ("threading.py", "queue.py", "queues.py", "connection.py", "synchronize.py", "_base.py", "pool.py")
 _TAKES = ("get", "recv", "recv_bytes", "result", "next", "__next__", "popleft")  # calls that return an item
 _CALL = re.compile(r"\.(get|recv|recv_bytes|result|popleft)\(\s*(\)|block|timeout|True)")
@@ -31,7 +26,7 @@ class Waits:
         takes = waits = False
         for code, line in stack:
             name = code.co_filename
-            if not _is_standard(name):
+            if not places.is_standard(name):
                 if not waits:  # calls in C have no frames
                     takes, waits = self._calls_of(name, line)
                 return takes or (waits and self.state.fetched_elsewhere)
@@ -48,7 +43,3 @@ class Waits:
             if len(self.lines) < 2000:
                 self.lines[(name, line)] = known
         return known
-
-
-def _is_standard(name):
-    return name.startswith(_STANDARD) and not any(folder in name for folder in _PACKAGES)

@@ -81,7 +81,7 @@ def note_of(real, where):
     return {
         "name": found.source,
         "code": found.code,
-        "where": None if file is None else "%s:%d" % (places.short(file), line),
+        "where": "%s:%d" % (places.short(file), line) if file and places.is_own_file(file) else None,
         "left": left,
         "note": found.note.replace(file, places.short(file)) if file else found.note,
         "patch": None if left else _patch(real, where),

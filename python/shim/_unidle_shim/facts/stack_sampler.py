@@ -1,19 +1,17 @@
 """The background thread: samples the stack of the training thread, and writes notes now and then."""
 
-import _signal
 import _thread
 import linecache
 import os
 import re
-import signal
 import sys
 import threading
 import time
 
 from _unidle_shim.facts import affinity, other_threads
-from _unidle_shim.host import places
+from _unidle_shim.host import places, startup, threads
 from _unidle_shim.host.guard import off
-from _unidle_shim.loop.loop import AFTER_STEP, INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE
+from _unidle_shim.loop.loop import AFTER_STEP, INPUT_PHASE, STARTUP_PHASE, TRAIN_PHASE, VALIDATE_PHASE
 
 _RATE_HZ = 20
 _SLOW_RATE_HZ = 5
@@ -46,42 +44,6 @@ _WORKS = (
 )
 _LOGS = os.path.join(os.path.dirname(linecache.__file__), "logging", "")
 
-# Signals that report a fault of the thread itself must never be blocked.
-_NEVER_BLOCKED = {
-    getattr(signal, name)
-    for name in ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGSYS")
-    if hasattr(signal, name)
-}
-
-
-def start_thread(function):
-    """Runs `function` in a thread to which none of the program's signals are delivered: a signal that the
-    program blocks in its own threads would be delivered there at once. Not a threading.Thread: the program
-    would find it in threading.enumerate().
-
-    A thread inherits the signal mask of its creator, which restores its own mask at once. Signals that arrive
-    in between are delivered to the creator afterwards. All of this happens in C: a Python handler runs
-    between two calls, when the mask is restored.
-    """
-    mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
-    blocked = signal.valid_signals() - _NEVER_BLOCKED
-    try:
-        _signal.pthread_sigmask(_signal.SIG_BLOCK, blocked)
-        _thread.start_new_thread(function, ())
-    finally:
-        _signal.pthread_sigmask(_signal.SIG_SETMASK, mask)
-
-
-def _stack_of(thread):
-    """[(code, line)] of a thread's stack, the innermost first. No frame is kept: whoever lets go of it last
-    destroys its variables, and the program's objects are not destroyed in our thread."""
-    stack = []
-    frame = sys._current_frames().get(thread)
-    while frame is not None:
-        stack.append((frame.f_code, places.line_of(frame)))
-        frame = frame.f_back
-    return stack
-
 
 def _known_work(code):
     name = code.co_filename
@@ -102,7 +64,7 @@ class Background:
         self.stopped = False
         self.busy_s = 0.0
         self.thinned = False
-        self.hits = {}  # (phase, code, line) -> stack samples
+        self.hits = {}  # (phase, line or None, function, caller or None) -> stack samples
         self.totals = {}  # phase -> stack samples
         self.gap_hits, self.gap_reads = [0, 0, 0], [0, 0, 0]  # indexed by the kind of call before the gap
         self.known_work = {}  # code -> _known_work(it)
@@ -112,7 +74,7 @@ class Background:
     def start(self):
         """Called by the followed thread."""
         self.affinity = affinity.Affinity(_thread.get_native_id())
-        start_thread(self._run)
+        threads.start_thread(self._run)
 
     def stop(self):
         """Waits until the thread is done. When the interpreter ends, it ends other threads where they wait
@@ -140,7 +102,7 @@ class Background:
                 if not state.thread:
                     return
                 busy = time.thread_time()
-                self._look(_stack_of(state.thread))
+                self._look(threads.stack_of(state.thread))
                 at = time.monotonic()
                 if at >= next_notes:
                     state.facts.write()
@@ -157,7 +119,14 @@ class Background:
         phase = loop.phase if loop is not None else INPUT_PHASE
         if loop is not None and loop.marking is not None:
             phase = INPUT_PHASE if loop.within() else TRAIN_PHASE
-        own = places.sample_line(stack) if phase == INPUT_PHASE or loop is None else places.own_line(stack)
+        if phase == STARTUP_PHASE:
+            self.totals[phase] = self.totals.get(phase, 0) + 1
+            found = places.of_start(stack)
+            if found is not None:
+                self._count(phase, *found)
+            return
+        of_sample = phase == INPUT_PHASE or loop is None
+        place, called = places.of_sample(stack) if of_sample else places.of_stack(stack)
         waits = self.waited_for.is_waiting(stack)
         if phase == VALIDATE_PHASE and loop.preview is not None:
             phase = TRAIN_PHASE  # rather a rollout
@@ -167,14 +136,26 @@ class Background:
             phase = LOGGING if loop.telling else self._work_of(stack) or (phase if loop.within() else BETWEEN)
         follows = loop is not None and not waits and self._follows_optimizer(loop, stack)
         self.totals[phase] = self.totals.get(phase, 0) + 1
-        if own is None:
-            return
-        code, line = own
-        key = (phase, code, line)
+        if place is not None:
+            code, line = place
+            self._count(phase, places.text(code, line), places.name_of(code))
+            if loop is not None:
+                self._judge_gap(loop, code.co_filename, line, waits, follows)
+        elif of_sample and called is not None:
+            self._count(phase, None, called)
+
+    def _count(self, phase, where, function, caller=None, looks=1):
+        key = phase, where, function, caller
         if key in self.hits or len(self.hits) < _MAX_PLACES:
-            self.hits[key] = self.hits.get(key, 0) + 1
-        if loop is not None:
-            self._judge_gap(loop, code.co_filename, line, waits, follows)
+            self.hits[key] = self.hits.get(key, 0) + looks
+
+    def take_startup(self):
+        """Takes what the program did before, in looks of this thread."""
+        for found, spent_s in startup.end().items():
+            looks = round(spent_s * self.rate_hz)
+            self.totals[STARTUP_PHASE] = self.totals.get(STARTUP_PHASE, 0) + looks
+            if looks and found is not None:
+                self._count(STARTUP_PHASE, *found, looks)
 
     def _work_of(self, stack):
         """TRAIN_PHASE if the model, autograd, an optimiser or a loader is on the stack, LOGGING if `logging`
@@ -232,27 +213,22 @@ class Background:
         if self.affinity is not None:
             yield ("affinity",), self.affinity.note(role)
         by_phase = {}
-        for (phase, code, line), hits in list(self.hits.items()):
-            by_phase.setdefault(phase, []).append((hits, code, line))
+        for (phase, where, function, caller), hits in list(self.hits.items()):
+            by_phase.setdefault(phase, []).append((hits, where, function, caller))
         for phase, entries in by_phase.items():
             entries.sort(key=lambda entry: -entry[0])
-            for hits, code, line in entries[:_TOP]:
+            for hits, where, function, caller in entries[:_TOP]:
                 if hits < 2 and role == "worker":
                     continue  # there may be hundreds of workers
-                where = "%s:%d" % (
-                    places.short(code.co_filename)
-                    if places.is_own(code)
-                    else places.of_library(code.co_filename),
-                    line,
-                )
                 yield (
-                    ("hot", role, phase, where),
+                    ("hot", role, phase, where, function, caller),
                     {
                         "type": "hot",
                         "role": role,
                         "phase": phase,
                         "where": where,
-                        "function": getattr(code, "co_qualname", code.co_name),
+                        "function": function,
+                        "caller": caller,
                         "hits": hits,
                         "total": self.totals[phase],
                     },

@@ -220,7 +220,7 @@ def _line(kind, value, trace, caught):
     where, at = None, trace if trace is not None else getattr(value, "__traceback__", None)
     while at is not None:
         if places.is_own(at.tb_frame.f_code):
-            where = "%s:%d" % (places.short(at.tb_frame.f_code.co_filename), at.tb_lineno)
+            where = places.text(at.tb_frame.f_code, at.tb_lineno)
         at = at.tb_next
     name = (
         kind.__name__

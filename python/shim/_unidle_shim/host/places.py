@@ -1,31 +1,52 @@
-"""Stack frames: their file and line, and whether their code is the program's, a library's or ours."""
+"""Stack frames, and the place that a finding names: the innermost line of the program itself.
+
+The standard library, installed packages and unidle are not the program, wherever they are: a virtual
+environment may be inside the program's folder. An editable install is the program. If that line was in a call
+of a package, `called_notes` names the package's function."""
 
 import os
 import sys
-import sysconfig
 
 from _unidle_shim.host.hidden_frames import MARK
 
 _OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
-_FOREIGN = tuple(
-    sorted(
-        {
-            os.path.join(path, "")
-            for path in (
-                sysconfig.get_paths().get(key) for key in ("stdlib", "platstdlib", "purelib", "platlib")
-            )
-            if path
-        }
-        | {_OURS}
-    )
-)
-_LOADING = os.path.join("torch", "utils", "data", "")
+_UNIDLE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(_OURS))), "unidle", "")
+_PACKAGES = tuple(os.sep + folder + os.sep for folder in ("site-packages", "dist-packages"))
+
+
+def _folders_of_python():
+    """The standard library's. Without sysconfig, which takes long to import."""
+    version = "python%d.%d" % sys.version_info[:2]
+    found = {os.path.dirname(os.__file__)}
+    for prefix in (sys.prefix, sys.base_prefix):
+        found |= {os.path.join(prefix, lib, version) for lib in ("lib", getattr(sys, "platlibdir", "lib"))}
+    found |= {os.path.realpath(path) for path in found}
+    return tuple(sorted(os.path.join(path, "") for path in found))
+
+
+_STANDARD = _folders_of_python()
+_FOREIGN = _STANDARD + (_OURS, _UNIDLE)
+if sys.prefix != sys.base_prefix:
+    _FOREIGN += (os.path.join(sys.prefix, "bin", ""),)  # commands of a virtual environment
 _FETCH = os.path.join("torch", "utils", "data", "_utils", "fetch.py")
 _MAKE = (
     os.path.join("unidle", "data", "threads.py"),
     "make",
 )  # makes samples of a data set in the package's Loader
-_own = {}  # code object -> whether it is the program's own; bounded by the code of the program
+_IMPORTLIB = "<frozen importlib"
+_MOST = 20000
+_MOST_CALLED = 256
+# Functions of frameworks that only call another one.
+_PASS_ON = (
+    *("wrapper", "wrapped", "inner", "<lambda>"),
+    *("_fn", "decorate_context", "_call_impl", "_wrapped_call_impl"),
+)
+# Generated code is a "<string>", too, and so is what Python gives to a process of multiprocessing.
+_STARTED_BY_PYTHON = any(word.startswith("from multiprocessing.") for word in getattr(sys, "orig_argv", ()))
+# Not by code objects: equal code at the same line of two files is equal to Python.
+_own = {}  # file -> whether it is the program's own
+_packaged = {}  # (file, function, line) -> name in an installed package, or None
+_called = {}  # (file, line) of the program -> name of the package's function that it called
 
 
 def count_as_library(folder):
@@ -37,22 +58,50 @@ def count_as_library(folder):
 
 def is_own(code):
     """True for the program's own code: neither the standard library, nor an installed package, nor ours."""
-    known = _own.get(code)
+    name = code.co_filename
+    known = _own.get(name)
     if known is None:
-        known = is_own_file(code.co_filename)
-        if len(_own) > 20000:
+        known = is_own_file(name)
+        if len(_own) > _MOST:
             _own.clear()
-        _own[code] = known
+        _own[name] = known
     return known
 
 
 def is_own_file(name):
-    return not (
-        name.startswith(_FOREIGN)
-        or "site-packages" in name
-        or "dist-packages" in name
-        or (name.startswith("<") and name not in ("<stdin>", "<string>"))
-    )
+    if name.startswith("<"):
+        return name == "<stdin>" or (name == "<string>" and sys.argv[:1] == ["-c"] and not _STARTED_BY_PYTHON)
+    return not (name.startswith(_FOREIGN) or any(folder in name for folder in _PACKAGES))
+
+
+def is_standard(name):
+    """Whether it is a file of the standard library."""
+    return name.startswith(_STANDARD) and not any(folder in name for folder in _PACKAGES)
+
+
+def _in_package(code):
+    """The dotted name of a function of an installed package; "" for torch's, which every program calls; None
+    for others, and for those that only call another one."""
+    key = code.co_filename, code.co_name, code.co_firstlineno
+    if key not in _packaged:
+        if len(_packaged) > _MOST:
+            _packaged.clear()
+        _packaged[key] = _name_in_package(code)
+    return _packaged[key]
+
+
+def _name_in_package(code):
+    folder = next((folder for folder in _PACKAGES if folder in code.co_filename), None)
+    if folder is None or is_own(code):
+        return None
+    module = os.path.splitext(code.co_filename.rsplit(folder, 1)[1])[0].split(os.sep)
+    if code.co_name in _PASS_ON:
+        return None
+    if module[0] == "torch":
+        return ""
+    if module[-1] == "__init__":
+        module.pop()
+    return ".".join(module + [name_of(code)])
 
 
 def short(name):
@@ -71,46 +120,102 @@ _START = os.path.join(os.getcwd(), "") if os.path.isdir(os.curdir) else "/"
 
 
 def own_frame(frame):
+    """The innermost frame of the program's own; None if there is none."""
+    called = None
     while frame is not None:
-        if is_own(frame.f_code):
+        code = frame.f_code
+        if is_own(code):
+            if called:
+                _remember(code, line_of(frame), called)
             return frame
+        named = _in_package(code)
+        called = called if named is None else named
         frame = frame.f_back
     return None
 
 
-def own_line(stack):
-    """The innermost (code, line) of the program's own, of a stack with the innermost first. None if there is
-    none."""
-    return next((entry for entry in stack if is_own(entry[0])), None)
-
-
-def sample_line(stack):
-    """The (code, line) where a sample is made, for a stack with the innermost first: that of the program's
-    own, or else that of the library in which the sample began; never the line that requested the batch. None
-    if no sample is being made."""
-    own = library = None
+def of_stack(stack):
+    """The same for a stack of (code, line), the innermost first: (code, line), or None. And the name of the
+    package's function that it called, or if there is no such line, of the outermost one; or None."""
+    called = None
     for entry in stack:
-        code = entry[0]
+        if is_own(entry[0]):
+            if called:
+                _remember(*entry, called)
+            return entry, called or None
+        named = _in_package(entry[0])
+        called = called if named is None else named
+    return None, called or None
+
+
+def of_sample(stack):
+    """The same for the part of the stack that makes a sample, which excludes the line that requested the
+    batch. (None, None) if no sample is being made."""
+    for depth, (code, _) in enumerate(stack):
         if code.co_filename.endswith(_FETCH) or (
             code.co_name == _MAKE[1] and code.co_filename.endswith(_MAKE[0])
         ):
-            return own or library
-        if is_own(code):
-            own = own or entry
-        elif not code.co_filename.startswith(MARK) and _LOADING not in code.co_filename:
-            library = entry
+            return of_stack(stack[:depth])
+    return None, None
+
+
+def of_import(stack):
+    """If the program executes an import statement: that statement, the outermost of those that led to each
+    other, and the name of what the innermost one imports. (None, None) otherwise."""
+    statement = name = module = None
+    importing = False
+    for code, line in stack:
+        file = code.co_filename
+        if file.startswith((MARK, _OURS)):
+            continue
+        if file.startswith(_IMPORTLIB):
+            importing = True
+        elif is_own(code):
+            if not importing:
+                break
+            name = (name or module) if statement else module
+            statement, importing = (code, line), False
+        else:
+            module, importing = _module_of(file), False
+    return statement, name
+
+
+def _module_of(file):
+    """The name by which a program imports the package, or the module, of a file that is not its own."""
+    for folder in _PACKAGES + _FOREIGN:
+        if folder in file:
+            return file.rsplit(folder, 1)[1].split(os.sep)[0].split(".")[0]
     return None
 
 
-def of_library(name):
-    """The path of a library's file below the folder that contains packages."""
-    for folder in ("site-packages", "dist-packages"):
-        if folder + os.sep in name:
-            return name.rsplit(folder + os.sep, 1)[1]
-    return next(
-        (name[len(path) :] for path in reversed(_FOREIGN) if path != _OURS and name.startswith(path)),
-        short(name),
-    )
+def of_start(stack):
+    """What the program does before it trains: (line, function, caller), each a text or None. The function of
+    an import statement is "import NAME"; the caller is "function (line)". None outside of the program."""
+    statement, name = of_import(stack)
+    if statement is not None:
+        return text(*statement), "import %s" % name if name else "import", None
+    place, _ = of_stack(stack)
+    if place is None:
+        return None
+    outer = stack[stack.index(place) + 1 :]
+    caller = next((entry for entry in outer if is_own(entry[0]) and entry[0] is not place[0]), None)
+    within = None if caller is None else "%s (%s)" % (name_of(caller[0]), text(*caller))
+    return text(*place), name_of(place[0]), within
+
+
+def name_of(code):
+    return getattr(code, "co_qualname", code.co_name)
+
+
+def _remember(code, line, called):
+    if len(_called) < _MOST_CALLED:
+        _called[code.co_filename, line] = called
+
+
+def called_notes():
+    for (name, line), called in list(_called.items()):
+        where = "%s:%d" % (short(name), line)
+        yield ("called", where), {"type": "called", "where": where, "function": called}
 
 
 def outside(frame):
@@ -142,13 +247,23 @@ def line_of(frame):
     return frame.f_lineno or frame.f_code.co_firstlineno
 
 
+def text(code, line):
+    """ "file:line"; None if there is no code."""
+    return None if code is None else "%s:%d" % (short(code.co_filename), line)
+
+
+def of_frame(frame):
+    """(code, line) of the innermost frame of the program's own; (None, 0) if there is none."""
+    frame = own_frame(frame)
+    return (None, 0) if frame is None else (frame.f_code, line_of(frame))
+
+
 def here(depth=2):
     """The innermost line of the program's own code that led here, as "file:line", or None."""
-    frame = own_frame(sys._getframe(depth))
-    return None if frame is None else "%s:%d" % (short(frame.f_code.co_filename), line_of(frame))
+    return text(*of_frame(sys._getframe(depth)))
 
 
 def of_function(function):
-    """ "file:line" where a function is defined; None for builtins."""
+    """ "file:line" where a function of the program is defined; None for others."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
-    return None if code is None else "%s:%d" % (short(code.co_filename), code.co_firstlineno)
+    return text(code, code.co_firstlineno) if code is not None and is_own(code) else None

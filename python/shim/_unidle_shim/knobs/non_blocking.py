@@ -53,8 +53,7 @@ class Sources:
         model = self.model_stream
         if self.off or not self.of_model or self.torch.cuda.current_stream(model.device.index) != model:
             return False
-        frame = places.own_frame(frame)
-        line = (None, 0) if frame is None else (frame.f_code, places.line_of(frame))
+        line = places.of_frame(frame)
         count = self.lines.get(line, 0)
         if count is None:
             return False
@@ -66,7 +65,7 @@ class Sources:
             came_again = self._came_again(tensor)
         if came_again:
             self.lines[line] = None
-            where = "the program" if frame is None else "%s:%d" % (places.short(line[0].co_filename), line[1])
+            where = places.text(*line) or "the program"
             why = "%s copies from the same pinned memory again, which may be filled while a copy is under way"
             self.say(KNOB, True, "refused", why % where)
             return False

@@ -75,7 +75,7 @@ class Validating:
             )
         self.known[code] = why
         if why is None:
-            self.place = "%s:%d" % (places.short(code.co_filename), code.co_firstlineno)
+            self.place = places.text(code, code.co_firstlineno)
         if self.interval is None:
             return
         if why is not None:

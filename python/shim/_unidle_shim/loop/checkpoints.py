@@ -12,6 +12,7 @@ class Checkpoints:
         self.saving = False
         self.saved_at = 0  # end of the last saved file
         self.saved_after = None  # what was observed until then
+        self.saved_ns = {}  # line that saves -> time
 
     def save_begins(self):
         """A file is saved. Returns when its checkpoint began: files between which nothing is trained or
@@ -20,16 +21,22 @@ class Checkpoints:
         self.saving = True
         return self.saved_at if self.saved_after == self._observed() else now()
 
-    def save_ends(self, begin, total):
-        """`total`: of the loop, when saving began."""
+    def save_ends(self, begin, total, where):
+        """`total`: of the loop, when saving began. `where`: the line of the program that saves."""
         end = now()
         self.saving = False
+        self.saved_ns[where] = self.saved_ns.get(where, 0) + end - begin
         self.total += end - begin - (self.total - total)
         self.saved_at = end
         self.ring.emit(event_kinds.CHECKPOINT, begin, end - begin, self.steps)
         if self.parts is not None:
             self.parts.last = end
         self.saved_after = self._observed()
+
+    def saved_notes(self):
+        for where, ns in list(self.saved_ns.items()):
+            if where is not None:
+                yield ("checkpoint", where), {"type": "checkpoint", "where": where, "seconds": ns * 1e-9}
 
     def _observed(self):
         parts, validation = self.parts, self.validation

@@ -59,12 +59,11 @@ class Logging:
         (code, line), _ = max(entries, key=lambda entry: entry[1][1])
         if self.records and self.record_s is None:
             self.record_s = value_or_none(record_s) or 0.0
-        where = None if code is None else "%s:%d" % (places.short(code.co_filename), line)
         return {
             "type": "logging",
             "calls": sum(e[1][0] for e in entries),
             "seconds": sum(e[1][1] for e in entries) * 1e-9 + self.records * (self.record_s or 0.0),
-            "where": where,
+            "where": places.text(code, line),
         }
 
 
@@ -117,18 +116,13 @@ def _take(state, loop, t0, t1, own, frame, draws):
         if t0 - loop.validation[1] < 1_000_000_000:
             loop.validation[1] = t1
             if loop.preview is not None:
-                loop.preview.tell(state.logging, _place(frame), own, draws)
+                loop.preview.tell(state.logging, places.of_frame(frame), own, draws)
         return False
     if parts is None or not (loop.steps or parts.optimizers or parts.forwards):
         return False
-    state.logging.count(_place(frame), own)
+    state.logging.count(places.of_frame(frame), own)
     loop.total += own
     parts.log += own
     parts.rare = True
     parts.last = t1
     return True
-
-
-def _place(frame):
-    frame = places.own_frame(frame)
-    return (frame.f_code, places.line_of(frame)) if frame is not None else (None, 0)

@@ -4,7 +4,7 @@ import sys
 import threading
 
 from _unidle_shim import session
-from _unidle_shim.host import hidden_frames, places
+from _unidle_shim.host import hidden_frames, imports, places
 from _unidle_shim.host.guard import caught, value_or_none
 from _unidle_shim.host.patching import around, put
 from _unidle_shim.host.shapes import hidden_queries, undispatched
@@ -371,8 +371,9 @@ def _patch_checkpoint(state, torch):
     def after(seen, args, kwargs, result):
         try:
             loop, begin, total = seen
-            loop.save_ends(begin, total)
+            loop.save_ends(begin, total, places.here())
         except BaseException as failure:
             caught(failure)
 
     around(torch, "save", before, after)
+    imports.watch("safetensors.torch", lambda module: around(module, "save_file", before, after))

@@ -77,7 +77,7 @@ class Waits:
 
     def _entry(self, call, frame):
         """The counts of this call and line; None if there are too many already."""
-        key = (call, frame.f_code, places.line_of(frame)) if frame is not None else (call, None, 0)
+        key = (call, *places.of_frame(frame))
         entry = self.places.get(key)
         if entry is None and len(self.places) < _MAX_PLACES:
             entry = self.places[key] = [0, 0, 0]
@@ -85,7 +85,6 @@ class Waits:
 
     def take(self, call, t0, t1, own, waited, frame):
         loop = self.state.loop
-        frame = places.own_frame(frame)
         entry = self._entry(call, frame)
         if entry is None:
             return
@@ -109,8 +108,6 @@ class Waits:
 
     def count(self, call, frame):
         """Counts a call on a CPU tensor, which waits for nothing, by its line."""
-        while frame is not None and not places.is_own(frame.f_code):
-            frame = frame.f_back
         entry = self._entry(call, frame)
         if entry is None:
             return
@@ -125,7 +122,7 @@ class Waits:
 
     def notes(self):
         for (call, code, line), (count, ns, in_step) in list(self.places.items()):
-            where = None if code is None else "%s:%d" % (places.short(code.co_filename), line)
+            where = places.text(code, line)
             yield (
                 ("sync", call, where),
                 {
@@ -358,10 +355,7 @@ def _moved(state, tensor, result, t0, t1, size, blocking, frame):
         stream_now = state.waits.stream_now
         in_line = stream_now is not None and result.is_cuda and stream_now(result.get_device()) == 0
     loop, own = state.loop, t1 - t0
-    frame = places.own_frame(frame)
-    where = (
-        None if frame is None else "%s:%d" % (places.short(frame.f_code.co_filename), places.line_of(frame))
-    )
+    where = places.text(*places.of_frame(frame))
     entry = state.waits.transfers.get(where)
     if entry is None:
         if len(state.waits.transfers) >= _MAX_PLACES:

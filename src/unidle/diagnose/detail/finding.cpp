@@ -102,17 +102,12 @@ std::optional<std::string> place(const std::string& place) {
   return place.empty() ? std::nullopt : std::optional(place);
 }
 
-bool is_of_a_package(std::string_view place) {
-  constexpr std::string_view kFolders[] = {"site-packages/", "dist-packages/", "torch/utils/data/"};
-  return std::ranges::any_of(kFolders, [&](std::string_view folder) { return place.find(folder) != place.npos; });
-}
-
 std::optional<std::string> place_of_samples(const Signals& signals) {
   if (!signals.loader) {
     return std::nullopt;
   }
   const LoaderFacts& loader = *signals.loader;
-  return place(is_of_a_package(loader.dataset_where) ? loader.where : loader.dataset_where);
+  return place(loader.dataset_where.empty() ? loader.where : loader.dataset_where);
 }
 
 std::optional<std::string> where_set(const Context& context, const std::string& knob) {
@@ -140,28 +135,33 @@ std::optional<bool> effective_on(const Context& context, const std::string& knob
   return text ? std::optional(!knobs::same_value("off", *text)) : std::nullopt;
 }
 
-std::optional<HotFunction> hot_function(const Signals& signals, const std::function<bool(const HotLine&)>& counts) {
-  std::map<std::string, std::int64_t> hits;
+std::vector<HotFunction> hot_functions(const Signals& signals, const std::function<bool(const HotLine&)>& counts) {
+  std::map<std::pair<std::string, std::string>, std::vector<const HotLine*>> lines;  // by function and file
   std::int64_t total = 0;
   for (const HotLine& line : signals.hot) {
     if (counts(line)) {
-      hits[line.function] += line.hits;
+      lines[{line.function, line.where.substr(0, line.where.rfind(':'))}].push_back(&line);
       total += line.hits;
     }
   }
-  const auto most =
-      std::max_element(hits.begin(), hits.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most == hits.end() || total <= 0) {
-    return std::nullopt;
-  }
-  const HotLine* hottest = nullptr;
-  for (const HotLine& line : signals.hot) {
-    if (counts(line) && line.function == most->first && (hottest == nullptr || line.hits > hottest->hits)) {
-      hottest = &line;
+  std::vector<HotFunction> functions;
+  for (const auto& [name, of_function] : lines) {
+    const HotLine& hottest = **std::max_element(of_function.begin(), of_function.end(),
+                                                [](const auto* a, const auto* b) { return a->hits < b->hits; });
+    std::int64_t hits = 0;
+    for (const HotLine* line : of_function) {
+      hits += line->hits;
     }
+    const double share = static_cast<double>(hits) / static_cast<double>(total);
+    functions.push_back({name.first, hottest.where, share, total, hottest.caller});
   }
-  const double share = static_cast<double>(most->second) / static_cast<double>(total);
-  return HotFunction{most->first, hottest->where, share, total};
+  std::stable_sort(functions.begin(), functions.end(), [](const auto& a, const auto& b) { return a.share > b.share; });
+  return functions;
+}
+
+std::optional<HotFunction> hot_function(const Signals& signals, const std::function<bool(const HotLine&)>& counts) {
+  const std::vector<HotFunction> functions = hot_functions(signals, counts);
+  return functions.empty() ? std::nullopt : std::optional(functions.front());
 }
 
 std::optional<HotFunction> hot_sample_function(const Signals& signals) {

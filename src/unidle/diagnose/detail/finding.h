@@ -4,6 +4,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "unidle/diagnose/context.h"
 #include "unidle/diagnose/diagnosis.h"
@@ -35,9 +36,7 @@ std::optional<std::string> where_set(const Context& context, const std::string& 
 std::optional<std::string> where_loader(const Context& context, const std::string& knob);
 /// `place`, or nothing when it is empty.
 std::optional<std::string> place(const std::string& place);
-/// True when "file:line" is in an installed package, which users do not edit: torch's TensorDataset, for example.
-bool is_of_a_package(std::string_view place);
-/// Where samples are made; when that is in a package, the line that makes the loader.
+/// Where samples are made; when that is in a package, which users do not edit, the line that makes the loader.
 std::optional<std::string> place_of_samples(const Signals& signals);
 
 /// The effective value as an integer; nothing when unknown or not an integer.
@@ -45,14 +44,21 @@ std::optional<std::int64_t> effective_int(const Context& context, const std::str
 /// The effective value as a switch: on for everything except false, off, 0 and fp32.
 std::optional<bool> effective_on(const Context& context, const std::string& knob);
 
-/// The function in which most stack samples fall, with its share of them.
+/// A function in which stack samples fall, with its share of them.
 struct HotFunction {
   std::string function;
-  std::string where;  // its hottest line
+  std::string where;  // its hottest line; empty for a package's function
   double share = 0;
   std::int64_t looks = 0;  // number of stack samples that the share is of
+
+  std::string caller;  // the program's function that called it, with its line; may be empty
+
+  /// "function (file:line)".
+  std::string text() const { return where.empty() ? function : function + " (" + where + ")"; }
 };
-/// Over lines for which `counts` is true, or over sample work.
+/// All of them, the most frequent first, over lines for which `counts` is true.
+std::vector<HotFunction> hot_functions(const Signals& signals, const std::function<bool(const HotLine&)>& counts);
+/// The first of them, over such lines or over sample work.
 std::optional<HotFunction> hot_function(const Signals& signals, const std::function<bool(const HotLine&)>& counts);
 std::optional<HotFunction> hot_sample_function(const Signals& signals);
 

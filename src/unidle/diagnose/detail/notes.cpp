@@ -208,9 +208,11 @@ void Notes::read_samples(Signals& signals) const {
   }
   each<record::NoteType::kHot>([&](const auto& note) {
     const auto hits = note.whole("hits");
-    if (hits && *hits > 0) {
+    const bool others_startup = note.text("phase") == "startup" && training_ && note.process() != *training_;
+    if (hits && *hits > 0 && !others_startup) {
       signals.hot.push_back({note.text("role"), note.text("phase"), note.text("where"),
-                             written_function(note.text("function")), *hits, note.whole("total").value_or(0)});
+                             written_function(note.text("function")), *hits, note.whole("total").value_or(0),
+                             note.text("caller")});
     }
   });
 }
@@ -283,6 +285,16 @@ void Notes::read_waits(Signals& signals) const {
     add_to(facts.in_line_bytes, note.number("in_line_bytes"));
     signals.transfer = facts;
   });
+  double longest_s = 0;
+  each<record::NoteType::kCheckpoint>([&](const auto& note) {
+    const double seconds = note.number("seconds").value_or(0);
+    if ((!training_ || note.process() == *training_) && seconds > longest_s) {
+      longest_s = seconds;
+      signals.checkpoint_where = note.text("where");
+    }
+  });
+  each<record::NoteType::kCalled>(
+      [&](const auto& note) { signals.called.emplace(note.text("where"), note.text("function")); });
   each<record::NoteType::kLogging>([&](const auto& note) {
     LoggingFacts facts = signals.logging.value_or(LoggingFacts{});
     const double seconds = note.number("seconds").value_or(0);

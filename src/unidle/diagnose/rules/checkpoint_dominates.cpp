@@ -10,6 +10,18 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
+/// How often the program saves; empty when that is irregular.
+std::string interval(const Context& context) {
+  const auto& every = context.signals.checkpoint_every;
+  if (!every) {
+    return "";
+  }
+  return *every == 1 ? context.say("the program saves after every step")
+         : context.signals.checkpoint_each_epoch
+             ? context.say("the program saves after each epoch, every {} steps", *every)
+             : context.say("the program saves every {} steps", *every);
+}
+
 Evaluation evaluate_checkpoint_dominates(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!signals.checkpoints) {
@@ -24,6 +36,7 @@ Evaluation evaluate_checkpoint_dominates(const Context& context, const Policy& p
   Finding finding;
   finding.share = context.checkpoint;
   finding.speedup_bound = amdahl(*context.checkpoint);
+  finding.where = detail::place(signals.checkpoint_where);
   const double each_s = signals.time.checkpoint / static_cast<double>(*signals.checkpoints);
   if (*signals.checkpoints == 1) {
     finding.severity = Severity::kInfo;
@@ -35,6 +48,9 @@ Evaluation evaluate_checkpoint_dominates(const Context& context, const Policy& p
   finding.severity = std::max(Severity::kWarning, severity_of(*context.checkpoint, policy));
   finding.evidence.push_back(context.say("{} checkpoints of {} each take {} of the wall time", *signals.checkpoints,
                                          format_seconds(each_s), format_share(*context.checkpoint)));
+  if (std::string often = interval(context); !often.empty()) {
+    finding.evidence.push_back(std::move(often));
+  }
   return finding;
 }
 
@@ -52,7 +68,8 @@ const Rule& checkpoint_dominates() {
       .thresholds =
           "From checkpoint_share (10 %) of the wall time, critical from critical_share (30 %). A single checkpoint is "
           "a hint: a longer run spreads it out.",
-      .needs = "checkpoint times",
+      .needs =
+          "checkpoint times; how many steps lie between them, and the line that saves, where the program was observed",
       .proposes = "save less often, to a faster disk, or beside the training",
       .evaluate = evaluate_checkpoint_dominates,
       .counts = Counts::kOther,

@@ -18,10 +18,10 @@ std::optional<double> best_step_s(const Context& context) {
 
 void add_function(const Context& context, Finding& finding) {
   if (const auto hot = detail::hot_sample_function(context.signals)) {
-    finding.evidence.push_back(
-        context.say("{} of that time is spent in {} ({})", format_share(hot->share), hot->function, hot->where));
+    finding.evidence.push_back(context.say("{} of that time is spent in {}", format_share(hot->share), hot->text()));
     finding.where = detail::place(hot->where);
-  } else {
+  }
+  if (!finding.where) {
     finding.where = detail::place_of_samples(context.signals);
   }
 }

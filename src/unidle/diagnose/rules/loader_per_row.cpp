@@ -30,7 +30,7 @@ void add_fixes(const Context& context, const Policy& policy, Finding& finding) {
     }
     finding.fixes.push_back(detail::make_fix(
         context, "loader.workers", detail::workers_that_hide(context, *context.input_s, policy),
-        detail::is_of_a_package(loader.dataset_where)
+        loader.dataset_where.empty()
             ? "prepare batches in workers while the step runs, or index the tensors in the loop"
             : "prepare batches in workers while the step runs; let the dataset return a batch for a list "
               "of indices (__getitems__) to gain more"));

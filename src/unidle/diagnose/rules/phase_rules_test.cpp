@@ -8,6 +8,7 @@ namespace {
 
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 Signals validating(double validate_s) {
   Signals signals = healthy_cpu();
@@ -87,6 +88,21 @@ TEST(CheckpointDominates, FiresNearMissMissingZero) {
   EXPECT_THAT(missing("checkpoint-dominates", signals), HasSubstr("checkpoints"));
 }
 
+TEST(CheckpointDominates, NamesTheLineAndTheInterval) {
+  Signals signals = saving(20);
+  EXPECT_FALSE(fired("checkpoint-dominates", signals).where.has_value());
+  signals.checkpoint_where = "train.py:41";
+  EXPECT_EQ(fired("checkpoint-dominates", signals).where, "train.py:41");
+  EXPECT_THAT(fired("checkpoint-dominates", signals).evidence, Not(Contains(HasSubstr("the program saves"))));
+  signals.checkpoint_every = 20;
+  EXPECT_THAT(fired("checkpoint-dominates", signals).evidence, Contains("the program saves every 20 steps"));
+  signals.checkpoint_each_epoch = true;
+  EXPECT_THAT(fired("checkpoint-dominates", signals).evidence,
+              Contains("the program saves after each epoch, every 20 steps"));
+  signals.checkpoint_every = 1;
+  EXPECT_THAT(fired("checkpoint-dominates", signals).evidence, Contains("the program saves after every step"));
+}
+
 TEST(CheckpointDominates, AStricterPolicyWarns) {
   Policy policy;
   policy.checkpoint_share = policy.warning_share / 2;
@@ -116,14 +132,22 @@ TEST(StartupDominates, SaysWhereTheTimeWentWhereItWasSeen) {
                  {"train", "input", "data.py:9", "decode", 500, 600}};
   const Finding finding = fired("startup-dominates", signals);
   EXPECT_EQ(finding.where, "prepare.py:7");
-  EXPECT_THAT(finding.evidence, Contains(HasSubstr("of 90 looks at it")));
-  EXPECT_THAT(finding.evidence, Contains(HasSubstr("67 % found it in tokenize (prepare.py:7)")));
+  EXPECT_THAT(finding.evidence, Contains("of 90 looks at it, 67 % found it in tokenize (prepare.py:7)"));
+  EXPECT_THAT(finding.evidence, Contains("of 90 looks at it, 33 % found it in <module> (train.py:3)"));
+  signals.hot[0].caller = "main (train.py:40)";
+  EXPECT_THAT(fired("startup-dominates", signals).evidence,
+              Contains(HasSubstr("tokenize (prepare.py:7), called by main (train.py:40)")));
 
   signals.hot = {{"train", "startup", "prepare.py:7", "tokenize", 9, 10}};
   EXPECT_FALSE(fired("startup-dominates", signals).where) << "too few looks";
-  signals.hot = {{"train", "startup", "a.py:7", "f", 40, 100},
-                 {"train", "startup", "b.py:7", "g", 35, 100},
-                 {"train", "startup", "c.py:7", "h", 25, 100}};
+  signals.hot = {{"train", "startup", "a.py:7", "<module>", 30, 100},
+                 {"train", "startup", "a.py:9", "<module>", 20, 100},
+                 {"train", "startup", "b.py:7", "<module>", 40, 100}};
+  EXPECT_EQ(fired("startup-dominates", signals).where, "a.py:7") << "each file has a module's code of its own";
+  signals.hot.clear();
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
+    signals.hot.push_back({"train", "startup", std::string(name) + ".py:7", name, 20, 100});
+  }
   EXPECT_FALSE(fired("startup-dominates", signals).where) << "spread over several";
 }
 

@@ -54,8 +54,8 @@ Evaluation evaluate_python_between_steps(const Context& context, const Policy& p
   finding.evidence.push_back(
       context.say("{} of each step lie outside the model, its gradients, the optimiser, the loader and logging",
                   format_share(between)));
-  finding.evidence.push_back(context.say("of {} looks at these, {} found it in {} ({})", hot->looks,
-                                         format_share(hot->share), hot->function, hot->where));
+  finding.evidence.push_back(
+      context.say("of {} looks at these, {} found it in {}", hot->looks, format_share(hot->share), hot->text()));
   return finding;
 }
 

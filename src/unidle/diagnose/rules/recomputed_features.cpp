@@ -92,8 +92,9 @@ Evaluation evaluate_recomputed_features(const Context& context, const Policy& po
   if (const auto hot = detail::hot_sample_function(signals); hot && !finding.where) {
     finding.where = detail::place(hot->where);
     finding.evidence.push_back(
-        context.say("{} of the sample work is spent in {} ({})", format_share(hot->share), hot->function, hot->where));
-  } else if (!finding.where) {
+        context.say("{} of the sample work is spent in {}", format_share(hot->share), hot->text()));
+  }
+  if (!finding.where) {
     finding.where = detail::place_of_samples(signals);
   }
   finding.evidence.push_back(

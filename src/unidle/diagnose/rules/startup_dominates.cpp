@@ -12,13 +12,26 @@ namespace {
 
 constexpr std::int64_t kLeastStackSamples = 20;  // stack samples of about a second
 
-/// The function with most stack samples before the first step was finished. The shim starts to sample at the first call
-/// of a loader or a model, and misses what was before that.
-std::optional<detail::HotFunction> mostly_in(const Signals& signals, const Policy& policy) {
-  const bool no_step = !signals.steps;  // phases begin with the first one
-  const auto hot = detail::hot_function(
-      signals, [&](const HotLine& line) { return line.role == "train" && (no_step || line.phase == "startup"); });
-  return hot && hot->looks >= kLeastStackSamples && hot->share >= policy.mostly ? hot : std::nullopt;
+constexpr double kLeastShare = 0.25;  // of them, for a function that is named
+
+/// Names the functions and import statements of the program in which much of the start-up passes.
+void add_functions(const Context& context, Finding& finding) {
+  const bool no_step = !context.signals.steps;  // phases begin with the first one
+  for (const detail::HotFunction& hot : detail::hot_functions(context.signals, [&](const HotLine& line) {
+         return line.role == "train" && (no_step || line.phase == "startup");
+       })) {
+    if (hot.looks < kLeastStackSamples || hot.share < kLeastShare) {
+      return;
+    }
+    if (!finding.where) {
+      finding.where = detail::place(hot.where);
+    }
+    const std::string share = format_share(hot.share);
+    finding.evidence.push_back(hot.caller.empty()
+                                   ? context.say("of {} looks at it, {} found it in {}", hot.looks, share, hot.text())
+                                   : context.say("of {} looks at it, {} found it in {}, called by {}", hot.looks, share,
+                                                 hot.text(), hot.caller));
+  }
 }
 
 Evaluation evaluate_startup_dominates(const Context& context, const Policy& policy) {
@@ -47,12 +60,7 @@ Evaluation evaluate_startup_dominates(const Context& context, const Policy& poli
       : is_long ? context.say("{} pass before the first step, {} of the wall time", before, share)
                 : context.say("{} pass before the first step, {} of the wall time; a longer run spreads that out",
                               before, share));
-  if (const auto hot = mostly_in(signals, policy)) {
-    finding.where = detail::place(hot->where);
-    finding.evidence.push_back(
-        context.say("of {} looks at it since the first call of a loader or a model, {} found it in {} ({})", hot->looks,
-                    format_share(hot->share), hot->function, hot->where));
-  }
+  add_functions(context, finding);
   return finding;
 }
 
@@ -68,7 +76,7 @@ const Rule& startup_dominates() {
           "Importing the framework, parsing and preparing data and compiling happen before the first step. In a short "
           "trial that is a large share and means nothing: a longer run spreads it out. A start of minutes, paid again "
           "by every run, often prepares data that could be kept. Where the program was running meanwhile is told from "
-          "stack samples, which begin with the first call of a loader or a model.",
+          "stack samples: its functions, and its outermost import statements with the package that takes the time.",
       .thresholds =
           "A hint from startup_info_share (25 %) of the wall time; a warning from startup_warning_share (20 %) when "
           "it takes at least startup_long_s (120 s), or when a program that made an optimiser finished no step.",

@@ -1,0 +1,152 @@
+"""The place that a finding names: a line of the program, never one of a package that the program calls."""
+
+import os
+import re
+import shutil
+import sys
+import sysconfig
+import types
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path[:0] = [HERE, os.path.join(HERE, "..", "shim")]
+
+import run_case  # noqa: E402
+from _unidle_shim.host import places  # noqa: E402
+
+WORK = os.path.join(os.getcwd(), "job")
+SITE = os.path.join(WORK, "venv", "lib", "python3.11", "site-packages")
+
+
+def code_in(name, function="run"):
+    """A function's code, compiled as if it were in that file."""
+    space = {}
+    exec(compile("def %s():\n    pass\n" % function, name, "exec"), space)
+    return space[function].__code__
+
+
+class Own(unittest.TestCase):
+    def test_what_is_the_program(self):
+        for own in (
+            os.path.join(WORK, "train.py"),
+            os.path.join(WORK, "src", "mine", "model.py"),  # also where an editable install points to
+            "/somewhere/else/site-packages-of-mine/train.py",
+            "train.py",
+        ):
+            self.assertTrue(places.is_own(code_in(own)), own)
+        for foreign in (
+            os.path.join(SITE, "lightning", "fit.py"),
+            "/usr/lib/python3/dist-packages/numpy/core.py",
+            os.path.join(sysconfig.get_paths()["stdlib"], "json", "decoder.py"),
+            os.path.join(HERE, "..", "unidle", "data", "threads.py").replace(
+                "tests" + os.sep + "..", "tests/.."
+            ),
+            "<frozen importlib._bootstrap>",
+            "<string>",  # what a dataclass generates, for example
+        ):
+            foreign = foreign if foreign.startswith("<") else os.path.abspath(foreign)
+            self.assertFalse(places.is_own(code_in(foreign)), foreign)
+
+    def test_the_program_of_the_command_line(self):
+        before = sys.argv
+        self.addCleanup(setattr, sys, "argv", before)
+        sys.argv = ["-c"]
+        self.assertTrue(places.is_own_file("<string>"))
+
+    def test_of_a_package_no_function_has_a_place(self):
+        inside = types.FunctionType(code_in(os.path.join(SITE, "shelf.py")), {})
+        self.assertIsNone(places.of_function(inside))
+        self.assertEqual(places.of_function(types.FunctionType(code_in("train.py"), {})), "train.py:1")
+
+
+class Stacks(unittest.TestCase):
+    def setUp(self):
+        self.own = (code_in(os.path.join(WORK, "train.py"), "main"), 41)
+        self.fit = (code_in(os.path.join(SITE, "lightning", "__init__.py"), "fit"), 7)
+        self.loop = (code_in(os.path.join(SITE, "lightning", "loop.py"), "advance"), 9)
+        self.passes_on = (code_in(os.path.join(SITE, "lightning", "fit.py"), "wrapper"), 3)
+        self.torch = (code_in(os.path.join(SITE, "torch", "optim", "sgd.py"), "step"), 5)
+        self.fetch = (code_in(os.path.join(SITE, places._FETCH), "fetch"), 52)
+
+    def test_the_line_that_called_a_package_and_its_function(self):
+        for stack in (
+            [self.loop, self.fit, self.own],
+            [self.torch, self.loop, self.fit, self.passes_on, self.own],
+        ):
+            self.assertEqual(places.of_stack(stack), (self.own, "lightning.fit"))
+        where = places.text(*self.own)
+        self.assertIn(
+            {"type": "called", "where": where, "function": "lightning.fit"},
+            dict(places.called_notes()).values(),
+        )
+
+    def test_torch_and_the_program_itself_are_no_call_of_a_package(self):
+        self.assertEqual(places.of_stack([self.torch, self.own]), (self.own, None))
+        self.assertEqual(places.of_stack([self.fit, self.torch, self.own]), (self.own, None))
+        passes_on = (code_in(self.torch[0].co_filename, "decorate_context"), 5)
+        self.assertEqual(places.of_stack([self.fit, passes_on, self.own]), (self.own, "lightning.fit"))
+        self.assertEqual(places.of_stack([self.own, self.fit]), (self.own, None))
+
+    def test_a_sample_is_made_by_the_program_or_by_a_package(self):
+        self.assertEqual(
+            places.of_sample([self.loop, self.fit, self.fetch, self.own]), (None, "lightning.fit")
+        )
+        sample = (code_in(os.path.join(WORK, "data.py"), "__getitem__"), 12)
+        self.assertEqual(
+            places.of_sample([self.loop, sample, self.fetch, self.own]), (sample, "lightning.loop.advance")
+        )
+        self.assertEqual(places.of_sample([self.torch, self.own]), (None, None))
+
+
+@unittest.skipUnless(run_case.HAS_TORCH, "this Python has no torch")
+@unittest.skipUnless(os.path.exists(run_case.UNIDLE), "UNIDLE_BIN is not set: there is no unidle to run")
+class CalledTest(run_case.DiagnosedCase):
+    """framework.py trains by a package that owns the loop, the data set and the saving of checkpoints."""
+
+    def setUp(self):
+        super().setUp()
+        site = os.path.join(self.folder, "venv", "lib", "python3.11", "site-packages")
+        shutil.copytree(os.path.join(HERE, "programs", "packages", "fitter"), os.path.join(site, "fitter"))
+        self.path = site
+        with open(os.path.join(HERE, "programs", "framework.py")) as file:
+            self.lines = file.read().splitlines()
+
+    def line_with(self, text):
+        (line,) = [number for number, each in enumerate(self.lines, 1) if text in each]
+        return "framework.py:%d" % line
+
+    def found_at(self, *words):
+        found = self.diagnosed("framework.py", *words, PYTHONPATH=self.path)
+        for finding in found.values():
+            self.assertNotIn("site-packages", finding["where"] or "")
+            self.assertTrue(
+                (finding["where"] or "framework.py").split(":")[0].endswith("framework.py"), finding
+            )
+        return found
+
+    def test_a_loop_that_a_package_owns(self):
+        finding = self.found_at("between")["python-between-steps"]
+        self.assertTrue(finding["where"].endswith(self.line_with("trainer.fit(")), finding)
+        self.assertTrue(any("fitter.Trainer.fit" in line for line in finding["evidence"]), finding)
+
+    def test_a_data_set_that_a_package_owns(self):
+        finding = self.found_at("samples")["recomputed-features"]
+        self.assertTrue(finding["where"].endswith(self.line_with("DataLoader(fitter.Rows")), finding)
+        self.assertTrue(any("fitter.Rows.__getitem__" in line for line in finding["evidence"]), finding)
+
+    def test_checkpoints_that_a_package_saves(self):
+        finding = self.found_at("saves")["checkpoint-dominates"]
+        self.assertTrue(finding["where"].endswith(self.line_with("trainer.fit(")), finding)
+        self.assertTrue(any("fitter.Trainer.fit" in line for line in finding["evidence"]), finding)
+        self.assertTrue(any(re.search(r"every 7 steps", line) for line in finding["evidence"]), finding)
+
+    def test_checkpoints_of_each_epoch(self):
+        finding = self.found_at("epochs")["checkpoint-dominates"]
+        self.assertTrue(finding["where"].endswith(self.line_with("torch.save(")), finding)
+        self.assertTrue(
+            any("after each epoch, every 16 steps" in line for line in finding["evidence"]), finding
+        )
+
+
+if __name__ == "__main__":
+    unittest.main()
