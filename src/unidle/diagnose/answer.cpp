@@ -104,7 +104,7 @@ std::string compute_sentence(const Diagnosis& diagnosis, const Finding* finding,
     return translate(language, "Kernels on your {} use few of its multiprocessors: SM activity is {}", device,
                      format_share(*diagnosis.device.sm_activity));
   }
-  if (const Rule* rule = rule_of(finding); rule != nullptr && rule->verdict == Verdict::kInputBound) {
+  if (const Rule* rule = rule_of(finding); rule != nullptr && rule->shows == Symptom::kWorkersCrowded) {
     return translate(language, "Your {} computes {} of each step, and loader workers take CPU time from it", device,
                      format_share(diagnosis.step.value_or(StepShares{}).compute));
   }

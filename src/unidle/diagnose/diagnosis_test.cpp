@@ -155,6 +155,8 @@ TEST(Answer, WorkersThatTakeCpusFromTheStep) {
   diagnosis.verdict = Verdict::kComputeBound;
   EXPECT_THAT(answer(diagnosis), AllOf(HasSubstr("loader workers take CPU time from it"),
                                        ::testing::EndsWith(": set loader.workers to 1.")));
+  diagnosis.findings.front().id = "cpu-restricted";
+  EXPECT_THAT(answer(diagnosis), Not(HasSubstr("loader workers"))) << "a step on few threads has no need of workers";
 }
 
 TEST(ToText, AFailureQuotesTheError) {
