@@ -18,7 +18,8 @@ import preloaded
 HERE = os.path.dirname(os.path.abspath(__file__))
 UNIDLE = os.path.join(os.environ.get("UNIDLE_BIN", ""), "unidle")
 TRAIN = os.path.join(HERE, "programs", "train.py")
-OURS = re.compile(r"unidle: (recorded|taken|ran|\S+=\S+ refused)\b")  # the last lines of `unidle run`
+# The last lines of `unidle run`; the diagnosis in one sentence stands before the record.
+OURS = re.compile(r"unidle: (recorded|taken|ran|\S+=\S+ refused)\b.*\n|unidle: .*\n(?=unidle: recorded )")
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 # UNIDLE_FRESH=1: each program gets its own Python in all tests.
 PRELOADED = HAS_TORCH and hasattr(os, "pidfd_open") and not os.environ.get("UNIDLE_FRESH")
@@ -99,7 +100,7 @@ class RunCase(unittest.TestCase):
             text=True,
             preexec_fn=begin,
         )
-        done.stderr = "".join(line for line in done.stderr.splitlines(True) if not OURS.match(line))
+        done.stderr = re.sub(rf"(?m)^(?:{OURS.pattern})", "", done.stderr)
         self.record = Record(path)
         self.assertEqual(self.record.meta("problems"), [])
         return done

@@ -94,6 +94,13 @@ class SimulatedTest(unittest.TestCase):
         self.note(lambda index: (MS // 2,), batches=10)
         self.assertEqual(self.reads, 2 * 10)
 
+    def test_samples_that_all_take_long_cost_one_batch_of_readings(self):
+        self.note(lambda index: (2 * MS,), batches=10)
+        self.assertEqual(self.reads, 2 * 10 + 16)
+
+    def test_readings_are_no_reads_of_the_program(self):
+        self.assertIs(self.note(lambda index: (2 * MS,), read=run_delay.read)["reads_files"], False)
+
     def test_nothing_is_said_where_the_kernel_does_not_count(self):
         note = self.note(lambda index: (2 * MS,), read=lambda: None)
         self.assertNotIn("run_delay_seconds", note)

@@ -1,4 +1,4 @@
-"""Patches of torch.utils.data: waiting for a batch, starting workers, and making samples."""
+"""Patches of torch.utils.data: loaders, waiting for a batch, and starting workers."""
 
 import mmap
 import sys
@@ -12,7 +12,7 @@ from _unidle_shim.host.guard import caught, value_or_none
 from _unidle_shim.host.patching import put
 from _unidle_shim.loop.loop import now
 from _unidle_shim.loop.short_steps import Patch
-from _unidle_shim.patches import short_fetches
+from _unidle_shim.patches import sample_makers, short_fetches
 from _unidle_shim.samples import batch_sizes, whole_batches
 from _unidle_shim.samples import sample_cost as sampling
 
@@ -72,8 +72,6 @@ class Loader:
 
 def install(state):
     from torch.utils.data import dataloader
-    from torch.utils.data._utils import fetch as fetching
-    from torch.utils.data._utils import worker
 
     whole_batches.remember()
     state.take_over = lambda: take_over(state)
@@ -84,11 +82,7 @@ def install(state):
         _starts_workers,
     )
     state.fetches = [patch_iterator(state, dataloader._BaseDataLoaderIter)]
-    state.makers = [
-        _patch_fetcher(state, fetcher)
-        for fetcher in (fetching._MapDatasetFetcher, fetching._IterableDatasetFetcher)
-    ]
-    _patch_worker(state, worker)
+    sample_makers.install(state)
 
 
 def loader_of(state, real):
@@ -406,50 +400,3 @@ def _started(loader, own_ns):
     loader.start_ns += spent
     loader.start_waited_ns += spent
     loader.start_last_ns = spent
-
-
-def _patch_fetcher(state, Fetcher):
-    original = Fetcher.fetch
-
-    def fetch(self, index):
-        mine = state.samples  # a worker's, or those of the loader in use
-        if mine is None or _get_ident() != state.thread:
-            return original(self, index)
-        return sampling.fetch(original, self, index, mine, state)
-
-    put(Fetcher, "fetch", fetch)
-    return Patch(Fetcher, "fetch", fetch, lambda marking: original)
-
-
-def _patch_worker(state, worker):
-    original = worker._worker_loop
-
-    def _worker_loop(*args, **kwargs):
-        slot = None
-        try:
-            starting, state.starting = state.starting, None
-            slot = starting.slot if starting is not None else None
-            worker_id, workers = (
-                args[10:12]
-                if len(args) > 11 and isinstance(args[10], int) and isinstance(args[11], int)
-                else (-1, 1)
-            )
-            _begin_worker(
-                state, starting.id if starting is not None else 0, slot if worker_id == 0 else None, workers
-            )
-        except BaseException as failure:
-            caught(failure)
-        try:
-            return original(*args, **kwargs)
-        finally:
-            session.finish()
-
-    put(worker, "_worker_loop", _worker_loop)
-
-
-def _begin_worker(state, loader_id, slot, workers):
-    state.thread = _get_ident()
-    if not session.observe_worker(workers):
-        return
-    state.samples = sampling.Samples(loader_id)
-    state.samples.slot = slot

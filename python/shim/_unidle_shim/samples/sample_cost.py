@@ -10,6 +10,7 @@ from _unidle_shim.samples import batch_sizes, repeats, run_delay
 _thread_time = time.thread_time_ns
 # Timing one sample costs about this much, cold caches included. Samples are timed one by one in as
 # many batches as cost at most this share of the time that making all samples takes.
+_UNUSUAL = 2  # times the mean of the samples so far
 _TIMING_NS = 1500
 _MOST_TIMING = 0.005
 _FIRST_TIMED = 4  # batches, whatever it costs
@@ -85,19 +86,24 @@ class Samples:
     def begin_batch(self):
         """Returns the time that this thread stood ready for a CPU so far."""
         self.timing_ns += 2 * run_delay.READ_NS
-        delay_ns = run_delay.read()
+        delay_ns = self.own.read()
         self.own.begin(delay_ns)
         return delay_ns
 
     def end_batch(self, delay_ns, duration_ns):
-        after_ns = run_delay.read()
+        after_ns = self.own.read()
         if after_ns is not None:
             self.delay_ns += after_ns - delay_ns
             self.delay_asked_ns += duration_ns
 
+    def program_reads(self):
+        calls = read_calls()
+        return None if calls is None else calls - self.own.reads
+
     def own_ns(self, duration_ns):
-        """The time of a sample without what its thread stood ready for a CPU."""
-        if duration_ns < run_delay.LONG_NS:
+        """The time of a sample without what its thread stood ready for a CPU. Asked for unusual samples only:
+        where most take long, as many readings would use up what timing may cost."""
+        if duration_ns < run_delay.LONG_NS or duration_ns * self.count < _UNUSUAL * self.total_ns:
             return duration_ns
         self.timing_ns += run_delay.READ_NS
         return self.own.of_long(duration_ns)
@@ -254,7 +260,7 @@ def _before(fetcher, samples, state):
     if getattr(fetcher, "_unidle", None) is not samples:
         prepare(fetcher, samples)
     batches = samples.batches
-    reads = read_calls() if 0 < batches < 4 else None
+    reads = samples.program_reads() if 0 < batches < 4 else None
     asks = batches < 4 or not batches & 15 or samples.total_ns > _CPU_FROM_NS * batches
     samples.collate_begin = samples.collated = 0
     samples.took.clear()
@@ -279,7 +285,7 @@ def _after(fetcher, samples, state, index, asked, batch):
         if delay is not None:
             samples.end_batch(delay, t1 - t0)
         if 0 < samples.batches < 4:
-            after = read_calls()
+            after = samples.program_reads()
             # the query itself reads: once before, once after
             samples.files = bool(samples.files) or (
                 reads is not None and after is not None and after - reads > 2
