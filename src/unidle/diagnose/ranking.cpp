@@ -46,13 +46,25 @@ Verdict by_time(const Context& context) {
   return largest->first > 0 ? largest->second : Verdict::kUnknown;
 }
 
+/// The share of the wall time that removing the cause can win: at most what its bound leaves.
+double winnable(const Finding& finding) {
+  const double share = finding.share.value_or(-1);
+  return finding.speedup_bound ? std::min(share, 1 - 1 / *finding.speedup_bound) : share;
+}
+
+/// A cause that is known to win less than this when it is removed stands behind all others. It prints as 1.0x.
+constexpr double kNothing = 0.05;
+
+bool wins_nothing(const Finding& finding) { return finding.speedup_bound && winnable(finding) < kNothing; }
+
 }  // namespace
 
 bool leads(const Finding& finding) { return leading_place(finding) < std::numeric_limits<int>::max(); }
 
 void rank(std::vector<Finding>& findings) {
   const auto key = [](const Finding& finding) {
-    return std::tuple(leading_place(finding), -static_cast<int>(finding.severity), -finding.share.value_or(-1));
+    return std::tuple(leading_place(finding), finding.severity == Severity::kInfo, wins_nothing(finding),
+                      -static_cast<int>(finding.severity), -winnable(finding));
   };
   std::stable_sort(findings.begin(), findings.end(),
                    [&](const Finding& a, const Finding& b) { return key(a) < key(b); });

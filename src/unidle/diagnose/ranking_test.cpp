@@ -40,6 +40,16 @@ TEST(Rank, LeadersThenSeverityThenShareWithNullLast) {
                                          "critical-large", "critical-small", "warning-zero", "warning-null", "info"));
 }
 
+TEST(Rank, WhatCanBeWonCountsNotWhatIsLost) {
+  Finding no_workers = make("loader-no-workers", Severity::kCritical, 0.5);
+  no_workers.speedup_bound = 1.02;
+  Finding again = make("recomputed-features", Severity::kWarning, 0.2);
+  again.speedup_bound = 1.25;
+  std::vector<Finding> findings = {make("info", Severity::kInfo, 0.9), no_workers, again};
+  rank(findings);
+  EXPECT_THAT(ids(findings), ElementsAre("recomputed-features", "loader-no-workers", "info"));
+}
+
 TEST(Rank, AFailureThatIsAHintDoesNotLead) {
   std::vector<Finding> findings = {make("run-failed", Severity::kInfo, {}),
                                    make("loader-no-workers", Severity::kWarning, 0.2)};

@@ -25,9 +25,17 @@ void add_fixes(const Context& context, const Policy& policy, Finding& finding) {
             : context.say("whether the dataset gives many rows at once was not tried: {}", loader.gathers_not));
   }
   if (context.workers == 0 && context.input_s) {
-    if (const auto best = overlapped_step_s(context, *context.input_s)) {
-      finding.speedup_bound = bound_of_run(context, *context.signals.step_s, *best);
+    constexpr double kWorthIt = 1.05;
+    const auto best = overlapped_step_s(context, *context.input_s);
+    const auto bound = best ? std::optional(bound_of_run(context, *context.signals.step_s, *best)) : std::nullopt;
+    if (bound && *bound < kWorthIt) {
+      finding.fixes.push_back(
+          detail::code_fix(context, "loader.workers",
+                           "let the dataset return a batch for a list of indices (__getitems__), or index "
+                           "the tensors in the loop"));
+      return;
     }
+    finding.speedup_bound = bound ? *bound : finding.speedup_bound;
     finding.fixes.push_back(detail::make_fix(
         context, "loader.workers", detail::workers_that_hide(context, *context.input_s, policy),
         loader.dataset_where.empty()

@@ -338,6 +338,15 @@ TEST(LoaderPerRow, NamesOnlyWhatWasTried) {
   EXPECT_EQ(fix_of(fired("loader-per-row", signals), "loader.workers"), nullptr);
 }
 
+TEST(LoaderPerRow, ProposesNoWorkersThatGainNothing) {
+  Signals signals = rows_one_by_one();
+  signals.cpus_allowed = signals.cpus_online = 2;
+  signals.cpus_used = 2;
+  const Finding finding = fired("loader-per-row", signals);
+  EXPECT_TRUE(finding.fixes.front().in_code);
+  EXPECT_GT(*finding.speedup_bound, 1.5) << "that of one operation for the batch";
+}
+
 TEST(LoaderPerRow, AsksNobodyToChangeAClassOfAPackage) {
   Signals signals = rows_one_by_one();
   signals.loader->where = "train.py:12";

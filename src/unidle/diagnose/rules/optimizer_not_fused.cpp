@@ -78,6 +78,7 @@ const Rule& optimizer_not_fused() {
       .proposes = "optimizer.fused",
       .evaluate = evaluate_optimizer_not_fused,
       .counts = Counts::kHostTime,
+      .sentence = "Your optimiser loses {share} of the run by updating one tensor after the other",
       .shows = Symptom::kUseOfDevice,
   };
   return kRule;
