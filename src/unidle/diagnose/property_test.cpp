@@ -51,9 +51,9 @@ TEST(Property, MoreOfACauseNeverLowersItsShare) {
     return signals;
   });
   expect_monotone("precision-fp32", [](double x) {
-    Signals signals = healthy_cpu();
-    signals.cpu_bf16 = true;
-    signals.step = StepShares{.input = 1 - x, .compute = x};
+    Signals signals = healthy_gpu();
+    set_effective(signals, "precision.amp", "off");
+    signals.device_busy = x;
     return signals;
   });
   expect_monotone("loader-respawn", [](double x) {

@@ -17,7 +17,7 @@ constexpr std::size_t kLeast = 4;           // values in each fifth
 constexpr double kAlikeSamples = 1.1;       // the largest ratio of samples per step between fifths
 constexpr std::size_t kFewestReadings = 4;  // of the memory, which is read every few seconds
 constexpr double kMostFalls = 0.2;          // share of the pairs of values of which the later one is not larger
-constexpr double kLargestJump = 0.6;        // between two fifths, of the whole growth
+constexpr double kLargestJump = 0.6;        // in a quarter of the values, of the whole growth
 
 /// The medians of the fifths; empty for too few values.
 std::vector<double> medians(const std::vector<double>& values) {
@@ -43,12 +43,13 @@ bool grows_steadily(const std::vector<double>& fifths) {
     return false;
   }
   const double growth = fifths.back() - fifths.front();
+  const std::size_t quarter = std::max<std::size_t>(1, (fifths.size() + 1) / 4);  // one jump may last several readings
   int falls = 0;
   for (std::size_t i = 0; i < fifths.size(); ++i) {
     for (std::size_t later = i + 1; later < fifths.size(); ++later) {
       falls += fifths[later] <= fifths[i] ? 1 : 0;
     }
-    if (i > 0 && fifths[i] - fifths[i - 1] > kLargestJump * growth) {
+    if (i >= quarter && fifths[i] - fifths[i - quarter] > kLargestJump * growth) {
       return false;
     }
   }

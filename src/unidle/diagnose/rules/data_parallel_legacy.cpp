@@ -9,8 +9,8 @@ Evaluation evaluate_data_parallel_legacy(const Context& context, const Policy&) 
   if (!context.signals.parallel) {
     return Missing{"how the model is spread over devices"};
   }
-  if (*context.signals.parallel != "data_parallel") {
-    return Nothing{};
+  if (*context.signals.parallel != "data_parallel" || context.on_cpu) {
+    return Nothing{};  // without GPUs it calls the model itself
   }
   Finding finding;
   finding.severity = Severity::kWarning;

@@ -72,15 +72,20 @@ Evaluation evaluate_precision_fp32(const Context& context, const Policy& policy)
     return Nothing{};
   }
   Finding finding;
-  finding.severity = Severity::kWarning;
-  finding.share = share;
-  finding.speedup_bound = amdahl(share);
+  finding.severity = context.on_cpu ? Severity::kInfo : Severity::kWarning;
+  if (!context.on_cpu) {
+    finding.share = share;
+    finding.speedup_bound = amdahl(share);
+  }
   finding.where = detail::where_set(context, "precision.amp");
   finding.evidence = {
       context.say("{}, and the step computes in fp32", units->evidence),
       context.say("forward and backward take {} of the wall time; in {} the matrix units are up to {}x as fast",
                   format_share(compute), units->format, format_number(units->gain)),
   };
+  if (context.on_cpu) {
+    finding.evidence.push_back(context.say("on a CPU that may gain or lose: compare a run that has it with this one"));
+  }
   if (signals.kernels) {
     finding.evidence.push_back(context.say("in the profiled steps {} of the kernels' time is on matrix units",
                                            format_share(signals.kernels->matrix_share)));
@@ -107,7 +112,8 @@ const Rule& precision_fp32() {
           "GPU compute is the time that the device is busy, wherever the host waits for it; nothing is said where "
           "nothing tells how long kernels run. Nothing for a model without convolutions below "
           "low_precision_parameters (100,000). A warning from warning_share (10 %), never critical. Nothing where a "
-          "profiled window has most of the kernels' time on matrix units, unless by TF32.",
+          "profiled window has most of the kernels' time on matrix units, unless by TF32. On a CPU a hint without a "
+          "share: autocast gained 0.68x to 1.70x on six public programs (torch 2.11, two CPUs with AMX).",
       .needs = "the effective precision.amp, the GPU's compute capability or the CPU's flags, step times",
       .proposes = "precision.amp: bf16 where the device has it, otherwise fp16",
       .evaluate = evaluate_precision_fp32,
