@@ -19,10 +19,17 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 UNIDLE = os.path.join(os.environ.get("UNIDLE_BIN", ""), "unidle")
 TRAIN = os.path.join(HERE, "programs", "train.py")
 # The last lines of `unidle run`; the diagnosis in one sentence stands before the record.
-OURS = re.compile(r"unidle: (recorded|taken|ran|\S+=\S+ refused)\b.*\n|unidle: .*\n(?=unidle: recorded )")
+OURS = re.compile(
+    r"unidle: (recorded|taken|ran|\S+=\S+ refused)\b.*\n|unidle: [A-Z].*[.!?]\n(?=unidle: recorded )"
+)
+
 HAS_TORCH = importlib.util.find_spec("torch") is not None
 # UNIDLE_FRESH=1: each program gets its own Python in all tests.
 PRELOADED = HAS_TORCH and hasattr(os, "pidfd_open") and not os.environ.get("UNIDLE_FRESH")
+
+
+def without_ours(stderr):
+    return re.sub(rf"(?m)^(?:{OURS.pattern})", "", stderr)
 
 
 def environment(**more):
@@ -100,7 +107,7 @@ class RunCase(unittest.TestCase):
             text=True,
             preexec_fn=begin,
         )
-        done.stderr = re.sub(rf"(?m)^(?:{OURS.pattern})", "", done.stderr)
+        done.stderr = without_ours(done.stderr)
         self.record = Record(path)
         self.assertEqual(self.record.meta("problems"), [])
         return done

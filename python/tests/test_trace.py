@@ -9,7 +9,7 @@ import sys
 import tempfile
 import unittest
 
-from run_case import HAS_TORCH, HERE, TRAIN, UNIDLE, Record, environment, started
+from run_case import HAS_TORCH, HERE, TRAIN, UNIDLE, Record, environment, started, without_ours
 
 # Its profiler always writes on stderr.
 TALKS = HAS_TORCH and importlib.metadata.version("torch").startswith(("0.", "1."))
@@ -42,7 +42,7 @@ class TraceTest(unittest.TestCase):
         # The profiler itself warns once per process, with the time, if there is no device.
         lines = [line for line in done.stderr.splitlines(True) if "DeviceProperties.cpp" not in line]
         self.last_line = "".join(line for line in lines if line.startswith("unidle: recorded"))
-        theirs = "".join(line for line in lines if not line.startswith("unidle: recorded"))
+        theirs = without_ours("".join(lines))
         expected = "".join(
             line for line in bare.stderr.splitlines(True) if "DeviceProperties.cpp" not in line
         )
