@@ -16,7 +16,7 @@ from run_case import HAS_TORCH  # noqa: E402
 
 BROAD = ("Exception", "BaseException")
 # No code of the program's runs there yet, or ever raises there.
-ALONE = ("sitecustomize.py", "facts/stack_sampler.py")
+ALONE = ("sitecustomize.py", "facts/stack_sampler.py", "host/startup.py")
 
 
 def broad_handlers():
