@@ -35,7 +35,9 @@ void add_fixes(const Context& context, const Policy& policy, Finding& finding) {
                            "the tensors in the loop"));
       return;
     }
-    finding.speedup_bound = bound ? *bound : finding.speedup_bound;
+    if (bound) {
+      finding.speedup_bound = bound;
+    }
     finding.fixes.push_back(detail::make_fix(
         context, "loader.workers", detail::workers_that_hide(context, *context.input_s, policy),
         loader.dataset_where.empty()
