@@ -88,7 +88,7 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
       diagnosis.abstained.push_back({rule->id, std::string(translate(language, missing->signal))});
     }
   }
-  rank(diagnosis.findings);
+  rank(diagnosis.findings, policy);
   diagnosis.folded = fold(diagnosis.findings, language);
   const auto first = std::find_if(diagnosis.findings.begin(), diagnosis.findings.end(), is_about_samples);
   if (first != diagnosis.findings.end() && first->severity != Severity::kInfo) {

@@ -148,7 +148,7 @@ Diagnosis diagnose_nodes(std::vector<NodeSignals> nodes, const Policy& policy, L
       add_findings(each[i], nodes[i].node, language, diagnosis);
     }
   }
-  rank(diagnosis.findings);
+  rank(diagnosis.findings, policy);
   return diagnosis;
 }
 

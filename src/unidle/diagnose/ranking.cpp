@@ -52,18 +52,18 @@ double winnable(const Finding& finding) {
   return finding.speedup_bound ? std::min(share, 1 - 1 / *finding.speedup_bound) : share;
 }
 
-/// A cause that is known to win less than this when it is removed stands behind all others. It prints as 1.0x.
-constexpr double kNothing = 0.05;
-
-bool wins_nothing(const Finding& finding) { return finding.speedup_bound && winnable(finding) < kNothing; }
+/// Such a cause stands behind all others.
+bool wins_nothing(const Finding& finding, const Policy& policy) {
+  return finding.speedup_bound && *finding.speedup_bound < policy.min_bound;
+}
 
 }  // namespace
 
 bool leads(const Finding& finding) { return leading_place(finding) < std::numeric_limits<int>::max(); }
 
-void rank(std::vector<Finding>& findings) {
-  const auto key = [](const Finding& finding) {
-    return std::tuple(leading_place(finding), finding.severity == Severity::kInfo, wins_nothing(finding),
+void rank(std::vector<Finding>& findings, const Policy& policy) {
+  const auto key = [&](const Finding& finding) {
+    return std::tuple(leading_place(finding), finding.severity == Severity::kInfo, wins_nothing(finding, policy),
                       -static_cast<int>(finding.severity), -winnable(finding));
   };
   std::stable_sort(findings.begin(), findings.end(),

@@ -131,11 +131,13 @@ void find_regressions(Comparison& c, const Translator& translator) {
                                              format_share(c.tolerance)));
     }
   };
-  slower(c.training, c.training_ratio, translator.say("Training throughput"));
-  slower(c.total, c.total_ratio, translator.say("End-to-end throughput"));
-  for (const experiment::Measure& measure : c.learning.measures) {
-    if (!measure.held) {
-      c.regressions.push_back(experiment::in_words(measure, translator.language) + translator.word("."));
+  if (!c.different_programs) {
+    slower(c.training, c.training_ratio, translator.say("Training throughput"));
+    slower(c.total, c.total_ratio, translator.say("End-to-end throughput"));
+    for (const experiment::Measure& measure : c.learning.measures) {
+      if (!measure.held) {
+        c.regressions.push_back(experiment::in_words(measure, translator.language) + translator.word("."));
+      }
     }
   }
   if (went_wrong(c.b.outcome) && !went_wrong(c.a.outcome)) {
@@ -314,9 +316,7 @@ Comparison compare(std::span<const RunData> a, std::span<const RunData> b, doubl
   c.trials = first_present(shown_a, shown_b, "trials");
   c.verification = first_present(shown_a, shown_b, "verification");
   c.different_programs = are_different_programs(shown_a, shown_b);
-  if (!c.different_programs) {
-    find_regressions(c, translator);
-  }
+  find_regressions(c, translator);
   add_notes(c, shown_a, shown_b, translator);
   if (pairs.size() > 1) {
     c.pairs = std::move(pairs);
@@ -324,9 +324,6 @@ Comparison compare(std::span<const RunData> a, std::span<const RunData> b, doubl
   }
   return c;
 }
-
-/// An interval no further from 1 than this is shown as the same speed; a wider one hides a difference.
-constexpr double kSameSpeed = 0.05;
 
 std::string headline(const Comparison& c, const std::string& a, const std::string& b, Language language) {
   const Translator translator{language};
@@ -348,7 +345,8 @@ std::string headline(const Comparison& c, const std::string& a, const std::strin
     case experiment::SpeedChange::kRegression:
       return translator.say("{} is slower: it trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);
     default:
-      if (r.interval->low >= 1 - kSameSpeed && r.interval->high <= 1 + kSameSpeed) {
+      if (r.interval->low >= 1 - kTolerance &&
+          r.interval->high <= 1 + kTolerance) {  // a wider one may hide a difference
         return translator.say("Same speed: {} trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);
       }
       return translator.say("No difference shown: {} trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);

@@ -71,6 +71,9 @@ TEST(Comparison, OfDifferentProgramsThereIsNoRegression) {
   const Comparison other = compare(fast, run_of("gan.py", "Generator", naive_script()));
   EXPECT_FALSE(other.regression());
   EXPECT_THAT(headline(other), HasSubstr("different programs"));
+  RunData failed = run_of("gan.py", "Generator", naive_script());
+  failed.meta["outcome"] = "failed";
+  EXPECT_TRUE(compare(fast, failed).regression()) << "a failure is one all the same";
   EXPECT_TRUE(compare(fast, run_of("slow.py", "Net", naive_script())).regression()) << "the same model";
   EXPECT_TRUE(compare(fast, run_of("train.py", "Larger", naive_script())).regression()) << "the same script";
 }

@@ -25,10 +25,9 @@ void add_fixes(const Context& context, const Policy& policy, Finding& finding) {
             : context.say("whether the dataset gives many rows at once was not tried: {}", loader.gathers_not));
   }
   if (context.workers == 0 && context.input_s) {
-    constexpr double kWorthIt = 1.05;
     const auto best = overlapped_step_s(context, *context.input_s);
     const auto bound = best ? std::optional(bound_of_run(context, *context.signals.step_s, *best)) : std::nullopt;
-    if (bound && *bound < kWorthIt) {
+    if (bound && *bound < policy.min_bound) {
       finding.fixes.push_back(
           detail::code_fix(context, "loader.workers",
                            "let the dataset return a batch for a list of indices (__getitems__), or index "
