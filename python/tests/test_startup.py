@@ -1,14 +1,18 @@
 """Start-up names the program's function, or its import statement, in which the time passes."""
 
 import os
+import signal
 import sys
+import threading
+import time
 import unittest
+from unittest import mock
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path[:0] = [HERE, os.path.join(HERE, "..", "shim")]
 
 import run_case  # noqa: E402
-from _unidle_shim.host import places, startup  # noqa: E402
+from _unidle_shim.host import places, startup, threads  # noqa: E402
 
 SLOWLY = """
 import __main__
@@ -72,25 +76,183 @@ class Places(unittest.TestCase):
 
 class Watch(unittest.TestCase):
     def test_no_thread_is_there_while_the_program_forks_and_then_it_goes_on(self):
-        def threads():
+        def count():
             return len(os.listdir("/proc/self/task"))
 
-        before = threads()
+        before = count()
         startup.begin()
         self.addCleanup(startup.end)
-        self.assertGreater(threads(), before)
-        startup._pause()
-        self.assertEqual(threads(), before)
-        startup._go_on()
-        self.assertGreater(threads(), before)
+        self.assertGreater(count(), before)
+        startup._before_fork()
+        self.assertEqual(count(), before)
+        startup._after_fork()
+        self.assertGreater(count(), before)
         for forks in range(2, startup._MOST_FORKS + 3):
+            startup._before_fork()
             child = os.fork()
             if not child:
-                os._exit(0 if startup._watch is None else 1)
+                os._exit(1 if startup._watches else 0)
+            startup._after_fork()
             self.assertEqual(os.waitpid(child, 0)[1], 0)
-            self.assertEqual(startup._watch.running, forks <= startup._MOST_FORKS)
+            self.assertEqual(bool(startup._watches[0].running), forks <= startup._MOST_FORKS)
         self.assertIsInstance(startup.end(), dict)
         self.assertEqual(startup.end(), {})
+
+    def test_threads_that_fork_at_once_do_not_wait_for_each_other(self):
+        startup.begin()
+        self.addCleanup(startup.end)
+
+        def work():
+            for _ in range(10):
+                startup._before_fork()
+                startup._after_fork()
+
+        began = time.monotonic()
+        several = [threading.Thread(target=work) for _ in range(4)]
+        for one in several:
+            one.start()
+        for one in several:
+            one.join()
+        self.assertLess(time.monotonic() - began, 20)
+
+    def test_an_exception_of_a_handler_within_the_hook_comes_again(self):
+        class Late(Exception):
+            pass
+
+        def late(number, frame):
+            raise Late
+
+        before = signal.signal(signal.SIGUSR1, late)
+        self.addCleanup(signal.signal, signal.SIGUSR1, before)
+        startup.begin()
+        self.addCleanup(startup.end)
+        with mock.patch.object(startup.Watch, "stop", lambda *_: os.kill(os.getpid(), signal.SIGUSR1)):
+            with mock.patch.object(startup._thread, "interrupt_main") as again:
+                startup._before_fork()
+                self.assertEqual(startup._after_fork.args, (signal.SIGUSR1,))
+                self.assertIs(startup._after_fork.func, again)
+
+    def test_of_a_very_deep_stack_only_the_inner_part_is_seen(self):
+        def stack(depth):
+            return stack(depth - 1) if depth else threads.stack_of(threading.get_ident())
+
+        before = sys.getrecursionlimit()
+        self.addCleanup(sys.setrecursionlimit, before)
+        sys.setrecursionlimit(5000)
+        self.assertEqual(len(stack(3000)), threads._DEEPEST)
+
+    def test_no_stack_is_seen_in_a_process_with_several_interpreters(self):
+        self.assertTrue(threads.stack_of(threading.get_ident()))
+        with mock.patch.dict(sys.modules, {threads._INTERPRETERS[0]: startup}):
+            self.assertEqual(threads.stack_of(threading.get_ident()), [])
+
+
+DESTRUCTORS = """
+import threading
+import time
+
+MAIN, OTHERS, END = threading.get_ident(), set(), time.monotonic() + 3
+
+
+class Circle:
+    def __init__(self):
+        self.itself = self
+
+    def __del__(self):
+        OTHERS.add(threading.get_ident() != MAIN)
+
+
+def deep(depth):
+    while not depth and time.monotonic() < END:
+        for _ in range(50):
+            Circle()
+        time.sleep(0.001)
+    if depth:
+        deep(depth - 1)
+
+
+deep(60)
+print(OTHERS)
+"""
+RECURSION = """
+import sys
+import time
+
+for limit in range(4, 40):
+    try:
+        sys.setrecursionlimit(limit)
+        break
+    except RecursionError:
+        pass
+time.sleep(0.7)
+"""
+FORKS = """
+import os
+import signal
+import threading
+import time
+
+
+class Late(Exception):
+    pass
+
+
+def late(*_):
+    raise Late
+
+
+def forks(several):
+    for _ in range(several):
+        if not os.fork():
+            os._exit(0)
+        os.wait()
+
+
+signal.signal(signal.SIGALRM, late)
+came = 0
+for number in range(100):
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0002 + 0.00001 * (number % 60))
+        if not os.fork():
+            os._exit(0)
+        time.sleep(1)
+    except Late:
+        came += 1
+while came:
+    try:
+        os.wait()
+    except ChildProcessError:
+        break
+print(came)
+began, threads = time.monotonic(), [threading.Thread(target=forks, args=(20,)) for _ in range(4)]
+for each in threads:
+    each.start()
+for each in threads:
+    each.join()
+print(time.monotonic() - began < 20)
+"""
+
+
+@unittest.skipUnless(os.path.exists(run_case.UNIDLE), "UNIDLE_BIN is not set: there is no unidle to run")
+class AnyProgramTest(run_case.RunCase):
+    """Programs without torch, whose start is looked at to their end."""
+
+    def same(self, program, prints):
+        path = os.path.join(self.folder, "program.py")
+        with open(path, "w") as file:
+            file.write(program)
+        done = self.same_as_bare(sys.executable, "-B", path)
+        self.assertEqual(done.stdout, prints)
+        return done
+
+    def test_destructors_run_in_the_threads_of_the_program(self):
+        self.same(DESTRUCTORS, "{False}\n")
+
+    def test_a_low_limit_of_recursion(self):
+        self.same(RECURSION, "")
+
+    def test_exceptions_of_handlers_arrive_and_threads_fork_at_once(self):
+        self.same(FORKS, "100\nTrue\n")
 
 
 @unittest.skipUnless(run_case.HAS_TORCH, "this Python has no torch")

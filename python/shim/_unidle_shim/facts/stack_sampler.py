@@ -102,7 +102,7 @@ class Background:
                 if not state.thread:
                     return
                 busy = time.thread_time()
-                self._look(threads.stack_of(state.thread))
+                self._look(threads.without_collection(threads.stack_of, state.thread))
                 at = time.monotonic()
                 if at >= next_notes:
                     state.facts.write()

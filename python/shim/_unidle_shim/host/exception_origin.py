@@ -1,6 +1,7 @@
 """Distinguishes the program's exceptions from those of our own code."""
 
 import sys
+from _signal import SIGINT as _SIGINT
 
 from _unidle_shim.host import hidden_frames
 
@@ -35,6 +36,20 @@ def is_programs(failure):
     return not isinstance(failure, Exception) or not (
         failure.args or isinstance(failure, _OURS_WITHOUT_WORDS)
     )
+
+
+def signal_of(failure):
+    """The signal whose handler has raised it while our code ran; None if none has."""
+    trace, before = failure.__traceback__, None
+    while trace is not None:
+        frame = trace.tb_frame
+        if before is not None and _handles_signal(frame, before):
+            code = frame.f_code
+            given = [frame.f_locals.get(name) for name in code.co_varnames[: code.co_argcount + 1]]
+            given += [one for each in given if type(each) is tuple for one in each]
+            return next((one for one in given if type(one) is int), None)
+        before, trace = frame, trace.tb_next
+    return _SIGINT if isinstance(failure, KeyboardInterrupt) else None
 
 
 def _handles_signal(frame, interrupted):

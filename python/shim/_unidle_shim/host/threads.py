@@ -2,6 +2,7 @@
 
 import _signal
 import _thread
+import gc
 import sys
 
 from _unidle_shim.host import places
@@ -12,6 +13,10 @@ _NEVER_BLOCKED = {
     for name in ("SIGSEGV", "SIGBUS", "SIGFPE", "SIGILL", "SIGTRAP", "SIGSYS")
     if hasattr(_signal, name)
 }
+_INTERPRETERS = ("_interpreters", "_xxsubinterpreters")
+_DEEPEST = 1000  # frames of a stack; Python's own limit, unless the program raises it
+_BRIEF_S = 0.002
+start_new_thread = _thread.start_new_thread  # gevent replaces it
 
 
 def start_thread(function):
@@ -24,20 +29,42 @@ def start_thread(function):
     between two calls, when the mask is restored.
     """
     mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, ())
-    blocked = set(_signal.valid_signals()) - _NEVER_BLOCKED
     try:
-        _signal.pthread_sigmask(_signal.SIG_BLOCK, blocked)
-        _thread.start_new_thread(function, ())
+        block_signals()
+        start_new_thread(function, ())
     finally:
         _signal.pthread_sigmask(_signal.SIG_SETMASK, mask)
 
 
+def block_signals():
+    _signal.pthread_sigmask(_signal.SIG_BLOCK, set(_signal.valid_signals()) - _NEVER_BLOCKED)
+
+
+def without_collection(function, *given):
+    """Calls a brief function. Python collects garbage in the thread that happens to allocate when it is due;
+    the program's destructors would run in ours. Nobody sees that collection is off meanwhile, because Python
+    lets no other thread run within so short a time."""
+    if not gc.isenabled() or sys.getswitchinterval() < _BRIEF_S:
+        return function(*given)
+    gc.disable()
+    try:
+        return function(*given)
+    finally:
+        gc.enable()
+
+
 def stack_of(thread):
     """[(code, line)] of a thread's stack, the innermost first. No frame is kept: whoever lets go of it last
-    destroys its variables, and the program's objects are not destroyed in our thread."""
+    destroys its variables, and the program's objects are not destroyed in our thread.
+
+    Of a very deep stack only the inner part: each look would hold up the program for long. Nothing if the
+    program may have several interpreters: Python lists the frames of all of them, and another one's may be
+    destroyed while we look."""
     stack = []
+    if any(name in sys.modules for name in _INTERPRETERS):
+        return stack
     frame = sys._current_frames().get(thread)
-    while frame is not None:
+    while frame is not None and len(stack) < _DEEPEST:
         stack.append((frame.f_code, places.line_of(frame)))
         frame = frame.f_back
     return stack
