@@ -1,6 +1,7 @@
 """Start-up names the program's function, or its import statement, in which the time passes."""
 
 import os
+import shlex
 import signal
 import sys
 import threading
@@ -253,6 +254,14 @@ class AnyProgramTest(run_case.RunCase):
 
     def test_exceptions_of_handlers_arrive_and_threads_fork_at_once(self):
         self.same(FORKS, "100\nTrue\n")
+
+    def test_an_interrupt_ends_the_program_by_the_signal(self):
+        program = "raise KeyboardInterrupt('by key')"
+        command = "%s -B -c %s; echo $?" % (shlex.quote(sys.executable), shlex.quote(program))
+        done = self.same_as_bare("sh", "-c", command)
+        self.assertEqual(done.stdout, "130\n")
+        (note,) = self.record.notes("exception")
+        self.assertEqual((note["message"], note["caught"]), ("KeyboardInterrupt: by key", False))
 
 
 @unittest.skipUnless(run_case.HAS_TORCH, "this Python has no torch")

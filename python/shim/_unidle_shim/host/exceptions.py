@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 
 from _unidle_shim.host import guard, hidden_frames
 from _unidle_shim.host.notes import write_notes
@@ -11,6 +12,7 @@ _MAX_SEEN = 1000
 _MAX_NOTES = 50  # notes written at once; after them only the newest, now and then
 _MAX_TRACEBACK = 8000
 _GENERATOR = 0x20  # inspect.CO_GENERATOR
+_WORDS = {None: "null", True: "true", False: "false"}
 _PLAIN = (str, int, float, bytes, bool, type(None))
 _written = 0
 _waiting = None  # the newest exception beyond _MAX_NOTES
@@ -211,10 +213,6 @@ def _token(kind, value):
 
 
 def _line(kind, value, trace, caught):
-    import json
-    import time
-    import traceback
-
     from _unidle_shim.host import places
 
     where, at = None, trace if trace is not None else getattr(value, "__traceback__", None)
@@ -227,16 +225,36 @@ def _line(kind, value, trace, caught):
         if kind.__module__ in ("builtins", "__main__")
         else "%s.%s" % (kind.__module__, kind.__name__)
     )
-    lines = ["Traceback (most recent call last):\n"] + traceback.format_list(
-        traceback.extract_tb(trace, limit=-40)
-    )
-    lines += traceback.format_exception_only(kind, value)
     body = {
         "type": "exception",
         "message": "%s: %s" % (name, str(value)[:2000]),
         "class": name,
         "where": where,
-        "traceback": "".join(lines)[-_MAX_TRACEBACK:] if trace is not None else None,
+        "traceback": None,
         "caught": caught,
     }
+    if kind is KeyboardInterrupt:
+        return _in_short(body)
+    import json
+    import traceback
+
+    if trace is not None:
+        lines = ["Traceback (most recent call last):\n"] + traceback.format_list(
+            traceback.extract_tb(trace, limit=-40)
+        )
+        lines += traceback.format_exception_only(kind, value)
+        body["traceback"] = "".join(lines)[-_MAX_TRACEBACK:]
     return '{"t_ns":%d,%s\n' % (time.monotonic_ns(), json.dumps(body, default=str)[1:])
+
+
+def _in_short(body):
+    """The same of a note of texts and bools, without an import of modules in Python: one that evaluates text
+    (json and traceback lead to a namedtuple) makes Python forget that the interrupt was not handled, and end
+    with code 1 rather than by the signal."""
+    from _json import encode_basestring_ascii as quoted
+
+    fields = [
+        "%s:%s" % (quoted(key), quoted(text) if type(text) is str else _WORDS[text])
+        for key, text in body.items()
+    ]
+    return '{"t_ns":%d,%s}\n' % (time.monotonic_ns(), ",".join(fields))
