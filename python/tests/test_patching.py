@@ -3,12 +3,14 @@
 import os
 import pickle
 import sys
+import tempfile
 import types
 import unittest
+from unittest import mock
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
 
-from _unidle_shim.host import guard, patching  # noqa: E402
+from _unidle_shim.host import guard, imports, patching  # noqa: E402
 from _unidle_shim.loop.step_parts import Parts  # noqa: E402
 from _unidle_shim.patches import waits  # noqa: E402
 
@@ -16,6 +18,26 @@ try:
     import torch
 except ImportError:
     torch = None
+
+
+class WatchTest(unittest.TestCase):
+    def test_a_module_that_is_being_imported_is_given_when_it_is_whole(self):
+        """safetensors.torch imports torch, whose import watches safetensors.torch."""
+        seen = []
+        self.addCleanup(setattr, sys, "meta_path", sys.meta_path[:])
+        self.addCleanup(sys.modules.pop, "early", None)
+        with tempfile.TemporaryDirectory() as folder, mock.patch.object(sys, "path", [folder, *sys.path]):
+            with open(os.path.join(folder, "early.py"), "w") as file:
+                file.write(
+                    "from _unidle_shim.host import imports\nimports.watch('early', imports.told)\nlater = 1\n"
+                )
+            with (
+                mock.patch.object(imports, "_watched", {}),
+                mock.patch.object(imports, "told", lambda module: seen.append(module.later), create=True),
+            ):
+                imports.watch("early", lambda module: self.fail("it has a newer callback"))
+                import early  # noqa: F401
+        self.assertEqual(seen, [1])
 
 
 class FailureTest(unittest.TestCase):

@@ -106,6 +106,10 @@ class SimulatedTest(unittest.TestCase):
         self.assertNotIn("run_delay_seconds", note)
         self.assertIn("p99", note)
 
+    def test_zeros_are_no_count(self):
+        with mock.patch.object(run_delay.os, "read", lambda file, size: b"0 0 0\n"):
+            self.assertIsNone(run_delay.read())
+
     def test_this_kernel(self):
         first = run_delay.read()
         if first is None:

@@ -2,7 +2,9 @@
 
 import os
 import shlex
+import shutil
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -98,6 +100,24 @@ class Watch(unittest.TestCase):
             self.assertEqual(bool(startup._watches[0].running), forks <= startup._MOST_FORKS)
         self.assertIsInstance(startup.end(), dict)
         self.assertEqual(startup.end(), {})
+
+    def test_python_warns_of_no_thread_of_ours(self):
+        """With each installed Python that warns: 3.13 counts threads later than the others."""
+        code = (
+            "import os, sys, time, warnings; sys.path.insert(0, %r); warnings.simplefilter('always')\n"
+            "from _unidle_shim.host import startup; startup.begin()\n"
+            "for _ in range(3):\n"
+            "    time.sleep(0.05)\n"
+            "    if not os.fork(): os._exit(0)\n"
+            "    os.wait()\n" % os.path.join(HERE, "..", "shim")
+        )
+        pythons = [sys.executable, *(shutil.which("python3.%d" % minor) for minor in (12, 13, 14))]
+        for python in filter(None, pythons):
+            if subprocess.run([python, "-c", ""], capture_output=True).returncode:
+                continue  # a stand-in of a version that is not chosen
+            with self.subTest(python):
+                ran = subprocess.run([python, "-c", code], capture_output=True, text=True)
+                self.assertEqual((ran.returncode, ran.stderr), (0, ""))
 
     def test_threads_that_fork_at_once_do_not_wait_for_each_other(self):
         startup.begin()

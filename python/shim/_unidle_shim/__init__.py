@@ -33,6 +33,8 @@ def start():
     notes.write_line('"type":"shim","status":"on","python":"%d.%d.%d"' % sys.version_info[:3])
     imports.watch("torch", _torch_imported)
     imports.watch("argparse", _argparse_imported)
+    # It imports torch, whose import watches it: its functions do not exist yet then.
+    imports.watch("safetensors.torch", lambda module: None)
     if os.environ.get("UNIDLE_MUTED"):
         from _unidle_shim.trial import muted_trackers
 

@@ -5,6 +5,7 @@ import sys
 from _unidle_shim.host.guard import caught
 
 _watched = {}
+_running = set()  # watched modules whose code runs now
 
 
 class _Finder:
@@ -12,13 +13,12 @@ class _Finder:
     after its execution."""
 
     def find_spec(self, name, path=None, target=None):
-        callback = _watched.get(name)
-        if callback is None:
+        if name not in _watched:
             return None
         spec = _find_without_us(name, path, target)
         try:
             if spec is not None and spec.loader is not None and hasattr(spec.loader, "exec_module"):
-                spec.loader = _Loader(spec.loader, callback)
+                spec.loader = _Loader(spec.loader, name)
         except BaseException as failure:
             caught(failure)
         return spec
@@ -37,8 +37,8 @@ def _find_without_us(name, path, target):
 class _Loader:
     """Replaces the real loader while the module is executed, then restores it."""
 
-    def __init__(self, real, callback):
-        self._real, self._callback = real, callback
+    def __init__(self, real, name):
+        self._real, self._name = real, name
 
     def __getattr__(self, name):
         return getattr(self._real, name)
@@ -53,16 +53,21 @@ class _Loader:
                 module.__spec__.loader = self._real
         except BaseException as failure:
             caught(failure)
-        self._real.exec_module(module)
+        _running.add(self._name)
         try:
-            self._callback(module)
+            self._real.exec_module(module)
+        finally:
+            _running.discard(self._name)
+        try:
+            _watched[self._name](module)
         except BaseException as failure:
             caught(failure)
 
 
 def watch(name, callback):
-    """Calls `callback(module)` once `name` is imported, or at once if it already is."""
-    if name in sys.modules:
+    """Calls `callback(module)` once `name` is imported, or at once if it already is. A watched module that
+    is being imported gets the newest callback at its end."""
+    if name in sys.modules and name not in _running:
         callback(sys.modules[name])
         return
     _watched[name] = callback

@@ -14,10 +14,11 @@ def read():
     try:
         file = os.open("/proc/thread-self/schedstat", os.O_RDONLY | os.O_CLOEXEC)
         try:
-            return int(os.read(file, 96).split()[1])  # ran, stood ready, slices
+            _, ready, slices = os.read(file, 96).split()  # ran, stood ready, slices
+            return int(ready) if slices != b"0" else None  # "0 0 0": not counted
         finally:
             os.close(file)
-    except (OSError, ValueError, IndexError):
+    except (OSError, ValueError):
         return None
 
 
