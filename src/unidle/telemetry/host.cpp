@@ -42,13 +42,15 @@ int affinity(const fs::path& root) {
 
 /// A daemon that starts the tasks of jobs, and gives them their CPUs.
 bool is_of_scheduler(const std::string& name) {
-  constexpr std::array<std::string_view, 5> kDaemons = {"slurmstepd", "pbs_mom", "sge_shepherd", "res", "systemd"};
+  constexpr std::array<std::string_view, 6> kDaemons = {"slurmstepd", "pbs_mom",        "sge_shepherd",
+                                                        "res",        "condor_starter", "systemd"};
   return std::find(kDaemons.begin(), kDaemons.end(), name) != kDaemons.end();
 }
 
-/// True when an MPI launcher started several ranks on this machine.
+/// True when a launcher (Open MPI, MPICH and Intel MPI, MVAPICH, torchrun) started several ranks on this machine.
 bool is_one_of_ranks() {
-  constexpr std::array<const char*, 2> kRanksHere = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"};
+  constexpr std::array<const char*, 4> kRanksHere = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS",
+                                                     "MV2_COMM_WORLD_LOCAL_SIZE", "LOCAL_WORLD_SIZE"};
   return std::any_of(kRanksHere.begin(), kRanksHere.end(), [](const char* name) {
     const char* value = std::getenv(name);
     return value != nullptr && number<int>(value).value_or(1) > 1;

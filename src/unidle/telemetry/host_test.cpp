@@ -65,13 +65,18 @@ TEST_F(Mask, OfACgroupHoldsForAllOfIt) {
 }
 
 TEST_F(Mask, OfASchedulerIsTheJobsLimit) {
-  process("20", "slurmstepd", 10, "0-7", "/job");
-  EXPECT_EQ(before(), std::nullopt);
+  for (const char* daemon : {"slurmstepd", "condor_starter"}) {
+    process("20", daemon, 10, "0-7", "/job");
+    EXPECT_EQ(before(), std::nullopt) << daemon;
+  }
 }
 
 TEST_F(Mask, ThatDividesTheCpusAmongRanksLimitsNone) {
-  ::setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "4", 1);
-  EXPECT_EQ(before(), std::nullopt);
+  for (const char* launcher : {"OMPI_COMM_WORLD_LOCAL_SIZE", "LOCAL_WORLD_SIZE"}) {
+    ::setenv(launcher, "4", 1);
+    EXPECT_EQ(before(), std::nullopt) << launcher;
+    ::unsetenv(launcher);
+  }
   ::setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "1", 1);
   EXPECT_EQ(before(), 8) << "one rank is bound to a core as well";
   ::unsetenv("OMPI_COMM_WORLD_LOCAL_SIZE");

@@ -148,7 +148,8 @@ std::optional<double> read_run_delay(std::int64_t pid, const fs::path& root) {
     std::istringstream words(try_read_file(task->path() / "schedstat").value_or(""));  // ran, waited, slices
     std::uint64_t ran = 0;
     std::uint64_t waited = 0;
-    if (words >> ran >> waited) {
+    std::uint64_t slices = 0;
+    if (words >> ran >> waited >> slices && slices > 0) {  // "0 0 0": the kernel does not count
       total_ns += waited;
       any = true;
     }

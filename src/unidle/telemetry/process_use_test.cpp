@@ -67,6 +67,9 @@ TEST_F(ProcessUseTest, TreeWithRolesAndDelays) {
   EXPECT_EQ(roles,
             (std::map<std::int64_t, std::string>{{10, "launcher"}, {11, "trainer"}, {12, "loader"}, {13, "helper"}}));
   EXPECT_DOUBLE_EQ(all[1].run_delay_s.value_or(0), 1.5) << "all threads";
+  put("proc/11/task/11/schedstat", "0 0 0\n");
+  put("proc/11/task/1011/schedstat", "0 0 0\n");
+  EXPECT_EQ(read_run_delay(11, root()), std::nullopt) << "the kernel does not count";
   EXPECT_EQ(all[1].stat.major_faults, 30U);
   EXPECT_DOUBLE_EQ(all[1].stat.io_delay_s, 250.0 / static_cast<double>(::sysconf(_SC_CLK_TCK)));
 }
