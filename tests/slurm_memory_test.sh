@@ -28,7 +28,7 @@ wait_for "$id" FAILED OUT_OF_MEMORY COMPLETED CANCELLED
 tells
 has out "of 60"  # its progress
 if [ "$memory" = kernel ]; then
-  has out "for want of memory while the run went on"
+  has out "for lack of memory while the run went on"
   subcommand=diagnose expect 1 "results/unidle_$id"
   has out "[out-of-memory]"
 fi

@@ -155,7 +155,7 @@ class CausesTest(run_case.DiagnosedCase):
         restricted = self.diagnosed("narrowed.py", "self").get("cpu-restricted")
         self.assertIsNotNone(restricted, self.said)
         self.assertEqual(self.said["verdict"], "compute-bound")
-        self.assertIn("keeps it to 1 of the", " ".join(restricted["evidence"]))
+        self.assertIn("keeps the run to 1 of", " ".join(restricted["evidence"]))
         self.assertEqual(
             [(fix["knob"], fix["to"]) for fix in restricted["fixes"]],
             [("cpu.threads", None), ("cpu.threads", 1)],
@@ -172,7 +172,7 @@ class CausesTest(run_case.DiagnosedCase):
             self.assertIn("the variable OMP_NUM_THREADS is 1", found["evidence"])
         with self.subTest("mask"):
             found = self.diagnosed("one_thread.py", "mask")["cpu-restricted"]
-            self.assertIn("keeps it to 1 of the", found["evidence"][0])
+            self.assertIn("keeps the run to 1 of", found["evidence"][0])
         with self.subTest("mask of the launch command"):
             one = {min(os.sched_getaffinity(0))}
             found = self.diagnosed("one_thread.py", "plain", begin=lambda: os.sched_setaffinity(0, one))

@@ -67,7 +67,8 @@ std::string sentence_of_rule(const Diagnosis& diagnosis, const Finding* finding,
       (!finding->share && rule->sentence.find("{share}") != std::string::npos)) {
     return "";
   }
-  const auto device = fmt::arg("device", device_name(diagnosis, language));
+  const std::string_view device_text = device_name(diagnosis, language);
+  const auto device = fmt::arg("device", device_text);  // keeps a reference
   const std::string share_text = format_share(finding->share.value_or(0));
   const auto share = fmt::arg("share", share_text);
   const std::string where_text = finding->where.value_or("");
@@ -134,7 +135,8 @@ std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding,
       return translate(language, "Your host and {} wait for each other {} of each step", device,
                        format_share(step.sync));
     case Verdict::kLaunchBound:
-      return translate(language, "Your {} is done before it gets new work: its steps are too small", device);
+      return translate(language, "Your {} finishes its work before it gets more, because its steps are too small",
+                       device);
     case Verdict::kComputeBound: return compute_sentence(diagnosis, finding, language);
     case Verdict::kCommunicationBound:
       return translate(language, "Your {} exchanges data with others instead of computing for {} of the run", device,
@@ -146,7 +148,7 @@ std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding,
       return translate(language, "Your run spends {} of its time on start-up and checkpoints",
                        wall_share(diagnosis, diagnosis.time.startup + diagnosis.time.checkpoint));
     case Verdict::kDeviceUnused:
-      return std::string(translate(language, "A GPU is there or was asked for, and your model runs on the CPU"));
+      return std::string(translate(language, "Your model runs on the CPU, and a GPU is there or was asked for"));
     case Verdict::kFailed:
       return std::string(translate(
           language, diagnosis.outcome == Outcome::kTimedOut ? "The time limit ended the run" : "The run failed"));
@@ -155,25 +157,37 @@ std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding,
   return "";
 }
 
-/// The first fix that has a value, unless lines have to be changed first; else the first one in words.
-std::string change(const Finding& finding, Language language) {
-  if (!finding.fixes.empty() && finding.fixes.front().in_code) {
-    return finding.fixes.front().reason;
-  }
-  for (const knobs::Change& fix : finding.fixes) {
-    if (fix.to) {
-      return translate(language, "set {} to {}", fix.knob, *fix.to);
+/// What to do, and the line to look at where that is not a setting.
+struct Advice {
+  std::string text;
+  std::string where = {};
+};
+
+/// The first fix that has a value, unless lines have to be changed first; else the first one in words, or what the rule
+/// proposes.
+Advice advice(const Finding& finding, Language language) {
+  if (finding.fixes.empty() || !finding.fixes.front().in_code) {
+    for (const knobs::Change& fix : finding.fixes) {
+      if (fix.to) {
+        return {translate(language, "set {} to {}", fix.knob, *fix.to)};
+      }
     }
   }
-  return finding.fixes.empty() ? "" : finding.fixes.front().reason;
+  const Rule* rule = rule_of(&finding);
+  const bool named = rule != nullptr && rule->sentence.find("{where}") != std::string::npos;
+  const std::string where = named ? "" : finding.where.value_or("");
+  if (!finding.fixes.empty()) {
+    return {finding.fixes.front().reason, where};
+  }
+  return rule == nullptr ? Advice{} : Advice{std::string(translate(language, rule->proposes)), where};
 }
 
 /// Stands before the answer: it holds for a run that others hold up.
 std::string taken_sentence(const TakenCpus& cpus, Language language) {
   return translate(
       language,
-      "Other processes took {} of the {} CPUs that this run may use while its threads stood ready for them, "
-      "and it used {}: measure it without them. ",
+      "Other processes took {} of the {} CPUs of this run, which used {} and waited for more: measure again without "
+      "them. ",
       format_number(cpus.taken), format_number(cpus.allowed), format_number(cpus.used));
 }
 
@@ -188,18 +202,16 @@ std::string answer(const Diagnosis& diagnosis, Language language) {
   std::string text = verdict_sentence(diagnosis, finding, language);
   const std::string_view colon = translate(language, ": ");
   const std::string_view stop = translate(language, ".");
-  if (finding != nullptr && diagnosis.verdict == Verdict::kFailed) {
-    const auto& evidence = finding->evidence;
-    if (!evidence.empty()) {
-      text.append(colon).append(evidence.at(std::min<std::size_t>(1, evidence.size() - 1)));
-    }
+  if (finding != nullptr && !finding->failure.empty()) {
+    text.append(colon).append(finding->failure);
   } else if (finding != nullptr) {
-    if (const std::string what = change(*finding, language); !what.empty()) {
-      text.append(colon).append(what);
+    if (const Advice what = advice(*finding, language); !what.text.empty()) {
+      text.append(colon).append(what.text);
       constexpr double kPrintsAboveOne = 1.05;  // below it {:.1f} prints 1.0x
       if (finding->speedup_bound.value_or(0) >= kPrintsAboveOne) {
-        text += translate(language, ", at best {:.1f}x", *finding->speedup_bound);
+        text += translate(language, ", at best {:.1f}x as fast", *finding->speedup_bound);
       }
+      text += what.where.empty() ? "" : translate(language, "; see {}", what.where);
     }
   }
   text.erase(text.find_last_not_of(" \n") + 1);  // quoted text may end with any character

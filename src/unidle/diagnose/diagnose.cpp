@@ -81,7 +81,7 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
         finding->evidence.insert(finding->evidence.end(), told.begin(), told.end());
       }
       if (const auto called = signals.called.find(finding->where.value_or("")); called != signals.called.end()) {
-        finding->evidence.push_back(context.say("at {} it calls {}", called->first, called->second));
+        finding->evidence.push_back(context.say("{} calls {}", called->first, called->second));
       }
       diagnosis.findings.push_back(std::move(*finding));
     } else if (auto* missing = std::get_if<Missing>(&evaluation)) {

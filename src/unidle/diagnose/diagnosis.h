@@ -40,6 +40,7 @@ struct Finding {
   std::vector<std::string> evidence;    // measured facts with numbers and units
   std::optional<std::string> where;     // file:line
   std::vector<knobs::Change> fixes;
+  std::string failure = {};        // what ended the run, for the answer; not in the JSON
   std::optional<Verdict> verdict;  // verdict when this finding leads, if it differs from the rule's; not in the JSON
 };
 

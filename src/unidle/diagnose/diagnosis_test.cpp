@@ -7,6 +7,7 @@
 
 #include "unidle/base/terminal.h"
 #include "unidle/diagnose/diagnose.h"
+#include "unidle/diagnose/rule.h"
 #include "unidle/diagnose/testing/asking.h"
 
 namespace unidle::diagnose::testing {
@@ -38,7 +39,7 @@ TEST(Diagnosis, NamesThePackageThatALineCalls) {
   ASSERT_EQ(diagnose(signals).findings.front().where, "train.py:41");
   EXPECT_THAT(evidence(), Not(::testing::Contains(HasSubstr("calls"))));
   signals.called["train.py:41"] = "lightning.Trainer.fit";
-  EXPECT_THAT(evidence(), ::testing::Contains("at train.py:41 it calls lightning.Trainer.fit"));
+  EXPECT_THAT(evidence(), ::testing::Contains("train.py:41 calls lightning.Trainer.fit"));
 }
 
 TEST(ToJson, HasTheFixedKeysInOrder) {
@@ -71,8 +72,8 @@ Signals beside(double host_cpus_used, double run_delay) {
 
 TEST(Answer, BeginsWithTheCpusThatOthersTake) {
   const std::string sentence = answer(diagnose(beside(2, 0.5)));
-  EXPECT_THAT(sentence, StartsWith("Other processes took 0.5 of the 2 CPUs that this run may use"));
-  EXPECT_THAT(sentence, HasSubstr("it used 0.5: measure it without them. Your CPU waits 60 % of each step"));
+  EXPECT_THAT(sentence, StartsWith("Other processes took 0.5 of the 2 CPUs of this run, which used 0.5"));
+  EXPECT_THAT(sentence, HasSubstr("waited for more: measure again without them. Your CPU waits 60 % of each step"));
   EXPECT_THAT(answer(diagnose(beside(2, 0.1))), StartsWith("Your CPU waits")) << "its thread had a CPU";
   EXPECT_THAT(answer(diagnose(beside(1, 0.5))), StartsWith("Your CPU waits")) << "a CPU was free";
   Signals unknown = beside(2, 0);
@@ -119,7 +120,7 @@ TEST(ToText, AnswersFirst) {
   const std::string first = text.substr(0, text.find('\n'));
   EXPECT_THAT(first, HasSubstr("Your CPU waits 62 % of each step for data that one thread makes"));
   EXPECT_THAT(first, HasSubstr("set loader.workers to 2"));
-  EXPECT_THAT(first, HasSubstr("at best 2.3x"));
+  EXPECT_THAT(first, HasSubstr(", at best 2.3x as fast"));
   EXPECT_THAT(text, HasSubstr("loader.workers: 0 -> 2 (exact) at naive.yaml:6"));
   EXPECT_THAT(text, HasSubstr("Fine: "));
   EXPECT_THAT(text, HasSubstr("Not seen:\n"));
@@ -163,8 +164,41 @@ TEST(ToText, AFailureQuotesTheError) {
   Signals signals = healthy_cpu();
   signals.exit_code = 1;
   signals.output_tail = "Traceback (most recent call last):\n  File \"a.py\", line 1\nValueError: bad crop\n";
-  EXPECT_THAT(to_text(diagnose(signals), 200, false),
-              ::testing::StartsWith("The run failed: it said: ValueError: bad crop"));
+  EXPECT_THAT(to_text(diagnose(signals), 200, false), ::testing::StartsWith("The run failed: ValueError: bad crop"));
+}
+
+TEST(Answer, AFailureIsQuotedWhateverTheExitCode) {
+  Signals signals = healthy_cpu();
+  signals.exit_code = 0;
+  signals.output_tail = "Traceback (most recent call last):\n  File \"a.py\", line 1\nValueError: bad crop\n";
+  EXPECT_EQ(answer(diagnose(signals)), "The run failed: ValueError: bad crop.");
+  signals.output_tail.clear();
+  signals.exit_code = 3;
+  EXPECT_EQ(answer(diagnose(signals)), "The run failed: the command ended with exit code 3.");
+}
+
+/// A run that a rule leads, without a change of a setting.
+Diagnosis led_by(const std::string& rule) {
+  Diagnosis diagnosis = diagnose(healthy_cpu());
+  diagnosis.device.kind = "cuda";
+  Finding finding;
+  finding.id = rule;
+  finding.severity = Severity::kCritical;
+  finding.share = 0.55;
+  finding.where = "train.py:7";
+  diagnosis.findings = {finding};
+  diagnosis.verdict = find_rule(rule)->verdict;
+  return diagnosis;
+}
+
+TEST(Answer, SaysWhatToDoAndWhereWithoutAChangeOfASetting) {
+  EXPECT_EQ(answer(led_by("queued-work-waits")),
+            "Your GPU idles 55 % of the time although work is queued: look at what the streams wait for at the longest "
+            "gaps (unidle trace FILE, Perfetto); see train.py:7.");
+  EXPECT_THAT(answer(led_by("python-between-steps")), Not(HasSubstr("see train.py"))) << "it is named already";
+  for (const Rule* rule : all_rules()) {
+    EXPECT_THAT(answer(led_by(rule->id)), HasSubstr(rule->proposes)) << rule->id;
+  }
 }
 
 TEST(ToText, AQuotedErrorHasNoColoursAndOneFullStop) {
@@ -174,11 +208,10 @@ TEST(ToText, AQuotedErrorHasNoColoursAndOneFullStop) {
       "\x1b[31mTraceback (most recent call last):\x1b[0m\n  File \"a.py\", line 1\n"
       "ValueError: \x1b[1mdo those steps\x1b[0m. \n";
   EXPECT_THAT(to_text(diagnose(signals), 200, false),
-              ::testing::StartsWith("The run failed: it said: ValueError: do those steps.\n"));
+              ::testing::StartsWith("The run failed: ValueError: do those steps.\n"));
   signals.output_tail.clear();
   signals.exception = "ValueError: what now?";
-  EXPECT_THAT(to_text(diagnose(signals), 200, false),
-              ::testing::StartsWith("The run failed: it said: ValueError: what now?\n"));
+  EXPECT_THAT(to_text(diagnose(signals), 200, false), ::testing::StartsWith("The run failed: ValueError: what now?\n"));
 }
 
 TEST(ToText, HealthyAndUnknownSaySo) {

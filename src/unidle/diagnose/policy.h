@@ -139,7 +139,7 @@ struct Policy {
   /// AVX-512 (oneDNN limited to it), torch 2.11.
   double emulation_loss = 4.0;
   /// How many times as long fp64 takes as fp32: a register holds half as many numbers, and an H100 has half the rate
-  /// (67 and 34 TFLOP/s, NVIDIA H100 data sheet). The truth is higher on GPUs for games.
+  /// (67 and 34 TFLOP/s, NVIDIA H100 data sheet). On GPUs for games the loss is larger.
   double double_precision_loss = 2.0;
   /// fp16 tensor cores came with compute capability 7.0, bf16 with 8.0 (CUDA programming guide, table of capabilities).
   int fp16_capability = 7;

@@ -48,7 +48,7 @@ struct Rule {
   std::string explanation;  // one paragraph for a person
   std::string thresholds;   // the thresholds and where they come from
   std::string needs;        // signals in words
-  std::string proposes;     // knobs in words
+  std::string proposes;     // what to do, in words
   Evaluation (*evaluate)(const Context& context, const Policy& policy);
 
   Counts counts = Counts::kUnset;  // every rule must set it

@@ -80,13 +80,9 @@ std::string changes(const Finding& finding, const Rule* rule, const Diagnosis& d
   for (const knobs::Change& fix : finding.fixes) {
     out += style.block(3, "=> ", fix_text(finding, fix, style)) + indented(fix.patch);
   }
-  if (finding.fixes.empty()) {
-    if (finding.where) {
-      out += style.block(3, "   ", style.say("at {}", *finding.where));
-    }
-    if (rule != nullptr) {
-      out += style.block(3, "=> ", style.word(rule->proposes));
-    }
+  if (finding.fixes.empty() && rule != nullptr) {
+    out += style.block(3, "=> ",
+                       style.word(rule->proposes) + (finding.where ? style.say("; see {}", *finding.where) : ""));
   }
   if (const auto command = detail::try_command(diagnosis, finding)) {
     out += style.block(3, style.word("   try: "), *command);
@@ -242,7 +238,7 @@ std::string_view blind_in_words(std::string_view why) {
       {"other",
        "The training process did not load what unidle adds to a Python of 3.9 or newer; something changed how that "
        "Python starts."},
-      {"off", "What observes the program from within gave way; the record's shim notes say why."},
+      {"off", "What observes the program from within switched itself off; the record's shim notes say why."},
       {"no-training", "The program was followed and called nothing of PyTorch's training."},
   };
   for (const auto& [code, sentence] : kSentences) {

@@ -142,7 +142,7 @@ void find_regressions(Comparison& c, const Translator& translator) {
   }
   if (went_wrong(c.b.outcome) && !went_wrong(c.a.outcome)) {
     c.regressions.push_back(c.b.outcome == "failed" ? translator.say("B's run failed.")
-                                                    : translator.say("B's run was timed out."));
+                                                    : translator.say("B's run was ended by its time limit."));
   }
 }
 
@@ -328,7 +328,7 @@ Comparison compare(std::span<const RunData> a, std::span<const RunData> b, doubl
 std::string headline(const Comparison& c, const std::string& a, const std::string& b, Language language) {
   const Translator translator{language};
   if (c.different_programs) {
-    return translator.say("{} and {} are different programs: their rates say nothing of each other.", a, b);
+    return translator.say("{} and {} are different programs: their speeds cannot be compared.", a, b);
   }
   if (!c.training_ratio) {
     return translator.say("The throughput of the two runs cannot be compared.");

@@ -23,10 +23,8 @@ from _unidle_shim.host.guard import off
 _FIRST_S, _LEAST_S, _SHARE = 0.2, 0.05, 0.01
 _MOST_PLACES = 500
 _MOST_FORKS = 50
-_GOES_ON = sys.version_info[:2] != (
-    3,
-    13,
-)  # which counts threads after the hooks of a fork, and warns of ours
+# 3.13 counts threads only after the hooks of a fork, and warns of ours.
+_GOES_ON = sys.version_info[:2] != (3, 13)
 _HELPERS = ("from multiprocessing.resource_tracker", "from multiprocessing.forkserver")  # processes of Python
 _LEAVES_S, _ENDS_S = 30.0, 0.1
 _FORKS_WARN = sys.version_info >= (3, 12)

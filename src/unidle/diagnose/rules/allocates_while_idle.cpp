@@ -38,8 +38,8 @@ const Rule& allocates_while_idle() {
           "(10 %) of the wall time; critical from critical_share (30 %).",
       .needs = "a profiler's trace or window with the device's kernels and the host's calls",
       .proposes =
-          "no torch.cuda.empty_cache() in the loop; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; profile after "
-          "the first steps",
+          "take torch.cuda.empty_cache() out of the loop, set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True, and "
+          "profile after the first steps",
       .evaluate = evaluate_allocates_while_idle,
       .counts = Counts::kDeviceTime,
       .sentence = "Your {device} idles {share} of the time while the host allocates memory",

@@ -50,9 +50,10 @@ const Rule& allocator_retries() {
           "the driver and tries again. That stalls the step, and the cache has to be filled anew.",
       .thresholds = "Any retry is a hint; a warning from retries_per_step (0.01).",
       .needs = "the retries that the allocator counts",
-      .proposes = "batch.size with batch.accumulation; grad.checkpointing; expandable_segments",
+      .proposes = "lower batch.size and raise batch.accumulation, or use grad.checkpointing or expandable_segments",
       .evaluate = evaluate_allocator_retries,
       .counts = Counts::kOther,
+      .sentence = "Your {device} runs short of memory, and its allocator has to try again",
       .explains = {Symptom::kFullMemory},
       .about_memory = true,
   };

@@ -73,6 +73,7 @@ const Rule& checkpoint_dominates() {
       .proposes = "save less often, to a faster disk, or beside the training",
       .evaluate = evaluate_checkpoint_dominates,
       .counts = Counts::kOther,
+      .sentence = "Your run spends {share} of its time on saving checkpoints",
   };
   return kRule;
 }

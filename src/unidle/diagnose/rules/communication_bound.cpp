@@ -63,8 +63,8 @@ Evaluation evaluate_communication_bound(const Context& context, const Policy& po
   finding.evidence = std::move(exchange->evidence);
   finding.fixes.push_back(
       detail::code_fix(context, "batch.accumulation",
-                       "exchange less, or during the backward pass: no_sync() while gradients accumulate, "
-                       "16-bit gradients, larger DistributedDataParallel buckets, FSDP prefetching"));
+                       "exchange less, or during the backward pass (no_sync() while gradients accumulate, "
+                       "16-bit gradients, larger DistributedDataParallel buckets, FSDP prefetching)"));
   return finding;
 }
 

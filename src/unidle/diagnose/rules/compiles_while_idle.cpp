@@ -37,7 +37,7 @@ const Rule& compiles_while_idle() {
           "take more than a millisecond: from warning_share (10 %) of the wall time; critical from critical_share (30 "
           "%).",
       .needs = "a profiler's trace or window with the device's kernels and the host's calls",
-      .proposes = "profile after the first steps; fixed shapes",
+      .proposes = "keep shapes fixed, and profile after the first steps",
       .evaluate = evaluate_compiles_while_idle,
       .counts = Counts::kDeviceTime,
       .sentence = "Your {device} idles {share} of the time while the host compiles or loads kernels",

@@ -52,8 +52,8 @@ std::optional<std::string> mask_in_words(const Context& context) {
     return std::nullopt;
   }
   return context.say(
-      "an affinity mask keeps it to {} of the {} CPUs that it could use: the launch command or the program set it, no "
-      "cgroup and no scheduler",
+      "an affinity mask keeps the run to {} of {} CPUs: the launch command or the program set it, not a cgroup or the "
+      "job's limits",
       format_number(*context.cpus), format_number(*context.signals.cpus_at_start));
 }
 
@@ -220,7 +220,7 @@ const Rule& cpu_restricted() {
       .proposes = "more CPUs for the job, or a wider mask; loader.workers and cpu.threads that fit",
       .evaluate = evaluate_cpu_restricted,
       .counts = Counts::kHostTime,
-      .waits = "for a loader that may use too few CPUs",
+      .waits = "for a loader that is kept to too few CPUs",
       .explains = {Symptom::kWorkersBehind, Symptom::kWorkersCrowded, Symptom::kSlowSamples},
   };
   return kRule;

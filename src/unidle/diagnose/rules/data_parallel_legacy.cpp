@@ -36,9 +36,10 @@ const Rule& data_parallel_legacy() {
           "process a device and overlaps the exchange of gradients with the backward pass.",
       .thresholds = "None: it is so or it is not.",
       .needs = "how the model is wrapped",
-      .proposes = "torchrun and DistributedDataParallel",
+      .proposes = "use DistributedDataParallel and start it with torchrun",
       .evaluate = evaluate_data_parallel_legacy,
       .counts = Counts::kOther,
+      .sentence = "Your run uses DataParallel, which drives all GPUs from one Python process",
   };
   return kRule;
 }

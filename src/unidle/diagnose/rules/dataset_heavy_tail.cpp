@@ -36,7 +36,7 @@ Evaluation evaluate_dataset_heavy_tail(const Context& context, const Policy& pol
     return Missing{"how the costs of samples are spread"};
   }
   if (!signals.samples->run_delay_s && detail::cpus_full(context, policy).value_or(false)) {
-    return Missing{"whether slow samples only stood ready for a CPU, while the CPUs were full"};
+    return Missing{"whether slow samples only waited for a CPU, because the CPUs were full"};
   }
   if (!context.steady_input) {
     return Missing{context.no_steps};
@@ -48,7 +48,7 @@ Evaluation evaluate_dataset_heavy_tail(const Context& context, const Policy& pol
   const bool wide = p99_s >= policy.tail_ratio * p50_s && p99_s >= policy.slow_sample_s;
   const bool tail = wide && mean_s >= policy.tail_mean * p50_s;
   if (!told && wide && !tail && mean_cost_s(context, false) >= policy.tail_mean * p50_s) {
-    return Missing{"whether slow samples only stood ready for a CPU, while the CPUs were full"};
+    return Missing{"whether slow samples only waited for a CPU, because the CPUs were full"};
   }
   const double share = tail ? *context.steady_input * (1 - p50_s / mean_s) : 0;
   if (!tail || !still_there(context, policy) || share < policy.warning_share) {
@@ -85,8 +85,8 @@ const Rule& dataset_heavy_tail() {
       .thresholds =
           "The 99th percentile at least tail_ratio (8) times the median and slow_sample_s (200 us), the mean at least "
           "tail_mean (1.3) times the median, also after the first pass; the tail's part of the input wait from "
-          "warning_share (10 %) of the wall time. The time in which a thread stood ready for a CPU is no cost of its "
-          "sample. Where it is mostly (50 %) what samples take, only their CPU time counts, and where it was not "
+          "warning_share (10 %) of the wall time. The time in which a thread waited for a CPU does not count. Where "
+          "that is most (mostly, 50 %) of what samples take, only their CPU time counts, and where it was not "
           "measured and the CPUs are full (cpus_full, 85 %), nothing is said.",
       .needs = "the spread of sample costs, step times with the wait for input",
       .proposes = "treat the few apart: sort or bucket by size, prepare them before; loader.prefetch_factor",

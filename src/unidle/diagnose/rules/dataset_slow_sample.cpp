@@ -90,10 +90,10 @@ const Rule& dataset_slow_sample() {
       .needs =
           "the cost of one sample, step times with the wait for input, the CPUs that the run may use; names the "
           "function where the program was looked at",
-      .proposes = "less work in the function that it names; cache.features",
+      .proposes = "do less work for each sample",
       .evaluate = evaluate_dataset_slow_sample,
       .counts = Counts::kHostTime,
-      .waits = "for samples that cost more than its CPUs can make",
+      .waits = "for samples that the CPUs cannot make fast enough",
       .shows = Symptom::kSlowSamples,
       .explains = {Symptom::kNoBatch},
       .about_samples = true,

@@ -45,9 +45,10 @@ const Rule& device_shared() {
           "Foreign processes in shared (50 %) of the readings. A warning without a share: how much they took is not "
           "told.",
       .needs = "the processes that the driver lists for the device",
-      .proposes = "a device of its own, or a share by MIG or MPS",
+      .proposes = "give the run a device of its own, or a share by MIG or MPS",
       .evaluate = evaluate_device_shared,
       .counts = Counts::kDeviceTime,
+      .sentence = "Your {device} is used by other processes too",
   };
   return kRule;
 }

@@ -58,7 +58,7 @@ const Rule& empty_cache_each_step() {
           "From flushes_per_step (0.5) calls a step, or warning_share (10 %) of the wall time. A hint below "
           "flush_share (3 %) of the wall time.",
       .needs = "calls of empty_cache() and gc.collect() and their time",
-      .proposes = "take the call out of the loop; memory.flush_interval where a setting asks for it",
+      .proposes = "take the call out of the loop, or set memory.flush_interval where a setting asks for it",
       .evaluate = evaluate_empty_cache_each_step,
       .counts = Counts::kHostTime,
       .sentence = "Your run spends {share} of its time on clearing memory",

@@ -20,7 +20,7 @@ Evaluation evaluate_idle_for_input(const Context& context, const Policy& policy)
       "meanwhile the loop waits for its next batch; unidle run shows what the loader's processes spend their time on");
   detail::add_caveats(context, finding);
   finding.fixes.push_back(
-      detail::make_fix(context, "loader.workers", {}, "more workers, or less work for each sample"));
+      detail::make_fix(context, "loader.workers", {}, "use more workers, or do less work for each sample"));
   return finding;
 }
 

@@ -118,7 +118,7 @@ const Rule& launch_bound() {
           "have work for units_full (80 %) of the time. For a trace alone: idle time of the device while the host "
           "launches, from warning_share (10 %).",
       .needs = "how busy the device is, step times with their parts; better with SM activity",
-      .proposes = "compile.mode: reduce-overhead or graph; batch.size; optimizer.fused",
+      .proposes = "set compile.mode to reduce-overhead or graph, raise batch.size, or set optimizer.fused",
       .evaluate = evaluate_launch_bound,
       .counts = Counts::kHostTime,
   };

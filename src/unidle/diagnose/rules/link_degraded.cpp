@@ -82,9 +82,10 @@ const Rule& link_degraded() {
           "that the full link would save. In a virtual machine a hint without a share, and nothing where more came "
           "over the link than it could carry as it is read.",
       .needs = "the link's width and generation now and at most, while training",
-      .proposes = "another slot, cable or riser; a look at the BIOS settings of the slot",
+      .proposes = "try another slot, cable or riser, and look at the BIOS settings of the slot",
       .evaluate = evaluate_link_degraded,
       .counts = Counts::kHostTime,
+      .sentence = "Your {device} has a link that runs below its width or generation",
   };
   return kRule;
 }

@@ -73,10 +73,10 @@ TEST(DatasetHeavyTail, TellsPreemptionFromWaiting) {
   EXPECT_TRUE(silent("dataset-heavy-tail", with_tail(3.9, 2))) << "all of the tail is standing ready";
   EXPECT_FALSE(fired("dataset-heavy-tail", with_tail(3.1, 2.8)).evidence.empty()) << "CPU time is certain";
   EXPECT_EQ(missing("dataset-heavy-tail", with_tail(3.1, 1.5)),
-            "whether slow samples only stood ready for a CPU, while the CPUs were full")
+            "whether slow samples only waited for a CPU, because the CPUs were full")
       << "the rest may be waiting for a thread that stood ready";
   EXPECT_EQ(missing("dataset-heavy-tail", with_tail({}, 2)),
-            "whether slow samples only stood ready for a CPU, while the CPUs were full");
+            "whether slow samples only waited for a CPU, because the CPUs were full");
   Signals quiet = with_tail({}, 2);
   quiet.host_cpus_used = 0.6;
   EXPECT_FALSE(fired("dataset-heavy-tail", quiet).evidence.empty()) << "there were CPUs for them";
@@ -415,9 +415,8 @@ TEST(CpuRestricted, AProgramThatNarrowedItself) {
   signals = computing(4, 1);
   signals.cpus_at_start = 4;
   const Finding finding = fired("cpu-restricted", signals);
-  EXPECT_THAT(
-      finding.evidence,
-      Contains(HasSubstr("an affinity mask keeps it to 1 of the 4 CPUs that it could use: the launch command")));
+  EXPECT_THAT(finding.evidence,
+              Contains(HasSubstr("an affinity mask keeps the run to 1 of 4 CPUs: the launch command")));
   EXPECT_EQ(finding.fixes.front().to, std::nullopt) << "the mask is the cause";
   EXPECT_EQ(finding.fixes.back().to, 1);
   signals.cpus_used = 0.5;
@@ -434,7 +433,7 @@ TEST(CpuRestricted, AMaskThatLeavesOneThread) {
   EXPECT_TRUE(silent("cpu-restricted", signals)) << "the job has one CPU";
   signals.cpus_at_start = 2;
   const Finding finding = fired("cpu-restricted", signals);
-  EXPECT_THAT(finding.evidence, Contains(HasSubstr("keeps it to 1 of the 2 CPUs")));
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("keeps the run to 1 of 2 CPUs")));
   EXPECT_EQ(fix_of(finding, "cpu.threads")->to, std::nullopt) << "more threads would not help";
   signals.ranks.resize(2);  // each rank has its own CPU
   EXPECT_TRUE(silent("cpu-restricted", signals));

@@ -52,10 +52,11 @@ const Rule& memory_grows() {
           "(256 MB) in all: a hint; "
           "critical where it would be full within memory_full_within_s (an hour).",
       .needs = "readings of the run's memory while training, and its limit",
-      .proposes = "keep numbers, not tensors with their graph: loss.item() or loss.detach(); bound lists and caches",
+      .proposes =
+          "keep numbers instead of tensors with their graph (loss.item(), loss.detach()), and bound lists and caches",
       .evaluate = evaluate_memory_grows,
       .counts = Counts::kOther,
-      .sentence = "Your run's memory grows with every step and will be full",
+      .sentence = "Your run's memory grows with every step and will soon be full at this rate",
       .about_memory = true,
   };
   return kRule;

@@ -34,7 +34,7 @@ const Rule& memory_nearly_full() {
           "that is short of memory flushes its cache.",
       .thresholds = "A hint from memory_full (90 %), where the engine proposes a smaller batch too.",
       .needs = "device memory use; on a CPU the memory of the command and its limit",
-      .proposes = "batch.size with batch.accumulation; grad.checkpointing",
+      .proposes = "lower batch.size and raise batch.accumulation, or use grad.checkpointing",
       .evaluate = evaluate_memory_nearly_full,
       .counts = Counts::kOther,
       .shows = Symptom::kFullMemory,

@@ -65,7 +65,7 @@ std::string told_by(const Context& context, const logs::FailureFacts& facts) {
 std::string evidence_of(const Context& context, const Policy& policy, const std::optional<PrintedFailure>& told) {
   const Signals& signals = context.signals;
   if (killed_by_the_kernel(signals)) {
-    return context.say("the kernel killed {} processes for want of memory while the run went on", *signals.oom_kills);
+    return context.say("the kernel killed {} process(es) for lack of memory while the run went on", *signals.oom_kills);
   }
   if (killed_at_the_limit(signals, policy)) {
     return context.say("the command was killed while its memory was {} full", format_share(*signals.host_memory_used));
@@ -153,7 +153,7 @@ const Rule& out_of_memory() {
           "it ends the run. The kernel ends a process that exceeds the host's memory without a word.",
       .thresholds =
           "Critical when the run failed, a warning when training went on. A failed run counts when the kernel has "
-          "killed processes of its group for want of memory meanwhile; where that is not known, a SIGKILL while host "
+          "killed processes of its group for lack of memory meanwhile; where that is not known, a SIGKILL while host "
           "memory was at least memory_full (90 %) full.",
       .needs = "how the run ended, the end of its output, the program's own count",
       .proposes =

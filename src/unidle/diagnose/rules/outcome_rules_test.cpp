@@ -84,7 +84,7 @@ TEST(OutOfMemory, TheKernelsCountTellsWhoKilled) {
   signals.oom_kills = 1;
   const Finding finding = fired("out-of-memory", signals);
   EXPECT_EQ(finding.severity, Severity::kCritical);
-  EXPECT_THAT(finding.evidence, Contains(HasSubstr("the kernel killed 1 processes for want of memory")));
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("the kernel killed 1 process(es) for lack of memory")));
   signals.exit_signal.reset();
   signals.exit_code = 1;  // a helper was killed, and the program gave up
   fired("out-of-memory", signals);

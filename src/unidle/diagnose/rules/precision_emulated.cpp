@@ -58,7 +58,7 @@ Evaluation evaluate_precision_emulated(const Context& context, const Policy& pol
       context.on_cpu ? context.say("{}, and this CPU has no units for it", used)
                      : context.say("{}, and the GPU (compute capability {}) has no units for it", used,
                                    *context.signals.gpu_capability),
-      context.say("forward and backward take {} of the wall time; emulated products take up to {}x as long",
+      context.say("forward and backward take {} of the wall time; emulated products can take {}x as long",
                   format_share(*context.computing), format_number(policy.emulation_loss)),
   };
   finding.fixes.push_back(

@@ -24,7 +24,9 @@ Evaluation evaluate_precision_fp64(const Context& context, const Policy& policy)
   finding.severity = Severity::kWarning;
   finding.evidence = {
       context.say("the parameters of the model are float64"),
-      context.say("forward and backward take {} of the wall time; in float32 they take at most half as long",
+      context.say("forward and backward take {} of the wall time; float32 needs half the memory traffic and at most "
+                  "half the time "
+                  "for arithmetic",
                   format_share(*context.computing)),
   };
   return finding;
@@ -39,20 +41,20 @@ const Rule& precision_fp64() {
       .title = "The model computes in double precision",
       .topic = "double precision",
       .explanation =
-          "A model becomes float64 by model.double(), by torch.set_default_dtype(torch.float64), or by data from "
-          "NumPy, "
-          "whose default it is. Vectors then hold half as many numbers, a GPU's matrix units mostly do not apply, and "
-          "autocast leaves such operations as they are. Few models need it.",
+          "A model becomes float64 by model.double() or torch.set_default_dtype(torch.float64), often because its data "
+          "comes from NumPy, whose default that is. Vectors then hold half as many numbers, few GPUs have matrix units "
+          "for them, and autocast leaves such operations as they are. Few models need it.",
       .thresholds =
           "Share = compute x (1 - 1/double_precision_loss), 2: a vector register holds half as many float64 numbers, "
-          "and an A100 or H100 has half the rate; GPUs for games have 1/32 or 1/64 of it, so the gain may be larger. A "
+          "and an A100 or H100 has half the rate; GPUs for games and workstations have 1/32 or 1/64, so the gain may "
+          "be larger. Operations that are too small "
+          "to fill the device gain less. A "
           "warning from warning_share (10 %), never critical: some models need the digits.",
       .needs = "the format of the model's parameters, step times",
-      .proposes = "train in float32: model.float(), and its inputs too; compare the losses",
+      .proposes = "train it in float32 (model.float(), and its inputs too), and compare the losses",
       .evaluate = evaluate_precision_fp64,
       .counts = Counts::kDeviceTime,
-      .sentence =
-          "Your model computes in double precision: train it in float32, and its inputs too, if the losses allow",
+      .sentence = "Your model computes in double precision",
       .shows = Symptom::kUseOfDevice,
   };
   return kRule;

@@ -52,10 +52,10 @@ Evaluation evaluate_python_between_steps(const Context& context, const Policy& p
   Finding finding = detail::of_share(share, policy);
   finding.where = detail::place(hot->where);
   finding.evidence.push_back(
-      context.say("{} of each step lie outside the model, its gradients, the optimiser, the loader and logging",
+      context.say("{} of each step lies outside the model, its gradients, the optimiser, the loader and logging",
                   format_share(between)));
   finding.evidence.push_back(
-      context.say("of {} looks at these, {} found it in {}", hot->looks, format_share(hot->share), hot->text()));
+      context.say("of {} stack samples of that time, {} are in {}", hot->looks, format_share(hot->share), hot->text()));
   return finding;
 }
 
@@ -76,8 +76,8 @@ const Rule& python_between_steps() {
           "(25 %) of the wall time; critical from critical_share (30 %). On a GPU at most the time that it idles.",
       .needs = "step times, stack samples of the lines that run between the calls of the model",
       .proposes =
-          "do it less often, for whole batches instead of one by one, or in other processes: metrics at the end of an "
-          "epoch, several environments at once",
+          "do it less often, for whole batches instead of one by one, or in other processes (metrics at the end of an "
+          "epoch, several environments at once)",
       .evaluate = evaluate_python_between_steps,
       .counts = Counts::kHostTime,
       .sentence = "Your run spends {share} of its time outside model, optimiser and loader, above all at {where}",

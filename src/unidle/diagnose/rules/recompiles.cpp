@@ -65,9 +65,10 @@ const Rule& recompiles() {
           "(8, the default of torch._dynamo.config.recompile_limit) of them. Where nothing but the steps' own events "
           "tells how busy a GPU is, all of the compiler's time counts: they lie around it.",
       .needs = "how often and how long the compiler ran",
-      .proposes = "fixed batch shapes: drop_last=True, padding to a few lengths, or dynamic=True",
+      .proposes = "keep batch shapes fixed (drop_last=True, padding to a few lengths), or compile with dynamic=True",
       .evaluate = evaluate_recompiles,
       .counts = Counts::kHostTime,
+      .sentence = "Your run loses {share} of its time to recompiling",
   };
   return kRule;
 }

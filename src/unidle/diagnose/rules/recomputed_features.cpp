@@ -37,7 +37,7 @@ void add_evidence(const Context& context, Finding& finding, double later_s) {
     finding.evidence.push_back(
         context.say("one sample costs {}, and the data was passed over {} times", format_seconds(later_s), epochs));
     finding.evidence.push_back(
-        context.say("{} of {} samples that were looked at again were others: only what a sample "
+        context.say("{} of {} samples that were made again differed: only what a sample "
                     "begins with can be the same each time",
                     samples.compared_samples - samples.identical_samples, samples.compared_samples));
   } else if (samples.compared_samples > 0) {

@@ -42,13 +42,11 @@ const Rule& resume_skips_batches() {
           "(10 %) of the wall time; critical from critical_share (30 %).",
       .needs = "the batches of the training loader before the first step",
       .proposes =
-          "start the loader at its place: skip indices in the sampler, or use a loader whose state can be saved "
+          "start the loader at its place by skipping indices in the sampler, or use a loader whose state can be saved "
           "(torchdata's StatefulDataLoader, unidle.data.Loader)",
       .evaluate = evaluate_resume_skips_batches,
       .counts = Counts::kOther,
-      .sentence =
-          "Your run spends {share} of its time reading batches that it does not train: start the loader at its "
-          "place instead",
+      .sentence = "Your run spends {share} of its time reading batches that it does not train on",
   };
   return kRule;
 }

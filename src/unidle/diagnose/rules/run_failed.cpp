@@ -82,11 +82,13 @@ void add_signal(const Context& context, const logs::FailureFacts& facts, Finding
 
 void add_failure(const Context& context, const PrintedFailure& failure, Finding& finding) {
   const logs::FailureFacts& facts = failure.facts;
+  const std::size_t before = finding.evidence.size();
   if (facts.timeout_s) {
     finding.evidence.push_back(context.say("a collective operation timed out after {}: not every rank joined it",
                                            format_seconds(*facts.timeout_s)));
   }
   add_signal(context, facts, finding);
+  finding.failure = finding.evidence.size() > before ? finding.evidence[before] : failure.message;
   finding.evidence.push_back(context.say("it said: {}", failure.message));
   if (facts.rank && facts.signal == 0) {
     finding.evidence.push_back(context.say("rank {} failed first", *facts.rank));
@@ -118,6 +120,8 @@ Evaluation evaluate_run_failed(const Context& context, const Policy&) {
   }
   if (failure) {
     add_failure(context, *failure, finding);
+  } else {
+    finding.failure = translate(context.language, end);
   }
   if (signals.earlier_exceptions > 0) {
     finding.evidence.push_back(context.say("{} other errors came before it", signals.earlier_exceptions));
@@ -149,7 +153,7 @@ const Rule& run_failed() {
           "None. Training went on when steps began after the exception or, where that was not seen, when progress "
           "lines (epoch, step, it/s) follow the traceback in the output.",
       .needs = "how the run ended, or the end of its output",
-      .proposes = "mend the error that it quotes; where it quotes none, read the end of its output",
+      .proposes = "fix the error that is quoted; where none is quoted, read the end of the output",
       .evaluate = evaluate_run_failed,
       .counts = Counts::kOther,
       .leads = 1,

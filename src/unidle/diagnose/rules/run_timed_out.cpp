@@ -42,7 +42,7 @@ const Rule& run_timed_out() {
           "it off.",
       .thresholds = "None: it is so or it is not. A hint where training went on in a later attempt of the job.",
       .needs = "how the run ended",
-      .proposes = "a longer limit, or a faster run by way of the other findings",
+      .proposes = "ask for more time, or make the run faster by way of the other findings",
       .evaluate = evaluate_run_timed_out,
       .counts = Counts::kOther,
       .leads = 2,

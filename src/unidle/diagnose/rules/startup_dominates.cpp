@@ -27,10 +27,9 @@ void add_functions(const Context& context, Finding& finding) {
       finding.where = detail::place(hot.where);
     }
     const std::string share = format_share(hot.share);
-    finding.evidence.push_back(hot.caller.empty()
-                                   ? context.say("of {} looks at it, {} found it in {}", hot.looks, share, hot.text())
-                                   : context.say("of {} looks at it, {} found it in {}, called by {}", hot.looks, share,
-                                                 hot.text(), hot.caller));
+    finding.evidence.push_back(hot.caller.empty() ? context.say("{} of that time is spent in {}", share, hot.text())
+                                                  : context.say("{} of that time is spent in {}, called by {}", share,
+                                                                hot.text(), hot.caller));
   }
 }
 
@@ -82,8 +81,8 @@ const Rule& startup_dominates() {
           "it takes at least startup_long_s (120 s), or when a program that made an optimiser finished no step.",
       .needs = "when the first step began; stack samples of the start-up, where there are any",
       .proposes =
-          "run longer, or see what the start-up does: data that it prepares can be kept for later runs, and python -X "
-          "importtime tells what imports take",
+          "run longer, or keep what the start-up prepares for later runs (python -X importtime shows what imports "
+          "take)",
       .evaluate = evaluate_startup_dominates,
       .counts = Counts::kOther,
       .sentence = "Your run spends {share} of its time before its first training step is finished",

@@ -63,7 +63,7 @@ const Rule& steps_slow_down() {
           "look for a list, a file or a graph that grows with every step and is read in each; keep sums instead",
       .evaluate = evaluate_steps_slow_down,
       .counts = Counts::kOther,
-      .sentence = "Your steps become slower and slower: {share} of the run is lost to it",
+      .sentence = "Your steps become slower and slower, which costs {share} of the run",
   };
   return kRule;
 }

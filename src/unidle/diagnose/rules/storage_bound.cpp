@@ -33,7 +33,7 @@ Evaluation evaluate_storage_bound(const Context& context, const Policy& policy) 
       context.say("samples spend {} of their time waiting, not on a CPU", format_share(waiting)));
   if (signals.disk_wait) {
     finding.evidence.push_back(
-        context.say("on average {} processes stand in disk wait", format_number(*signals.disk_wait)));
+        context.say("on average {} processes wait for the disk", format_number(*signals.disk_wait)));
   }
   if (signals.read_bytes_per_s) {
     finding.evidence.push_back(
@@ -59,14 +59,14 @@ const Rule& storage_bound() {
           "The workers have little to do and wait for the disk or the network file system most of the time. More CPU "
           "does not help them; larger sequential reads, a local copy, or keeping the data in memory does.",
       .thresholds =
-          "Samples on a CPU at most on_cpu (50 %) of the time that they do not stand ready for one, at least disk_wait "
-          "(0.25) "
-          "processes a worker in disk wait or disk_read_bytes_per_s (1 MB/s) read; that part of the input wait from "
+          "Samples on a CPU at most on_cpu (50 %) of their time, less the time in which they waited for one; at least "
+          "disk_wait (0.25) processes a worker in disk wait or disk_read_bytes_per_s (1 MB/s) read; that part of the "
+          "input wait from "
           "warning_share (10 %) of the wall time.",
       .needs =
           "CPU time and wall time of samples, processes in disk wait or bytes read from storage, step times with the "
           "wait for input",
-      .proposes = "local or in-memory data, larger reads; cache.features",
+      .proposes = "copy the data to a local disk, keep it in memory (cache.features), or read larger pieces",
       .evaluate = evaluate_storage_bound,
       .counts = Counts::kHostTime,
       .waits = "for storage",

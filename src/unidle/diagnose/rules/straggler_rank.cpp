@@ -59,9 +59,10 @@ const Rule& straggler_rank() {
           "What the slowest rank works longer than the middle one, from warning_share (10 %) of the wall time; "
           "critical from critical_share (30 %).",
       .needs = "each rank's time in steps and in collectives",
-      .proposes = "look at that rank alone: its device, CPUs and data",
+      .proposes = "look at the device, the CPUs and the data of that rank alone",
       .evaluate = evaluate_straggler_rank,
       .counts = Counts::kOther,
+      .sentence = "Your ranks wait for the slowest of them for {share} of the run",
   };
   return kRule;
 }

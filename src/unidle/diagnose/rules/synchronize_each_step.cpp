@@ -48,7 +48,7 @@ const Rule& synchronize_each_step() {
           "From syncs_per_step (0.9) calls a step and warning_share (10 %) of the wall time; on a GPU no more than "
           "the time the device was idle.",
       .needs = "calls of synchronize() and their time, how busy the device is",
-      .proposes = "take the call out of the loop; time with events instead",
+      .proposes = "take the call out of the loop, and measure time with events",
       .evaluate = evaluate_synchronize_each_step,
       .counts = Counts::kHostTime,
   };

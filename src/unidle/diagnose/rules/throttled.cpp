@@ -64,9 +64,10 @@ const Rule& throttled() {
           "throttle_share (5 %) of the wall time. Reaching the power limit is a hint without a share, unless the "
           "limit is below 95 % of the board's own.",
       .needs = "the driver's reasons for low clocks, clocks now and at most",
-      .proposes = "cooling, dust, the power limit (nvidia-smi -pl)",
+      .proposes = "look at the cooling, at dust and at the power limit (nvidia-smi -pl)",
       .evaluate = evaluate_throttled,
       .counts = Counts::kDeviceTime,
+      .sentence = "Your {device} is held below its clocks by heat or a power limit",
   };
   return kRule;
 }
