@@ -3,34 +3,27 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
-#include "unidle/base/units.h"
-#include "unidle/report/curves.h"
-#include "unidle/report/html.h"
-#include "unidle/report/timeline.h"
+#include "unidle/report/comparison.h"
+#include "unidle/report/page/document.h"
+#include "unidle/report/page/facts.h"
+#include "unidle/report/page/findings.h"
+#include "unidle/report/page/hot_lines.h"
+#include "unidle/report/page/opening.h"
+#include "unidle/report/page/over_time.h"
+#include "unidle/report/page/search.h"
+#include "unidle/report/page/side_by_side.h"
+#include "unidle/report/page/step_times.h"
 
 namespace unidle::report {
 
 namespace {
 
 constexpr std::size_t kColours = 4;
-constexpr std::string_view kBrand = "unidle report";
 
-std::string command_html(const RunData& run) {
-  const auto command = run.meta.find(record::meta::kCommand);
-  if (command == run.meta.end() || !command->is_array() || command->empty()) {
-    return {};
-  }
-  std::string words;
-  for (const auto& word : *command) {
-    words += (words.empty() ? "" : " ") + plain_text(word);
-  }
-  return "<p class=\"command\"><code>" + escape(words) + "</code></p>\n";
-}
-
-std::string heading(const std::string& names) {
-  return fmt::format("<header><div class=\"brand\">{}</div>\n<h1>{}</h1>\n", kBrand, escape(names));
-}
+/// The record of a search without a run of its own.
+bool only_searched(const Entry& entry) { return is_search(entry.run) && entry.run.steps.empty(); }
 
 std::string answer_of(const Entry& entry, const Translator& translator) {
   if (entry.diagnosis) {
@@ -40,38 +33,68 @@ std::string answer_of(const Entry& entry, const Translator& translator) {
                                  : translator.say("This run was not diagnosed.");
 }
 
-double longest(const std::vector<Shown>& runs) {
-  double length = 0;
-  for (const Shown& shown : runs) {
-    length = std::max(length, shown.account.timeline.wall_s());
+/// The change and its possible gain, side by side.
+Html remedy_html(const Entry& entry, const Shown& shown, const Translator& translator) {
+  if (!entry.diagnosis) {
+    return {};
   }
-  return length;
+  const Html change = leading_change(*entry.diagnosis, translator);
+  const Html gain = gain_bars(shown, *entry.diagnosis, translator);
+  return (change.empty() ? change : element("div.change", element("h2", translator.say("What to change")), change)) +
+         (gain.empty() ? gain : element("div.gain", element("h2", translator.say("What it can gain")), gain));
 }
 
-std::string timelines_html(const std::vector<Shown>& runs, double length_s, const Translator& translator) {
-  std::string out;
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    const account::RunData& run = *runs[i].run;
-    if (length_s > 0 && (!run.steps.empty() || !run.spans.empty())) {
-      const std::string title = runs.size() > 1 ? run.name : translator.say("Where the time went");
-      out += timeline_figure(runs[i].account, length_s, fmt::format("timeline{}", i), title,
-                             out.empty() ? timeline_legend(translator) : std::string(), translator);
-    }
+Html caveats_html(const Summary& summary, const Translator& translator) {
+  Html out;
+  for (const std::string& words : {imprecise_words(summary, translator.say("this run"), translator),
+                                   window_words(summary, translator.say("this run"), translator)}) {
+    out += words.empty() ? Html() : element("p.quiet", words);
   }
   return out;
 }
 
-std::string plots_html(const std::vector<Shown>& runs, const Translator& translator) {
-  const double length_s = longest(runs);
-  std::string half;
-  for (const Chart& chart : charts(runs, length_s, translator)) {
-    half += figure(chart, false);
+Html beside(const Html& left, const Html& right) {
+  return element("div.sides", element("div", left), element("div", right));
+}
+
+Html facts_html(const Entry& entry, const Shown& shown, const Translator& translator) {
+  return beside(
+             section(translator.say("Machine and run"), facts_table(entry.run, shown.account, translator)),
+             section(translator.say("What could not be seen"), missing_html(entry.run, entry.diagnosis, translator))) +
+         section(translator.word("Settings"), settings_table(entry.run, translator));
+}
+
+Html figures(const Html& inside) { return inside.empty() ? inside : element("div.figures", inside); }
+
+Html one_run(const Entry& entry, const Translator& translator) {
+  const std::vector<Shown> runs = {{&entry.run, account::account_of(entry.run), "run1"}};
+  const Shown& shown = runs.front();
+  const Summary summary = summarise(entry.run, shown.account);
+  const Html remedy = remedy_html(entry, shown, translator);
+  Html out = opening(entry.run.name, answer_of(entry, translator),
+                     run_words(entry, summary, translator) + (remedy.empty() ? remedy : element("div.remedy", remedy)));
+  const Html over = over_time(runs, translator);
+  const Html small = small_plots(runs, translator);
+  out +=
+      element("section", tiles_html(key_figures(summary, translator)), caveats_html(summary, translator), over,
+              over.empty() && small.empty() ? element("p", translator.say("The record has nothing to plot.")) : Html());
+  if (entry.diagnosis) {
+    out += section(translator.word("Findings"), findings_html(*entry.diagnosis, !remedy.empty(), translator));
   }
-  const std::string timelines = timelines_html(runs, length_s, translator);
-  return section_html(translator.say("The run over time"),
-                      timelines.empty() && half.empty()
-                          ? "<p>" + translator.say("The record has nothing to plot.") + "</p>\n"
-                          : "<div class=\"figures\">" + timelines + half + "</div>\n");
+  out += section(translator.say("The lines that cost time"), hot_lines_html(entry.run, translator));
+  out +=
+      section(translator.say("The steps"), figures(mean_steps({summary}, translator) + step_times(shown, translator)));
+  out += section(translator.say("Each process and device"), lanes(shown, translator));
+  out += section(translator.say("Learning and device"), figures(small));
+  out += is_search(entry.run) ? search_sections(entry.run, translator) : Html();
+  return out + facts_html(entry, shown, translator) + section(translator.word("Command"), command_html(entry.run));
+}
+
+Html one_search(const Entry& entry, const Translator& translator) {
+  const Html change = search_opening(entry.run, translator);
+  return opening(entry.run.name, search_answer(entry.run, translator),
+                 change.empty() ? change : element("div.remedy", change)) +
+         search_sections(entry.run, translator);
 }
 
 std::vector<Shown> runs_with_steps(const std::vector<Entry>& entries) {
@@ -84,170 +107,96 @@ std::vector<Shown> runs_with_steps(const std::vector<Entry>& entries) {
   return runs;
 }
 
-std::string single(const Entry& entry, const Translator& translator) {
-  const std::string this_run = translator.say("this run");
-  const std::vector<Shown> runs = {{&entry.run, account::account_of(entry.run), "run1"}};
-  const Summary summary = summarise(entry.run, runs.front().account);
-  std::string out = heading(entry.run.name);
-  out += "<p class=\"answer\">" + escape(answer_of(entry, translator)) + "</p>\n" + command_html(entry.run) +
-         "</header>\n";
-  out += tiles_html(key_figures(summary, entry.diagnosis, translator));
-  for (const std::string& words :
-       {imprecise_words(summary, this_run, translator), window_words(summary, this_run, translator)}) {
-    out += words.empty() ? "" : "<p class=\"quiet\">" + escape(words) + "</p>\n";
-  }
-  out += plots_html(runs, translator);
-  if (entry.diagnosis) {
-    out += section_html(translator.word("Findings"), findings_html(*entry.diagnosis, translator));
-  }
-  out += optimise_html(entry.run.meta, translator);
-  out += "<div class=\"sides\"><div>" +
-         section_html(translator.say("The mean step after warm-up"), step_table(summary, translator)) + "</div><div>" +
-         section_html(translator.say("Machine and run"), facts_table(entry.run, runs.front().account, translator)) +
-         "</div></div>\n";
-  out += section_html(translator.word("Settings"), settings_table(entry.run, translator));
-  return out +
-         section_html(translator.say("What could not be seen"), missing_html(entry.run, entry.diagnosis, translator));
-}
-
-std::string word_table(const std::string& caption, const std::vector<WordRow>& rows,
-                       const std::vector<std::string>& header) {
-  std::vector<std::vector<std::string>> cells;
-  for (const WordRow& row : rows) {
-    std::vector<std::string> line = {row.label};
-    line.insert(line.end(), row.cells.begin(), row.cells.end());
-    cells.push_back(std::move(line));
-  }
-  return table_html(caption, header, cells);
-}
-
-std::string items(const std::vector<std::string>& lines, const char* css) {
-  std::string out;
-  for (const std::string& line : lines) {
-    out += fmt::format("<p class=\"{}\">{}</p>", css, escape(line));
-  }
-  return out;
-}
-
-std::string comparison_html(const Comparison& c, const Translator& translator) {
-  const auto titled = [&](std::string_view title, const std::vector<WordRow>& rows,
-                          const std::vector<std::string>& header) {
-    const std::string words = translator.word(title);
-    return "<h3>" + escape(words) + "</h3>" + word_table(words, rows, header);
-  };
-  const std::vector<std::string> with_change = {"", c.a.name, c.b.name, translator.word("Change")};
-  std::string out = items(c.regressions, "regression");
-  out += word_table(translator.word("Throughput"), throughput_rows(c, translator),
-                    {"", c.a.name, c.b.name, translator.word("Ratio")});
-  out += titled("Where a step's time went", step_rows(c, translator), with_change);
-  out += titled("Where the run's time went", phase_rows(c, translator), with_change);
-  if (const auto rows = learning_rows(c, translator); !rows.empty()) {
-    out += titled("Learning at equal samples", rows, {"", c.a.name, c.b.name, translator.word("Difference")});
-  }
-  if (!c.settings.empty()) {
-    out += titled("Settings that differ", setting_rows(c, translator), {translator.word("Knob"), c.a.name, c.b.name});
-  }
-  return "<div class=\"compare\">" + out + "</div>" + items(c.notes, "quiet");
-}
-
-std::string headline_html(const Comparison& c, const Translator& translator) {
-  return "<p class=\"answer\">" + escape(headline(c, c.a.name, c.b.name, translator.language)) + "</p>\n";
-}
-
-std::string before_and_after(const std::optional<double>& a, const std::optional<double>& b) {
-  return fmt::format("{} \u2192 {}", a ? format_share(*a) : "-", b ? format_share(*b) : "-");
-}
-
-std::vector<Tile> gain_tiles(const Comparison& c, const Translator& translator) {
-  std::vector<Tile> tiles;
-  const auto add_ratio = [&](const std::optional<experiment::Ratio>& ratio, const std::string& label) {
-    if (ratio) {
-      tiles.push_back({fmt::format("{:.2f}x", ratio->value), label,
-                       ratio->interval ? translator.say("95 % interval {:.2f}x to {:.2f}x", ratio->interval->low,
-                                                        ratio->interval->high)
-                                       : translator.say("too few steps for an interval")});
-    }
-  };
-  const auto input_share = [](const Summary& s) -> std::optional<double> {
-    const auto& input = s.step_s[kInput];
-    return input && s.whole_step_s && *s.whole_step_s > 0 ? std::optional(*input / *s.whole_step_s) : std::nullopt;
-  };
-  add_ratio(c.training_ratio, translator.say("training samples/s"));
-  add_ratio(c.total_ratio, translator.say("end-to-end samples/s"));
-  if (input_share(c.a) || input_share(c.b)) {
-    tiles.push_back(
-        {before_and_after(input_share(c.a), input_share(c.b)), translator.say("of a step waits for input"), ""});
-  }
-  if (c.a.gpu_busy || c.b.gpu_busy) {
-    tiles.push_back({before_and_after(c.a.gpu_busy, c.b.gpu_busy), translator.say("GPU busy"), ""});
-  } else if (c.a.cpu_busy || c.b.cpu_busy) {
-    tiles.push_back({before_and_after(c.a.cpu_busy, c.b.cpu_busy), translator.say("CPUs busy"),
-                     translator.say("of those allowed")});
-  }
-  return tiles;
-}
-
-std::string column_of(const Entry& entry, const Translator& translator) {
-  std::string out = "<div><h3>" + escape(entry.run.name) + "</h3><p>" + escape(answer_of(entry, translator)) + "</p>";
-  if (entry.diagnosis) {
-    out += findings_html(*entry.diagnosis, translator);
-  }
-  return out + "</div>\n";
-}
-
-std::string facts_side(const Entry& entry, const Translator& translator) {
-  return "<div><h3>" + escape(entry.run.name) + "</h3>" + command_html(entry.run) +
-         facts_table(entry.run, account::account_of(entry.run), translator) + settings_table(entry.run, translator) +
-         missing_html(entry.run, entry.diagnosis, translator) + "</div>\n";
-}
-
-std::string several(const std::vector<Entry>& entries, const Translator& translator) {
-  const std::vector<Shown> runs = runs_with_steps(entries);
-  std::string heads;
-  std::string tables;
-  for (std::size_t i = 1; i < runs.size(); ++i) {
-    const Comparison c = compare(*runs.front().run, *runs[i].run, kTolerance, translator.language);
-    heads += headline_html(c, translator) + tiles_html(gain_tiles(c, translator));
-    tables += section_html(
-        runs.size() > 2 ? translator.say("{} and {}", c.a.name, c.b.name) : translator.say("Before and after"),
-        comparison_html(c, translator));
-  }
-  if (heads.empty()) {
-    heads = "<p class=\"answer\">" +
-            translator.say("Fewer than two of these runs trained, so there is nothing to compare.") + "</p>\n";
-  }
-  std::string names;
-  std::string findings;
-  std::string facts;
-  std::string optimised;
+Html findings_of_each(const std::vector<Entry>& entries, const Translator& translator) {
+  Html out;
   for (const Entry& entry : entries) {
-    names += (names.empty() ? "" : " \u00b7 ") + entry.run.name;
-    findings += column_of(entry, translator);
-    facts += facts_side(entry, translator);
-    optimised += optimise_html(entry.run.meta, translator);
+    if (!only_searched(entry)) {
+      out += element("div", element("h3", entry.run.name), element("p", answer_of(entry, translator)),
+                     entry.diagnosis ? findings_html(*entry.diagnosis, false, translator) : Html());
+    }
   }
-  std::string out = heading(names) + heads + "</header>\n";
-  out += tables + plots_html(runs, translator) + optimised;
-  out += section_html(translator.word("Findings"), "<div class=\"sides\">" + findings + "</div>\n");
-  return out + section_html(translator.say("Machines, settings and what could not be seen"),
-                            "<div class=\"sides\">" + facts + "</div>\n");
+  return out.empty() ? out : element("div.sides", out);
+}
+
+Html facts_of_each(const std::vector<Entry>& entries, const Translator& translator) {
+  Html out;
+  for (const Entry& entry : entries) {
+    if (!only_searched(entry)) {
+      out += element("div", element("h3", entry.run.name), command_html(entry.run),
+                     facts_table(entry.run, account::account_of(entry.run), translator),
+                     settings_table(entry.run, translator), missing_html(entry.run, entry.diagnosis, translator));
+    }
+  }
+  return out.empty() ? out : element("div.sides", out);
+}
+
+std::string names_of(const std::vector<Entry>& entries, std::string_view between) {
+  std::string names;
+  for (const Entry& entry : entries) {
+    names += (names.empty() ? "" : std::string(between)) + entry.run.name;
+  }
+  return names;
+}
+
+std::vector<Comparison> comparisons_of(const std::vector<Shown>& runs, Language language) {
+  std::vector<Comparison> all;
+  for (std::size_t i = 1; i < runs.size(); ++i) {
+    all.push_back(compare(*runs.front().run, *runs[i].run, kTolerance, language));
+  }
+  return all;
+}
+
+/// The first comparison gives the headline; further ones follow it in the same form.
+Html several_opening(const std::string& names, const std::vector<Comparison>& all, const Translator& translator) {
+  if (all.empty()) {
+    return opening(names, translator.say("Fewer than two of these runs trained, so there is nothing to compare."), {});
+  }
+  Html below;
+  for (const Comparison& c : all) {
+    below += &c == &all.front() ? Html() : element("h2", headline(c, c.a.name, c.b.name, translator.language));
+    below += comparison_opening(c, translator);
+  }
+  const Comparison& first = all.front();
+  return opening(names, headline(first, first.a.name, first.b.name, translator.language), below);
+}
+
+Html several(const std::vector<Entry>& entries, const Translator& translator) {
+  const std::vector<Shown> runs = runs_with_steps(entries);
+  const std::vector<Comparison> all = comparisons_of(runs, translator.language);
+  Html out = several_opening(names_of(entries, " \u00b7 "), all, translator);
+  std::vector<Summary> summaries;
+  std::ranges::transform(runs, std::back_inserter(summaries),
+                         [](const Shown& shown) { return summarise(*shown.run, shown.account); });
+  const Html plots = over_time(runs, translator);
+  const Html small = figures(mean_steps(summaries, translator) + small_plots(runs, translator));
+  out += element(
+      "section", plots, small,
+      plots.empty() && small.empty() ? element("p", translator.say("The record has nothing to plot.")) : Html());
+  for (const Entry& entry : entries) {
+    if (is_search(entry.run)) {
+      out += search_sections(entry.run, translator) +
+             (only_searched(entry) ? search_opening(entry.run, translator) : Html());
+    }
+  }
+  for (const Comparison& c : all) {
+    out +=
+        section(all.size() > 1 ? translator.say("{} and {}", c.a.name, c.b.name) : translator.say("Before and after"),
+                comparison_tables(c, translator));
+  }
+  out += section(translator.word("Findings"), findings_of_each(entries, translator));
+  return out +
+         section(translator.say("Machines, settings and what could not be seen"), facts_of_each(entries, translator));
 }
 
 }  // namespace
 
 std::string page(const std::vector<Entry>& entries, Language language) {
   const Translator translator{language};
-  std::string title;
-  for (const Entry& entry : entries) {
-    title += (title.empty() ? "" : ", ") + entry.run.name;
-  }
-  return fmt::format(
-      "<!DOCTYPE html>\n<html lang=\"{}\">\n<head>\n<meta charset=\"utf-8\">\n"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-      "<link rel=\"icon\" href=\"data:,\">\n<title>{} - {}</title>\n<style>\n{}</style>\n</head>\n<body>\n"
-      "<main>\n{}</main>\n</body>\n</html>\n",
-      language == Language::kChinese ? "zh-CN" : "en", escape(title), kBrand, style(),
-      entries.size() == 1 ? single(entries.front(), translator) : several(entries, translator));
+  const Entry& first = entries.front();
+  const Html content = entries.size() > 1     ? several(entries, translator)
+                       : only_searched(first) ? one_search(first, translator)
+                                              : one_run(first, translator);
+  return document(names_of(entries, ", "), content, translator.say("Show all"), language);
 }
 
 }  // namespace unidle::report

@@ -16,7 +16,8 @@ struct Entry {
   std::optional<diagnose::Diagnosis> diagnosis;
 };
 
-/// The page has no script and no external address, all text from records is escaped, and every coordinate is finite.
+/// The page has no external address and is complete without its script, all text from records is escaped, and every
+/// coordinate is finite.
 /// The same entries give the same bytes. With two or more runs that trained, the first is compared with each other one.
 /// REQUIRES: at least one entry.
 /// Diagnoses are in `language` already.

@@ -61,7 +61,7 @@ const Subcommand& report() {
       "Examples:\n"
       "  unidle report\n"
       "  unidle report before after -o gain.html\n\n"
-      "The page needs no network and no script. Its path is printed on standard output.",
+      "The page needs no network, and is complete without its script. Its path is printed on standard output.",
       setup};
   return kCommand;
 }

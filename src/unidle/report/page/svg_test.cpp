@@ -1,4 +1,4 @@
-#include "unidle/report/svg.h"
+#include "unidle/report/page/svg.h"
 
 #include <gmock/gmock.h>
 
@@ -12,24 +12,6 @@ namespace {
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kHuge = std::numeric_limits<double>::max();
-
-TEST(Escape, LeavesNoMarkup) {
-  EXPECT_EQ(escape("</script><img onerror=\"x\" a='b'>&"),
-            "&lt;/script&gt;&lt;img onerror=&quot;x&quot; a=&#39;b&#39;&gt;&amp;");
-}
-
-TEST(Escape, KeepsTextInOtherScriptsAndReplacesWhatIsNoUtf8) {
-  EXPECT_EQ(escape("Zürich 東京 🚀"), "Zürich 東京 🚀");
-  EXPECT_EQ(escape("a\xFF"
-                   "b"),
-            "a\xEF\xBF\xBD"
-            "b");
-  EXPECT_EQ(escape("\xE2\x82"), "\xEF\xBF\xBD\xEF\xBF\xBD");          // cut off
-  EXPECT_EQ(escape("\xC0\xBC"), "\xEF\xBF\xBD\xEF\xBF\xBD");          // an overlong "<"
-  EXPECT_EQ(escape("\xED\xA0\x80").find('\xED'), std::string::npos);  // a surrogate
-  EXPECT_EQ(escape(std::string("a\0b\x1b[1m", 7)), "a\uFFFDb\uFFFD[1m");
-  EXPECT_EQ(escape("a\u202eb"), "a\uFFFDb");  // changes the direction of the following text
-}
 
 TEST(Scale, IsLinearAndHoldsAtTheEnds) {
   const Scale scale{0, 10, 100, 200};
@@ -85,17 +67,29 @@ TEST(TickLabel, HasTheDecimalsThatTheStepNeeds) {
   EXPECT_EQ(tick_label(2.5e6, 5e5), "2.5M");
 }
 
-TEST(Svg, NeverWritesANumberThatIsNone) {
-  Svg svg(100, 50, "id", "<title>", "text");
-  svg.rect(kNan, kInfinity, -5, kNan, "c");
-  svg.path({{0, kNan}, {kInfinity, 1}}, "c");
-  svg.dot(kNan, 1, 2, "c");
-  svg.text(kNan, 1, "middle", "c", "<b>");
-  const std::string text = svg.str();
-  EXPECT_EQ(text.find("nan"), std::string::npos);
-  EXPECT_EQ(text.find("inf"), std::string::npos);
-  EXPECT_EQ(text.find("<b>"), std::string::npos);
-  EXPECT_NE(text.find("&lt;title&gt;"), std::string::npos);
+TEST(LineData, NeverHoldsANumberThatIsNone) {
+  const Scale scale{0, 10, 0, kUnits};
+  const Line line = {{kNan, 1}, {1, kInfinity}, {kHuge, kHuge}, {2, kNan}};
+  for (const std::string& data : {line_data(line, scale, scale), area_data(line, scale, scale),
+                                  dot_data(line, scale, scale), rect_data(kNan, kInfinity, -5, kNan)}) {
+    EXPECT_EQ(data.find("nan"), std::string::npos) << data;
+    EXPECT_EQ(data.find("inf"), std::string::npos) << data;
+  }
+}
+
+TEST(LineData, HasAGapWhereThereIsNoValue) {
+  const Scale x{0, 10, 0, 1000};
+  const Scale y{0, 10, 1000, 0};
+  const Line line = {{0, 5}, {1, 5}, {2, kNan}, {3, 0}, {4, kNan}};
+  EXPECT_EQ(line_data(line, x, y), "M0 500L100 500M300 1000h0");
+  EXPECT_EQ(area_data(line, x, y), "M0 1000L0 500L100 500V1000zM300 1000L300 1000V1000z");
+}
+
+TEST(Picture, EscapesItsWords) {
+  const std::string markup = picture("id", "<title>", "<b>", path("line run0", "M0 0", "<i>")).markup;
+  EXPECT_EQ(markup.find("<b>"), std::string::npos);
+  EXPECT_EQ(markup.find("<i>"), std::string::npos);
+  EXPECT_NE(markup.find("&lt;title&gt;"), std::string::npos);
 }
 
 }  // namespace

@@ -1,0 +1,29 @@
+#include "unidle/report/page/code.h"
+
+namespace unidle::report {
+
+Html patch_html(std::string_view patch) {
+  Html lines;
+  while (!patch.empty()) {
+    const std::size_t end = patch.find('\n');
+    const std::string_view line = patch.substr(0, end);
+    patch.remove_prefix(end == std::string_view::npos ? patch.size() : end + 1);
+    const bool header = line.starts_with("---") || line.starts_with("+++") || line.starts_with("@@");
+    const std::string_view tag = header ? "i" : line.starts_with('+') ? "ins" : line.starts_with('-') ? "del" : "span";
+    lines += element(tag, line.empty() ? " " : line) + Html{"\n"};
+  }
+  return element("pre.diff", element("code", lines));
+}
+
+Html line_change_html(const std::string& before, const std::string& after) {
+  return element("pre.diff", element("code", before.empty() ? Html() : element("del", "- " + before) + Html{"\n"},
+                                     element("ins", "+ " + after)));
+}
+
+Html place_html(const std::string& place) {
+  return place.empty() ? Html() : element("p.place", element("code", place));
+}
+
+Html command_to_copy(const std::string& command) { return element("pre.command", element("code", command)); }
+
+}  // namespace unidle::report
