@@ -174,8 +174,9 @@ Html several(const std::vector<Entry>& entries, const Translator& translator) {
       plots.empty() && small.empty() ? element("p", translator.say("The record has nothing to plot.")) : Html());
   for (const Entry& entry : entries) {
     if (is_search(entry.run)) {
-      out += search_sections(entry.run, translator) +
-             (only_searched(entry) ? search_opening(entry.run, translator) : Html());
+      const Html change = only_searched(entry) ? search_opening(entry.run, translator) : Html();
+      out += change.empty() ? change : element("section.remedy", change);
+      out += search_sections(entry.run, translator);
     }
   }
   for (const Comparison& c : all) {
