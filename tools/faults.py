@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures how often the diagnosis is right, on public programs with faults injected.
 
-    tools/faults.py FOLDER [--only PROGRAM ...] [--faults NAME ...] [--kept-back] [--pairs-of-faults] [--json]
+    tools/faults.py FOLDER [--only PROGRAM ...] [--faults NAME ...] [--kept-back] [--pairs N] [--into FILE]
 
 FOLDER holds clones of the programs' repositories (tools/faults/programs.py lists them); programs that are
 not there are skipped. Each program runs once as it is, under `unidle run`. Then each fault
@@ -56,8 +56,12 @@ FINDINGS = {
 OF_ROWS = {"sample", "rare", "batch", "epoch"}  # they need a data set with indices
 
 
+def hash_of(program, faults):
+    return int(hashlib.sha256(f"{program}/{'+'.join(faults)}".encode()).hexdigest(), 16)
+
+
 def is_kept_back(program, faults):
-    return int(hashlib.sha256(f"{program}/{faults}".encode()).hexdigest(), 16) % 3 == 0
+    return hash_of(program, faults) % 3 == 0
 
 
 def share_for(program, fault):
@@ -75,7 +79,8 @@ def combinations(options):
         if not programs.PROGRAMS[name].get("epochs"):
             possible = [f for f in possible if f != "worker-start"]
         single = [(f,) for f in possible]
-        double = [(a, b) for a in possible for b in possible if a < b] if options.pairs_of_faults else []
+        double = [(a, b) for a in possible for b in possible if a < b]
+        double = sorted(double, key=lambda both: hash_of(name, both))[: options.pairs]
         for faults in single + double:
             if set(faults) <= set(options.faults):
                 yield name, faults
@@ -102,17 +107,8 @@ def run(program, source, faults, folder):
     copy, out, record = programs.copy_of(program, source, folder), folder / "times.json", folder / "record"
     planted = ",".join(f"{name}={seconds:.9f}" for name, seconds in faults.items())
     script = Path(programs.PROGRAMS[program]["script"]).name
-    command = [
-        str(UNIDLE),
-        "run",
-        "-o",
-        str(record),
-        "--",
-        sys.executable,
-        inject.__file__,
-        str(out),
-        planted,
-    ]
+    command = [str(UNIDLE), "run", "-o", str(record), "--"]
+    command += [*programs.launcher(program), inject.__file__, str(out), planted]
     command += [script, *programs.PROGRAMS[program]["arguments"]]
     environment = dict(os.environ, HF_HUB_OFFLINE="1", CUDA_VISIBLE_DEVICES="")
     done = subprocess.run(command, cwd=copy, capture_output=True, text=True, env=environment)
@@ -142,6 +138,7 @@ def plain_run(program, source, keep):
     samples = diagnosis["throughput"]["samples_per_s"]
     step_s = statistics.mean(steps[len(steps) // 4 :])
     return {
+        "program": program,
         "wall_s": wall_of(diagnosis),
         "step_s": step_s,
         "steps": len(steps),
@@ -171,6 +168,34 @@ def judge(program, faults, times, diagnosis, plain):
         "false_alarms": [w for w in warned if w not in named and w not in plain["warnings"]],
         "summary": diagnosis.get("summary", ""),
     }
+
+
+def read_rows(options):
+    """The rows of --into that this call would measure, and the plain runs there by program."""
+    wanted = {both for both in combinations(options) if is_kept_back(*both) == options.kept_back}
+    if not options.into or not options.into.exists():
+        return [], {}
+    rows = [json.loads(line) for line in options.into.read_text().splitlines()]
+    plain = {row["program"]: row for row in rows if "faults" not in row}
+    return [row for row in rows if (row["program"], tuple(row.get("faults", []))) in wanted], plain
+
+
+def write_row(row, options):
+    if options.into:
+        with options.into.open("a") as file:
+            file.write(json.dumps(row) + "\n")
+
+
+def injected_run(program, faults, plain, work, options):
+    seconds = {fault: seconds_of(program, fault, plain) for fault in faults}
+    folder = work / "+".join(faults)
+    folder.mkdir(parents=True)
+    row = judge(program, faults, *run(program, options.folder, seconds, folder), plain)
+    if options.keep and not (row["right"] and not row["false_alarms"]):
+        kept = options.keep / f"{work.name}-{folder.name}"
+        shutil.copytree(folder / "record", kept, dirs_exist_ok=True)
+    shutil.rmtree(folder)
+    return row
 
 
 def report(rows):
@@ -211,38 +236,34 @@ def main():
     names = list(programs.PROGRAMS)
     parser.add_argument("--only", nargs="+", default=names, choices=names, metavar="PROGRAM")
     parser.add_argument("--faults", nargs="+", default=list(FINDINGS), choices=list(FINDINGS), metavar="NAME")
-    parser.add_argument("--pairs-of-faults", action="store_true", help="also two faults at once")
+    parser.add_argument("--pairs", type=int, default=0, metavar="N", help="also N pairs of faults a program")
     parser.add_argument("--kept-back", action="store_true", help="only the third that is kept back")
     parser.add_argument("--keep", type=Path, help="records of wrong diagnoses stay here")
+    parser.add_argument("--into", type=Path, help="add each result to this file, and skip those it holds")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    plain, rows = {}, []
+    rows, plain = read_rows(options)
+    done = {(row["program"], tuple(row["faults"])) for row in rows}
     with tempfile.TemporaryDirectory() as scratch:
         for program, faults in combinations(options):
             if not (options.folder / programs.PROGRAMS[program]["script"]).exists():
                 continue
-            if is_kept_back(program, "+".join(faults)) != options.kept_back:
+            if is_kept_back(program, faults) != options.kept_back or (program, faults) in done:
                 continue
             work = Path(scratch) / program.replace(" ", "_")
             if program not in plain:
                 plain[program] = plain_run(program, options.folder, work)
+                write_row(plain[program], options)
                 warned = ", ".join(plain[program]["warnings"]) or "no warning"
                 print(f"{program}, as it is: {warned}", file=sys.stderr, flush=True)
                 if options.keep:
                     shutil.copytree(work / "plain" / "record", options.keep / work.name, dirs_exist_ok=True)
-            seconds = {fault: seconds_of(program, fault, plain[program]) for fault in faults}
-            folder = work / "+".join(faults)
-            folder.mkdir()
-            row = judge(program, faults, *run(program, options.folder, seconds, folder), plain[program])
+            row = injected_run(program, faults, plain[program], work, options)
             rows.append(row)
             print(f"{program}, {'+'.join(faults)}: {row['first']}", file=sys.stderr, flush=True)
-            if options.keep and not (row["right"] and not row["false_alarms"]):
-                shutil.copytree(
-                    folder / "record", options.keep / f"{work.name}-{folder.name}", dirs_exist_ok=True
-                )
-            shutil.rmtree(folder)
+            write_row(row, options)
     if not rows:
-        raise SystemExit("faults: none of the programs is there")
+        raise SystemExit("faults: no such combination, or none of the programs is there")
     print(json.dumps(rows)) if options.json else report(rows)
     return 0 if all(row["right"] and not row["false_alarms"] for row in rows) else 1
 

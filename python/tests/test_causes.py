@@ -84,6 +84,17 @@ class CausesTest(run_case.DiagnosedCase):
         self.assertTrue(any(" spread (" in line for line in finding["evidence"]), finding["evidence"])
         self.assertIn("between.py", finding["where"])
 
+    def test_a_method_of_the_model_is_no_code_between_steps(self):
+        finding = self.diagnosed("between.py", "pairs")["python-between-steps"]
+        self.assertTrue(any(" draw (" in line for line in finding["evidence"]), finding["evidence"])
+
+    def test_text_that_is_generated_when_training_is_done_is_no_step(self):
+        found = self.diagnosed("between.py", "generate")
+        finding = found["after-training"]
+        self.assertGreater(finding["share"] * sum(self.said["time"].values()), 2.5)
+        self.assertTrue(any("generate (" in line for line in finding["evidence"]), finding["evidence"])
+        self.assertNotIn("python-between-steps", found)
+
     def test_lines_of_log_are_logging(self):
         found = self.diagnosed("between.py", "logs")
         self.assertEqual(next(iter(found)), "logging-dominates")

@@ -3,7 +3,8 @@
     inject.py OUT FAULT=SECONDS,... program.py arguments...
 
 Each fault takes SECONDS every time it acts; FAULTS says when that is. OUT receives what timers measured, as
-JSON: the length of each step, and how much of it the faults took in the thread that trains.
+JSON: the length of each step, and how much of it the faults took in the thread that trains. Of several
+ranks the first one writes.
 """
 
 import gc
@@ -276,7 +277,8 @@ def main():
     try:
         runpy.run_path(program, run_name="__main__")
     finally:
-        TIMERS.write(out)
+        if os.environ.get("RANK", "0") == "0":
+            TIMERS.write(out)
 
 
 if __name__ == "__main__":

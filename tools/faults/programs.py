@@ -53,7 +53,20 @@ def papers(folder, count=1200, words=300):
     (folder / "cora.cites").write_text("".join(pairs))
 
 
-# `rows`: the data set is indexed, and one process makes its samples; `epochs`: it trains several epochs.
+PICTURES = {
+    "script": "accelerate/examples/cv_example.py",
+    "prepare": lambda copy: pictures(copy / "pictures", 600),
+    "edits": [  # no weights are fetched
+        ("pretrained=True", "pretrained=False"),
+        ('"resnet50d"', '"resnet18"'),
+        ('"batch_size": 64, "image_size": 224', '"batch_size": 16, "image_size": 64'),
+    ],
+    "arguments": ["--data_dir", "pictures", "--cpu"],
+    "epochs": 3,
+}
+
+# `rows`: the data set is indexed, and one process makes its samples; `epochs`: it trains several epochs;
+# `ranks`: torchrun starts so many processes.
 PROGRAMS = {
     "mnist": {**TIMED["mnist"], "rows": True, "epochs": 3},
     "dcgan": TIMED["dcgan"],
@@ -104,17 +117,8 @@ PROGRAMS = {
         "rows": True,
         "epochs": 3,
     },
-    "accelerate": {
-        "script": "accelerate/examples/cv_example.py",
-        "prepare": lambda copy: pictures(copy / "pictures", 600),
-        "edits": [  # no weights are fetched
-            ("pretrained=True", "pretrained=False"),
-            ('"resnet50d"', '"resnet18"'),
-            ('"batch_size": 64, "image_size": 224', '"batch_size": 16, "image_size": 64'),
-        ],
-        "arguments": ["--data_dir", "pictures", "--cpu"],
-        "epochs": 3,
-    },
+    "accelerate": PICTURES,
+    "accelerate, two ranks": {**PICTURES, "ranks": 2},
     "timm": {
         "script": "pytorch-image-models/train.py",
         "prepare": lambda copy: pictures(copy / "pictures", 800),
@@ -154,6 +158,13 @@ PROGRAMS = {
         ],
     },
 }
+
+
+def launcher(program):
+    """The words that start a Python script of the program."""
+    ranks = PROGRAMS[program].get("ranks")
+    torchrun = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={ranks}"]
+    return [sys.executable, *(torchrun if ranks else [])]
 
 
 def copy_of(program, source, folder):

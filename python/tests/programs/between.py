@@ -1,6 +1,7 @@
 """Programs that do more than train. The word says what: `metrics` of each batch, `rollout` plays an
 environment with the policy, `resume` reads its loader forward, `slower` reads a growing file, `logs` writes
-many lines, `sparse` has SparseAdam."""
+many lines, `sparse` has SparseAdam, `generate` writes text with the model that was trained, `pairs` draws
+pairs and calls a method of its model."""
 
 import logging
 import math
@@ -134,6 +135,49 @@ def sparse(steps=300):
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
+
+
+class Ranking(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = torch.nn.Parameter(torch.randn(2000, 64))
+
+    def loss(self, pairs):
+        found = self.table
+        for _ in range(8):
+            found = (found @ found.T[:, :64]).tanh()
+        return (found[pairs[:, 0]] - found[pairs[:, 1]]).pow(2).mean()
+
+
+def draw(count):
+    first = torch.tensor([7 * i * sum(range(i % 9 + 40)) % 2000 for i in range(count)])
+    return torch.stack([first, torch.arange(count) % 2000], dim=1)
+
+
+def pairs(steps=250):
+    model = Ranking()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    for _ in range(steps):
+        loss = model.loss(draw(6000))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+def generate(steps=150, seconds=3.0):
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    for _ in range(steps):
+        x, y = torch.randn(4096, 64), torch.randn(4096, 1)
+        loss = (model(x) - y).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    until, text, x = time.monotonic() + seconds, "", torch.zeros(1, 64)
+    while time.monotonic() < until:
+        x = x.roll(1, 1) + model(x)
+        text += chr(97 + int(x.sum()) % 26)
+        sum(i * i for i in range(3000))  # the choice of a letter
 
 
 globals()[sys.argv[1]]()

@@ -17,4 +17,7 @@ struct PhaseTimes {  // seconds; the sum is the wall time of the run
 /// start-up.
 PhaseTimes phase_times(const Timeline& timeline);
 
+/// The part of `other` that comes after the last step; zero without steps.
+double after_training_s(const Timeline& timeline);
+
 }  // namespace unidle::account

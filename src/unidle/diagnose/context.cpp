@@ -228,7 +228,7 @@ Policy without_start_up(Policy policy, const Signals& signals) {
     return policy;
   }
   const double rest = std::clamp(1 - signals.time.startup / signals.wall_s, kLeast, 1.0);
-  for (double Policy::*share : {&Policy::warning_share, &Policy::between_steps, &Policy::checkpoint_share,
+  for (double Policy::*share : {&Policy::warning_share, &Policy::after_training, &Policy::checkpoint_share,
                                 &Policy::flush_share, &Policy::launch_share, &Policy::unexplained_share}) {
     policy.*share *= rest;
   }

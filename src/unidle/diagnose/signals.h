@@ -44,6 +44,7 @@ struct LoaderFacts {
   std::vector<std::string> keepable;        // functions called per sample whose results could be kept
   std::vector<std::string> keepable_where;  // for each, file:line for unidle.cached; empty: nowhere
   std::string made_with;                    // "torch", "unidle" (our package), "unidle.wrap"; empty: unknown
+  std::string draws;                        // what draws random numbers when a sample is made
   std::string dataset;                      // its class
   std::string dataset_where;                // file:line of the program's function that makes a sample
   std::string where;                        // file:line where the loader is made
@@ -77,7 +78,7 @@ struct SampleFacts {
 /// A line of the program in which stack samples fell.
 struct HotLine {
   std::string role;      // "train" or "worker"
-  std::string phase;     // what the process was doing: "input", "train", "validate"
+  std::string phase;     // what the process was doing: "input", "train", "validate", "after" (training), ...
   std::string where;     // file:line; empty when no line of the program made the sample
   std::string function;  // of a package, with its module, when `where` is empty
   std::int64_t hits = 0;
@@ -268,6 +269,7 @@ struct Signals {
   std::string checkpoint_where;                  // the line whose saving takes most time
   std::optional<std::int64_t> checkpoint_every;  // steps from one to the next, if regular
   bool checkpoint_each_epoch = false;            // that is as many as an epoch has
+  std::optional<double> after_training_s;        // neither validation nor checkpoint, after the last step
   std::optional<std::int64_t> batch_samples;     // micro-batch size as seen
   std::optional<double> micro_batches;           // mean number per step
   std::optional<double> device_step_s;           // device compute time per step

@@ -313,6 +313,7 @@ Signals signals_in(const record::Reader& reader, const RunData& run, Language la
   }
   if (!timeline.steps.empty()) {
     signals.steps = static_cast<std::int64_t>(timeline.steps.size());
+    signals.after_training_s = account::after_training_s(timeline);
   }
   signals.samples_per_s = account.rates.training;
   signals.steps_per_s = account.rates.steps_per_s;

@@ -82,7 +82,8 @@ inline constexpr std::array kNoteShapes = {
     NoteShape{
         NoteType::kLoader, "loader", "id",
         "use made_with workers batch_size pin_memory prefetch_factor persistent_workers drop_last iterable map_style "
-        "collate sampler dataset dataset_where dataset_len dataset_anew in_memory in_memory_bytes batched_getitem "
+        "collate sampler dataset dataset_where dataset_len dataset_anew in_memory in_memory_bytes draws "
+        "batched_getitem "
         "start_method gathers gathers_not keepable keepable_where where samples_per_epoch epochs batches "
         "fetched_elsewhere wait_seconds"},
     NoteShape{NoteType::kLoaderStart, "loader_start", "id", "count seconds_total seconds_last in_training workers"},

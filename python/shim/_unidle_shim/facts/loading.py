@@ -3,7 +3,7 @@
 import sys
 import types
 
-from _unidle_shim.facts import package_loading, replaceable
+from _unidle_shim.facts import package_loading, random_draws, replaceable
 from _unidle_shim.host import places
 from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.host.shapes import hidden_queries
@@ -11,28 +11,6 @@ from _unidle_shim.samples import whole_batches
 from _unidle_shim.source import side_effects
 
 _DEEPEST_KEPT = 3
-_DRAWS = {
-    "random",
-    "randint",
-    "uniform",
-    "choice",
-    "choices",
-    "shuffle",
-    "sample",
-    "gauss",
-    "normal",
-    "rand",
-    "randn",
-    "randperm",
-    "bernoulli",
-    "multinomial",
-    "permutation",
-    "standard_normal",
-    "integers",
-    "getrandbits",
-    "RandomState",
-    "default_rng",
-}
 
 
 def loader_settings(facts):
@@ -113,6 +91,7 @@ def loader_facts(torch, loader):
         "dataset_anew": loader.dataset_anew,
         "in_memory": in_memory,
         "in_memory_bytes": size,
+        "draws": None if iterable else random_draws.drawn_by(innermost(dataset)),
         "batched_getitem": bool(getattr(dataset, "__getitems__", None)) or not real._auto_collation,
         "start_method": start_method(real),
         "where": loader.where,
@@ -172,7 +151,7 @@ def keepable(dataset):
             if isinstance(function, types.FunctionType) and depth <= _DEEPEST_KEPT
             else ()
         ):
-            if side_effects.stored(called, (dataset,)) or side_effects.used(called, (dataset,)) & _DRAWS:
+            if side_effects.stored(called, (dataset,)) or side_effects.used(called, (dataset,)) & random_draws.NAMES:
                 ahead.append((called, depth + 1))
             else:
                 found.append(called)

@@ -27,6 +27,7 @@ def loader_facts(loader, real):
         "dataset_len": len(source),
         "in_memory": False,
         "in_memory_bytes": None,
+        "draws": None,
         "batched_getitem": dataset is None or hasattr(dataset, "__getitems__"),
         "start_method": "thread" if workers else None,
         "where": loader.where,

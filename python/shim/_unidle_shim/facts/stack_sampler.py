@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 
-from _unidle_shim.facts import affinity, other_threads
+from _unidle_shim.facts import affinity, module_methods, other_threads
 from _unidle_shim.host import places, startup, threads
 from _unidle_shim.host.guard import off
 from _unidle_shim.loop.loop import AFTER_STEP, INPUT_PHASE, STARTUP_PHASE, TRAIN_PHASE, VALIDATE_PHASE
@@ -33,8 +33,9 @@ _FETCHES = re.compile(
 _GAP_HITS = 5
 BETWEEN = "between"  # the phase of lines outside the model, its gradients, the optimiser and the loader
 CHECKPOINT, LOGGING = "checkpoint", "logging"
+AFTER = "after"  # the phase of lines that run after the last step
 # Code of torch that a stack contains while the model, autograd or an optimiser works. Some programs call
-# forward() themselves.
+# forward() or another method of the model themselves.
 _WORKS = (
     (os.path.join("torch", "nn", "modules", "module.py"), ("_call_impl", "_wrapped_call_impl")),
     (os.path.join("torch", "autograd", "graph.py"), None),
@@ -42,6 +43,7 @@ _WORKS = (
     (os.path.join("torch", "optim", ""), None),
     (os.path.join("torch", "utils", "data", ""), None),
 )
+_METHOD = "method"  # of a model
 _LOGS = os.path.join(os.path.dirname(linecache.__file__), "logging", "")
 
 
@@ -66,8 +68,11 @@ class Background:
         self.thinned = False
         self.hits = {}  # (phase, line or None, function, caller or None) -> stack samples
         self.totals = {}  # phase -> stack samples
+        # The same as hits, since the last finished step: they belong to the next one, or to none.
+        self.unfinished, self.finished_steps = {}, 0
         self.gap_hits, self.gap_reads = [0, 0, 0], [0, 0, 0]  # indexed by the kind of call before the gap
         self.known_work = {}  # code -> _known_work(it)
+        self.methods = module_methods.ModuleMethods()
         self.reads = {}  # (file, line, after the optimiser) -> whether the line looks like fetching data
         self.waited_for = other_threads.Waits(state)
 
@@ -135,19 +140,37 @@ class Background:
         elif loop is not None and phase == TRAIN_PHASE:
             phase = LOGGING if loop.telling else self._work_of(stack) or (phase if loop.within() else BETWEEN)
         follows = loop is not None and not waits and self._follows_optimizer(loop, stack)
-        self.totals[phase] = self.totals.get(phase, 0) + 1
+        found = (None, called if of_sample else None)
         if place is not None:
             code, line = place
-            self._count(phase, places.text(code, line), places.name_of(code))
+            found = places.text(code, line), places.name_of(code)
             if loop is not None:
                 self._judge_gap(loop, code.co_filename, line, waits, follows)
-        elif of_sample and called is not None:
-            self._count(phase, None, called)
+        if loop is not None and loop.marking is None and phase in (TRAIN_PHASE, BETWEEN, LOGGING):
+            self._count_unfinished(loop.steps, (phase, *found, None))
+            return
+        self.totals[phase] = self.totals.get(phase, 0) + 1
+        if found[1] is not None:
+            self._count(phase, *found)
 
     def _count(self, phase, where, function, caller=None, looks=1):
         key = phase, where, function, caller
         if key in self.hits or len(self.hits) < _MAX_PLACES:
             self.hits[key] = self.hits.get(key, 0) + looks
+
+    def _count_unfinished(self, steps, key):
+        if steps != self.finished_steps:
+            self._finish(self.unfinished)
+            self.unfinished, self.finished_steps = {}, steps
+        self.unfinished[key] = self.unfinished.get(key, 0) + 1
+
+    def _finish(self, looks_of, phase=None):
+        """Counts these looks, in `phase` if they belong to no step."""
+        for key, looks in looks_of.items():
+            seen = phase or key[0]
+            self.totals[seen] = self.totals.get(seen, 0) + looks
+            if key[2] is not None:
+                self._count(seen, *key[1:], looks)
 
     def take_startup(self):
         """Takes what the program did before, in looks of this thread."""
@@ -162,10 +185,16 @@ class Background:
         is, None if neither is."""
         for code, _ in stack:
             if code not in self.known_work:
-                self.known_work[code] = _known_work(code)
-            if self.known_work[code] is not None:
-                return self.known_work[code]
+                self.known_work[code] = _METHOD if self.methods.has(code) else _known_work(code)
+            known = self.known_work[code]
+            if known == _METHOD:  # a loop that is a method calls the optimiser
+                known = None if any(code in lines for lines in self._step_places()) else TRAIN_PHASE
+            if known is not None:
+                return known
         return None
+
+    def _step_places(self):
+        return [lines for lines in list(self.state.loop.step_places.values()) if lines]
 
     @staticmethod
     def _follows_optimizer(loop, stack):
@@ -209,6 +238,9 @@ class Background:
             loop.gap_is_input[after] = share if share >= 0.5 else 0.0
 
     def notes(self):
+        if self.stopped:
+            looks_of, self.unfinished = self.unfinished, {}
+            self._finish(looks_of, AFTER)
         role = self.state.role
         if self.affinity is not None:
             yield ("affinity",), self.affinity.note(role)

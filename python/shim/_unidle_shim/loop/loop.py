@@ -335,6 +335,7 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
         parts = self.parts or self.current(t0)
         if self.validation is not None:
             self.close_validation(t0)
+        self.phase = TRAIN_PHASE
         parts.backward += own_ns
         # An optimiser may call its closure several times.
         parts.backwards = max(1, parts.backwards) if self.in_optimizer else parts.backwards + 1

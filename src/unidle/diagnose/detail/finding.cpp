@@ -250,7 +250,12 @@ bool samples_can_be_kept(const Context& context) {
   if (signals.loader && (signals.loader->map_style == false || signals.loader->of_package())) {
     return false;
   }
-  return !signals.samples || !signals.samples->differ() || kept_within(signals);
+  return !samples_differ(signals) || kept_within(signals);
+}
+
+bool samples_differ(const Signals& signals) {
+  return signals.samples && signals.samples->compared_samples > 0 ? signals.samples->differ()
+                                                                  : signals.loader && !signals.loader->draws.empty();
 }
 
 std::int64_t workers_that_hide(const Context& context, double work_s, const Policy& policy) {

@@ -78,6 +78,8 @@ void add_source(const Context& context, Finding& finding);
 
 /// False when samples cannot be kept for later epochs: they are a stream, or differ each epoch.
 bool samples_can_be_kept(const Context& context);
+/// True when samples made again differed. Until then, true when the data set's code draws random numbers.
+bool samples_differ(const Signals& signals);
 
 /// The number of workers that hide `work_s` of loader work per step behind the rest of the step, as far as the CPUs
 /// allow; one CPU is left for the training thread.

@@ -149,6 +149,7 @@ void Notes::read_loader(Signals& signals) const {
   facts.keepable = texts_in(loader.value("keepable"));
   facts.keepable_where = texts_in(loader.value("keepable_where"));
   facts.made_with = loader.text("made_with");
+  facts.draws = loader.text("draws");
   facts.dataset = loader.text("dataset");
   facts.dataset_where = loader.text("dataset_where");
   facts.where = loader.text("where");

@@ -105,6 +105,7 @@ const Rule& accumulation_excess() {
       .proposes = "batch.size and batch.accumulation by exact divisors",
       .evaluate = evaluate_accumulation_excess,
       .counts = Counts::kOther,
+      .sentence = "Your {device} works on micro-batches that are smaller than its memory allows",
       .shows = Symptom::kUseOfDevice,
   };
   return kRule;

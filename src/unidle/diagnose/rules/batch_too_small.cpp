@@ -101,6 +101,7 @@ const Rule& batch_too_small() {
           "(80 %) and max_batch_growth (8x)",
       .evaluate = evaluate_batch_too_small,
       .counts = Counts::kOther,
+      .sentence = "Your {device} gets batches that are too small to fill it",
       .shows = Symptom::kUseOfDevice,
   };
   return kRule;

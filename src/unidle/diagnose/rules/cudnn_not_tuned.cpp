@@ -65,6 +65,7 @@ const Rule& cudnn_not_tuned() {
       .proposes = "cudnn.benchmark",
       .evaluate = evaluate_cudnn_not_tuned,
       .counts = Counts::kDeviceTime,
+      .sentence = "Your {device} runs convolutions with kernels that were not tried against others",
   };
   return kRule;
 }

@@ -65,7 +65,11 @@ Evaluation evaluate_dataset_slow_sample(const Context& context, const Policy& po
         "loaders of unidle.data keep no samples: they can only be made cheaper (smaller files, scaled_decode of "
         "unidle.data.images)");
   } else {
-    finding.evidence.push_back("samples differ in each epoch: they cannot be kept, only made cheaper");
+    const bool made_again = signals.samples && signals.samples->compared_samples > 0;
+    finding.evidence.push_back(
+        made_again || !signals.loader || signals.loader->draws.empty()
+            ? context.say("samples differ in each epoch: they cannot be kept, only made cheaper")
+            : context.say("{} draws random numbers: samples cannot be kept, only made cheaper", signals.loader->draws));
   }
   return finding;
 }

@@ -157,7 +157,7 @@ TEST(DeviceTime, AHostThatWaitsForADeviceSaysNothingOfWhatItComputes) {
   signals.step = StepShares{.compute = 0.01, .sync = 0.99};  // the loss is read in each step
   const Diagnosis diagnosis = diagnose(signals);
   ASSERT_EQ(diagnosis.verdict, Verdict::kComputeBound);
-  EXPECT_THAT(answer(diagnosis), ::testing::StartsWith("Your GPU is 99 % busy, and slower than it could be"));
+  EXPECT_THAT(answer(diagnosis), ::testing::StartsWith("Your GPU computes in fp32 and leaves its faster units unused"));
 }
 
 TEST(Throttled, TheLimitOfTheBoardIsNoFault) {

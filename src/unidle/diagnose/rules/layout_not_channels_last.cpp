@@ -86,6 +86,7 @@ const Rule& layout_not_channels_last() {
       .proposes = "layout.channels_last",
       .evaluate = evaluate_layout_not_channels_last,
       .counts = Counts::kDeviceTime,
+      .sentence = "Your {device} runs convolutions in the slow memory layout",
       .shows = Symptom::kUseOfDevice,
   };
   return kRule;

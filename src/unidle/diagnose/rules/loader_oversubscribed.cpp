@@ -52,6 +52,19 @@ double samples_of_step_s(const Context& context) {
              : 0;
 }
 
+/// The most that model and optimiser can lose to workers on the same CPUs, as a share of the wall time: workers may use
+/// all CPU time but that of the training thread, which waits for input in the rest.
+double most_lost_by_step(const Context& context) {
+  const Signals& signals = context.signals;
+  if (!context.on_cpu || !signals.cpus_used || !signals.step) {
+    return 0;
+  }
+  const double of_workers =
+      std::min(static_cast<double>(*context.workers), *signals.cpus_used - (1 - signals.step->input));
+  const double step = context.compute.value_or(0) + context.optimizer.value_or(0);
+  return step * std::clamp(of_workers / *context.cpus, 0.0, 1.0);
+}
+
 /// What a step loses to workers that cost more than they bring: it waits longer for a batch than one thread needs to
 /// make it. Waits of samples for storage, which workers hide, count as work.
 std::optional<Finding> costs_more(const Context& context, const Policy& policy) {
@@ -75,6 +88,12 @@ std::optional<Finding> costs_more(const Context& context, const Policy& policy) 
   Finding finding = detail::of_share(share, policy);
   finding.where = detail::where_loader(context, "loader.workers");
   finding.evidence.push_back(context.say("{} workers share {} CPUs", *context.workers, format_number(*context.cpus)));
+  if (const double more = most_lost_by_step(context); more >= policy.warning_share) {
+    finding.speedup_bound = amdahl(share + more);
+    finding.evidence.push_back(
+        context.say("the step computes on the same CPUs with {} threads; how much it loses was not measured",
+                    format_number(context.cpu_threads.value_or(1))));
+  }
   finding.evidence.push_back(
       context.say("a step waits {} for its batch, which one thread makes in {}: sending it from a worker and starting "
                   "workers cost more than they bring",

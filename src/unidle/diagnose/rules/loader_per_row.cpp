@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/rule.h"
@@ -9,6 +11,12 @@ namespace {
 /// The cost of fetching one row: the median, because a stall elsewhere is not a property of a row.
 std::optional<double> row_s(const Signals& signals) {
   return signals.samples && signals.samples->p50_s ? signals.samples->p50_s : signals.sample_s;
+}
+
+/// The part of the wait for a batch in which rows are fetched. Workers also send batches and wait for CPUs.
+double made_of_wait(const Context& context) {
+  const bool known = context.workers.value_or(0) > 0 && context.work_s && context.input_s.value_or(0) > 0;
+  return known ? std::min(1.0, *context.work_s / *context.input_s) : 1;
 }
 
 /// Proposes only what can work: fetching rows together when that was tried, else workers.
@@ -63,7 +71,11 @@ Evaluation evaluate_loader_per_row(const Context& context, const Policy& policy)
   if (*row_s(signals) >= policy.row_s || *context.steady_input < policy.warning_share) {
     return Nothing{};
   }
-  Finding finding = detail::of_share(*context.steady_input, policy);
+  const double share = *context.steady_input * made_of_wait(context);
+  if (share < policy.warning_share) {
+    return Nothing{};  // its workers wait for something else
+  }
+  Finding finding = detail::of_share(share, policy);
   finding.where = detail::place_of_samples(signals);
   finding.evidence.push_back(
       context.say("the data is in memory, and each row of a batch is fetched by a call of its own: {} a row",
@@ -92,7 +104,7 @@ const Rule& loader_per_row() {
           "slower; workers would only do the same elsewhere and send the rows through a pipe.",
       .thresholds =
           "A row counts as cheap below row_s (200 us); from warning_share (10 %) of the wall time spent waiting, "
-          "critical from critical_share (30 %).",
+          "critical from critical_share (30 %). With workers, of that wait only what one thread needs for a batch.",
       .needs =
           "whether the dataset holds its rows in memory, the cost of one sample, step times with the wait for input",
       .proposes =

@@ -28,7 +28,7 @@ TEST(ValidationDominates, IsMeasuredAgainstTheLoop) {
 }
 
 TEST(ValidationDominates, NearMissMissingAndZero) {
-  EXPECT_TRUE(silent("validation-dominates", validating(28)));
+  EXPECT_TRUE(silent("validation-dominates", validating(18)));
   EXPECT_TRUE(silent("validation-dominates", validating(0)));
   Signals signals = validating(60);
   signals.validations = 0;

@@ -87,6 +87,7 @@ const Rule& precision_emulated() {
       .proposes = "precision.amp: fp16 on a GPU with tensor cores, otherwise off",
       .evaluate = evaluate_precision_emulated,
       .counts = Counts::kDeviceTime,
+      .sentence = "Your {device} emulates bf16, for which it has no units",
   };
   return kRule;
 }

@@ -119,6 +119,7 @@ const Rule& precision_fp32() {
       .proposes = "precision.amp: bf16 where the device has it, otherwise fp16",
       .evaluate = evaluate_precision_fp32,
       .counts = Counts::kDeviceTime,
+      .sentence = "Your {device} computes in fp32 and leaves its faster units unused",
       .shows = Symptom::kUseOfDevice,
   };
   return kRule;

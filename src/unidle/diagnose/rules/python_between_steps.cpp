@@ -41,7 +41,7 @@ Evaluation evaluate_python_between_steps(const Context& context, const Policy& p
   const double between = std::min(signals.step->other - logs / *context.train, sampled(signals));
   const double outside = between * *context.train;
   const double share = std::min(outside, context.on_gpu ? *context.idle : 1.0);
-  if (share < policy.between_steps) {
+  if (between < policy.between_steps || share < policy.warning_share) {
     return Nothing{};
   }
   const auto hot = detail::hot_function(
@@ -72,8 +72,9 @@ const Rule& python_between_steps() {
           "metrics of each batch, draws. Such code runs on one thread, and the device waits for it. Stack samples "
           "show the lines.",
       .thresholds =
-          "The part of a step that is neither input, copies, compute, waits, optimiser nor logging, from between_steps "
-          "(25 %) of the wall time; critical from critical_share (30 %). On a GPU at most the time that it idles.",
+          "The part that is neither input, copies, compute, waits, optimiser nor logging, from between_steps (20 %) of "
+          "a step and warning_share (10 %) of the wall time; critical from critical_share (30 %). On a GPU at most the "
+          "time that it idles.",
       .needs = "step times, stack samples of the lines that run between the calls of the model",
       .proposes =
           "do it less often, for whole batches instead of one by one, or in other processes (metrics at the end of an "

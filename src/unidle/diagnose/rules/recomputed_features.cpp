@@ -80,7 +80,7 @@ Evaluation evaluate_recomputed_features(const Context& context, const Policy& po
   if (!detail::samples_can_be_kept(context)) {
     return Nothing{};  // samples differ each epoch: nothing is recomputed
   }
-  const bool differ = signals.samples && signals.samples->differ();
+  const bool differ = detail::samples_differ(signals);
   const double kept_part = differ ? detail::kept_within(signals)->share : 1;
   const double share = late_wait(context, *context.epochs) * kept_part;
   if (std::min(later_s, *signals.sample_s) < policy.expensive_sample_s || share < policy.warning_share) {

@@ -92,6 +92,7 @@ const Rule& tf32_off() {
       .proposes = "precision.tf32",
       .evaluate = evaluate_tf32_off,
       .counts = Counts::kDeviceTime,
+      .sentence = "Your {device} multiplies fp32 matrices without TF32",
   };
   return kRule;
 }

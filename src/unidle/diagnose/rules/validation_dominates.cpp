@@ -11,6 +11,8 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
+constexpr std::int64_t kLeastOfValidation = 20;   // stack samples of about a second
+constexpr double kLeastShareOfValidation = 0.25;  // of them, for a function that is named
 constexpr const char* kHow = "validate less often, or on a fixed part of the data in between";
 
 /// Makes validation take `wanted` of the loop: by skipping calls when the program allows it, else by a longer interval
@@ -26,14 +28,31 @@ knobs::Change rarer(const Context& context, double wanted) {
   // A program that has no such setting can only be edited.
   const auto setting = signals.settings.find("validation.interval");
   const bool has_setting = setting != signals.settings.end() && setting->second.configured;
+  if (!has_setting) {
+    return detail::code_fix(context, "validation.interval", kHow);
+  }
   const auto interval = parse_number<double>(signals.effective("validation.interval").value_or(""));
-  if (has_setting && interval && *interval > 0 && signals.time.train > 0) {
+  if (interval && *interval > 0 && signals.time.train > 0) {
     // In whole units; in hundredths for an interval below one.
     const double unit = *interval * rarer_by < 1 ? 0.01 : 1;
     const double units = std::ceil(*interval * rarer_by / unit);
     value = unit < 1 ? knobs::Value(units * unit) : knobs::Value(static_cast<std::int64_t>(units));
   }
   return detail::make_fix(context, "validation.interval", value, kHow);
+}
+
+/// Adds the function of the program in which much of the validation passes.
+void name_function(const Context& context, Finding& finding) {
+  const auto hot = detail::hot_function(
+      context.signals, [](const HotLine& line) { return line.role == "train" && line.phase == "validate"; });
+  if (!hot || hot->looks < kLeastOfValidation || hot->share < kLeastShareOfValidation) {
+    return;
+  }
+  finding.evidence.push_back(
+      context.say("of {} stack samples of that time, {} are in {}", hot->looks, format_share(hot->share), hot->text()));
+  if (!finding.where) {
+    finding.where = detail::place(hot->where);
+  }
 }
 
 Evaluation evaluate_validation_dominates(const Context& context, const Policy& policy) {
@@ -73,6 +92,7 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
   finding.evidence.push_back(
       context.say("between two of them lie {} of training",
                   format_seconds(signals.time.train / static_cast<double>(*signals.validations))));
+  name_function(context, finding);
   if (signals.validation_where.empty() && !signals.validation_kept.empty()) {
     finding.evidence.push_back(
         context.say("unidle cannot skip validations in this program: {}", signals.validation_kept));
@@ -93,7 +113,7 @@ const Rule& validation_dominates() {
           "Validating after every few steps spends most of the run on looking at the model instead of training it. "
           "The weights do not depend on it, so a longer interval changes nothing but how often one looks.",
       .thresholds =
-          "From validation_of_loop (30 %) of training plus validation and warning_share (10 %) of the wall time, "
+          "From validation_of_loop (20 %) of training plus validation and warning_share (10 %) of the wall time, "
           "critical from validation_of_loop_critical (50 %). A single validation is a hint: a longer run spreads it "
           "out.",
       .needs = "validation times",

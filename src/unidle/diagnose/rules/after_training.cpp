@@ -1,0 +1,60 @@
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+constexpr std::int64_t kLeastLooksAfter = 20;  // stack samples of about a second
+
+Evaluation evaluate_after_training(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (!signals.after_training_s || signals.wall_s <= 0) {
+    return Missing{context.say("training steps (none were seen)")};
+  }
+  const double share = *signals.after_training_s / signals.wall_s;
+  if (share < policy.after_training) {
+    return Nothing{};
+  }
+  const auto hot =
+      detail::hot_function(signals, [](const HotLine& line) { return line.role == "train" && line.phase == "after"; });
+  if (!hot || hot->looks < kLeastLooksAfter) {
+    return Missing{context.say("which lines run after the last step (stack samples)")};
+  }
+  Finding finding = detail::of_share(share, policy);
+  finding.severity = Severity::kWarning;  // a longer run makes it less
+  finding.where = detail::place(hot->where);
+  finding.evidence.push_back(
+      context.say("{} pass between the last training step and the end of the program, {} of "
+                  "the wall time; a longer run makes that a smaller share",
+                  format_seconds(*signals.after_training_s), format_share(share)));
+  finding.evidence.push_back(
+      context.say("of {} stack samples of that time, {} are in {}", hot->looks, format_share(hot->share), hot->text()));
+  return finding;
+}
+
+}  // namespace
+
+const Rule& after_training() {
+  static const Rule kRule{
+      .id = "after-training",
+      .verdict = Verdict::kOverheadBound,
+      .title = "Work after the last training step takes an undue share of the run",
+      .topic = "code after training",
+      .explanation =
+          "When training is done, programs generate text or pictures, draw, or evaluate once more. The device that "
+          "was asked for training idles or works one by one meanwhile. Stack samples show the lines.",
+      .thresholds =
+          "The time after the last step that is neither validation nor a checkpoint, from after_training (20 %) of the "
+          "wall time.",
+      .needs = "when the last step ended, stack samples of the lines that run after it",
+      .proposes = "less of it, or in a program of its own that reads the checkpoint",
+      .evaluate = evaluate_after_training,
+      .counts = Counts::kOther,
+      .sentence = "Your run spends {share} of its time after the last training step, above all at {where}",
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules
