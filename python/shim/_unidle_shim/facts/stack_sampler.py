@@ -185,7 +185,8 @@ class Background:
         is, None if neither is."""
         for code, _ in stack:
             if code not in self.known_work:
-                self.known_work[code] = _METHOD if self.methods.has(code) else _known_work(code)
+                work = _known_work(code)
+                self.known_work[code] = _METHOD if work is None and self.methods.has(code) else work
             known = self.known_work[code]
             if known == _METHOD:  # a loop that is a method calls the optimiser
                 known = None if any(code in lines for lines in self._step_places()) else TRAIN_PHASE
