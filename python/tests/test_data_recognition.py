@@ -420,6 +420,12 @@ class PatchTest(unittest.TestCase):
         self.assertEqual(self.added(16)[1:], [f"    i = {like}, pin_memory=args.cuda)"])
         self.assertEqual(self.added(17)[1:], [f"    j = {like})"])
 
+    def test_an_expression_for_the_order_stays(self):
+        text = "import a\nloader = DataLoader(data, batch_size=4, shuffle=flag, drop_last=not flag)\n"
+        for live in (Live(4, True, False), Live(4, False, True)):
+            made = patch(text, "train.py", 2, live)
+            self.assertIn("batch_size=4, shuffle=flag, drop_last=not flag)", made)
+
     def test_nothing_where_it_is_not_certain(self):
         for line in (1, 12, 13, 14, 15, 99):
             self.assertEqual(self.added(line), [], line)

@@ -91,6 +91,14 @@ class InspectionTest(unittest.TestCase):
             done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
             self.assertEqual(done.stdout, "%s\n" % wanted, (line, done.stderr))
 
+    def test_a_convolution_that_cuts_patches_has_no_layout(self):
+        import torch
+
+        patches = torch.nn.Conv2d(3, 8, 4, stride=4)
+        for layers, expected in (((patches,), None), ((patches, torch.nn.Conv2d(8, 8, 3)), False)):
+            note = live_settings.model_note(torch, torch.nn.Sequential(*layers))
+            self.assertIs(note["channels_last"], expected)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -144,7 +144,7 @@ def _model_note(torch, module):
     parameters = [p for p in inner.parameters()]
     first = parameters[0] if parameters else None
     convolutions = [m for m in inner.modules() if type(m).__name__ in _CONVOLUTIONS]
-    orders = [channels_last(torch, m.weight) for m in convolutions if getattr(m, "weight", None) is not None]
+    orders = [channels_last(torch, m.weight) for m in convolutions if _slides(m)]
     orders = [last for last in orders if last is not None]
     return {
         "type": "model",
@@ -160,6 +160,14 @@ def _model_note(torch, module):
         "channels_last": all(orders) if orders else None,  # one-dimensional convolutions have one layout
         "sparse_gradients": any(getattr(m, "sparse", False) is True for m in inner.modules()),
     }
+
+
+def _slides(convolution):
+    """False for one that cuts its input into patches, as in a vision transformer: a matrix product, whose
+    layout costs nothing."""
+    kernel = getattr(convolution, "kernel_size", None)
+    patches = kernel is not None and kernel == getattr(convolution, "stride", None) and max(kernel) > 1
+    return getattr(convolution, "weight", None) is not None and not patches
 
 
 def channels_last(torch, tensor):

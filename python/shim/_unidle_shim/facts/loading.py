@@ -151,7 +151,10 @@ def keepable(dataset):
             if isinstance(function, types.FunctionType) and depth <= _DEEPEST_KEPT
             else ()
         ):
-            if side_effects.stored(called, (dataset,)) or side_effects.used(called, (dataset,)) & random_draws.NAMES:
+            if (
+                side_effects.stored(called, (dataset,))
+                or side_effects.used(called, (dataset,)) & random_draws.NAMES
+            ):
                 ahead.append((called, depth + 1))
             else:
                 found.append(called)

@@ -86,13 +86,20 @@ def _call(call: ast.Call, text: str, live: Live) -> Optional[str]:
         if unpacked is None:
             return None
         arguments.append(f'batch_size={unpacked}["batch_size"]')
-    if not live.shuffle:
+    # An expression stays: the same call may make the loader of the test set, with another value.
+    if _is_computed(given.get("shuffle")):
+        arguments.append("shuffle=" + given["shuffle"])
+    elif not live.shuffle:
         arguments.append("shuffle=False")
-    if live.drop_last:
+    if live.drop_last or _is_computed(given.get("drop_last")):
         arguments.append("drop_last=" + given.get("drop_last", "True"))
     if given.get("pin_memory", "False") != "False":
         arguments.append("pin_memory=" + given["pin_memory"])
     return f"unidle.data.Loader({', '.join(arguments)})"
+
+
+def _is_computed(source: Optional[str]) -> bool:
+    return source is not None and source not in ("True", "False", "None")
 
 
 def _replaced(text: str, node: ast.Call, by: str) -> str:

@@ -249,6 +249,18 @@ TEST(SettingIgnored, NamesFileAndLine) {
   EXPECT_THAT(finding.evidence, Contains(HasSubstr("config.yaml:12")));
 }
 
+TEST(SettingIgnored, MoreWorkersThanARunNeedsAreAHint) {
+  Signals signals = healthy_cpu();
+  signals.settings["loader.workers"] = {"4", "train.py:7", "2"};
+  EXPECT_EQ(fired("setting-ignored", signals).severity, Severity::kInfo);
+  EXPECT_TRUE(fired("setting-ignored", signals).fixes.empty());
+  signals.settings["loader.workers"] = {"2", "train.py:7", "4"};
+  EXPECT_EQ(fired("setting-ignored", signals).severity, Severity::kWarning) << "it has more than are wanted";
+  Signals waiting = waiting_cpu(0.6);
+  waiting.settings["loader.workers"] = {"4", "train.py:7", "2"};
+  EXPECT_EQ(fix_of(fired("setting-ignored", waiting), "loader.workers")->to, 4);
+}
+
 TEST(SettingIgnored, WhatOnlyAGpuHasIsAHintOnACpu) {
   Signals cpu = healthy_cpu();
   cpu.settings["cudnn.benchmark"] = {"true", "train.toml:2", "false"};

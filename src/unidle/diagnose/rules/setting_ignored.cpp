@@ -97,6 +97,15 @@ bool would_be_slower(const Context& context, const std::string& knob, const acco
          context.signals.cpu_bf16 == false;
 }
 
+/// More workers are requested than there are, and the run does not wait for its loader.
+bool needs_no_more_workers(const Context& context, const Policy& policy, const std::string& knob,
+                           const account::KnobReading& pair) {
+  const auto wanted = parse_number<double>(*pair.configured);
+  const auto now = parse_number<double>(*pair.effective);
+  return knob == "loader.workers" && wanted && now && *wanted > *now && context.steady_input &&
+         *context.steady_input < policy.warning_share;
+}
+
 /// Adds every setting whose live value differs from the configured one. Returns how many could be compared.
 int compare_settings(const Context& context, const Policy& policy, Finding& finding) {
   int compared = 0;
@@ -115,6 +124,10 @@ int compare_settings(const Context& context, const Policy& policy, Finding& find
     if (would_be_slower(context, knob, pair)) {
       finding.evidence.push_back(
           context.say("this CPU has no units for 16-bit formats: in effect it would be slower, so remove it here"));
+      continue;
+    }
+    if (needs_no_more_workers(context, policy, knob, pair)) {
+      finding.evidence.push_back(context.say("the run hardly waits for its loader: it needs no more workers"));
       continue;
     }
     if (knobs::matters_on(context.signals.device_kind, knob)) {
@@ -167,11 +180,13 @@ const Rule& setting_ignored() {
       .thresholds =
           "None: spellings of the same value (true, on, 1) are equal. A warning for every difference and for unread "
           "keys that by their name are about speed; other unread keys are a hint, and so is what only a GPU has, on a "
-          "CPU, and mixed precision that is off on a CPU without units for it.",
+          "CPU, mixed precision that is off on a CPU without units for it, and more workers where the run waits for "
+          "its loader less than warning_share (10 %) of the wall time.",
       .needs = "settings as configured and as in effect, or the keys that the program did not read",
       .proposes = "the configured value of each knob",
       .evaluate = evaluate_setting_ignored,
       .counts = Counts::kOther,
+      .sentence = "Your run does not use a value that is configured",
   };
   return kRule;
 }
