@@ -201,6 +201,14 @@ std::optional<double> units_in_use(const Signals& signals) {
   return running > 0 ? std::optional(*signals.sm_activity / running) : std::nullopt;
 }
 
+/// The CPUs that other processes leave to the run, and at least those that it used.
+double usable_cpus(const Context& context) {
+  const Signals& signals = context.signals;
+  const double left = signals.cpus_online && signals.others_cpus_used ? *signals.cpus_online - *signals.others_cpus_used
+                                                                      : *context.cpus;
+  return std::clamp(left, std::min(signals.cpus_used.value_or(0), *context.cpus), *context.cpus);
+}
+
 }  // namespace
 
 Context make_context(const Signals& signals, const Policy& policy, Language language) {
@@ -255,7 +263,7 @@ std::optional<double> overlapped_step_s(const Context& context, double loader_cp
                 ? *context.signals.cpus_used * step_s
                 : loader_cpu_s + *context.rest_s * std::min(context.cpu_threads.value_or(1), *context.cpus);
   }
-  return std::min(step_s, std::max(*context.rest_s, cpu_s / *context.cpus));
+  return std::min(step_s, std::max(*context.rest_s, cpu_s / usable_cpus(context)));
 }
 
 double workers_on(const Context& context, double cpus, const Policy& policy) {

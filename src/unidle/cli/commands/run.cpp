@@ -65,8 +65,10 @@ void print_applied_settings(const knobs::Reach& reached, const fs::path& folder,
   std::vector<std::string> taken;
   for (const auto& [knob, applied] : tune::applied_settings(record::Reader(folder), asked)) {
     const std::string change = knobs::pair_key(knob, asked.at(knob));
-    if (applied.taken) {
+    if (applied.taken && applied.why.empty()) {
       taken.push_back(change);
+    } else if (applied.taken) {
+      say(translate(language, "{} taken in part: {}", change, translate_sentence(language, applied.why)));
     } else {
       say(translate(language, "{} refused: {}", change, translate_sentence(language, applied.why)));
     }

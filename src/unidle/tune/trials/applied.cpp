@@ -27,11 +27,11 @@ std::map<std::string, Applied> applied_settings(const record::Reader& reader, co
   for (const auto& [knob, value] : asked) {
     if (const auto found = refused.find(knob); found != refused.end()) {
       applied[knob] = {false, found->second};
-    } else if (taken.contains(knob)) {
-      applied[knob] = {true, ""};
     } else {
+      const bool is_taken = taken.contains(knob);
       const auto part = in_part.find(knob);
-      applied[knob] = {false, part != in_part.end() ? part->second : "the program ended before it could be read back"};
+      const std::string unread = is_taken ? "" : "the program ended before it could be read back";
+      applied[knob] = {is_taken, part != in_part.end() ? part->second : unread};
     }
   }
   return applied;

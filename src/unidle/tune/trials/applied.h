@@ -11,7 +11,7 @@ namespace unidle::tune {
 
 struct Applied {
   bool taken = false;  // read back from the live program
-  std::string why;     // why not; empty when taken
+  std::string why;     // why not, or not everywhere; empty when taken everywhere
 };
 
 /// The shim's report for each knob in `asked`: the worst of several processes. For a knob that needs a capability of a

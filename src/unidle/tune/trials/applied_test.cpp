@@ -45,6 +45,7 @@ TEST_F(AppliedTest, TheWorstOfSeveralProcessesCounts) {
 
 TEST_F(AppliedTest, OfSeveralDatasetsOneIsEnough) {
   EXPECT_TRUE(applied({said("refused-in-part", "is random"), said("taken")}).taken);
+  EXPECT_EQ(applied({said("refused-in-part", "is random"), said("taken")}).why, "is random");
   EXPECT_EQ(applied({said("refused-in-part", "is random")}).why, "is random");
 }
 
