@@ -38,7 +38,7 @@ std::string tail_words(const StepHistogram& histogram, const Translator& transla
   std::string words = translator.say("The longest step took {}; the slowest 1 % of the steps take {} of the time.",
                                      format_seconds(histogram.longest_s), format_share(histogram.slowest_share));
   if (histogram.longer > 0) {
-    words += translator.say(" {} are longer than the axis.", histogram.longer);
+    words += translator.say(" Longer than the axis: {}.", histogram.longer);
   }
   return words;
 }
