@@ -155,6 +155,9 @@ std::string speed(const Diagnosis& diagnosis, const Style& style) {
 std::string numbers(const Diagnosis& diagnosis, const Style& style) {
   const PhaseTimes& time = diagnosis.time;
   std::string out;
+  if (diagnosis.outcome == Outcome::kStopped) {
+    out += style.block(0, "", style.word("The run was stopped before its end."));
+  }
   if (time.startup + time.train + time.validate + time.checkpoint + time.other > 0) {
     out += style.block(
         0, "",
