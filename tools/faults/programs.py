@@ -98,7 +98,7 @@ PROGRAMS = {
     "graph attention": {
         "script": "examples/gat/main.py",
         "prepare": lambda copy: papers(copy / "cora"),
-        "arguments": ["--epochs", "100", "--no-accel"],
+        "arguments": ["--epochs", "25", "--no-accel"],
     },
     "diffusion": {
         "script": "tiny-diffusion/ddpm.py",

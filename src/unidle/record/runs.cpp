@@ -6,6 +6,7 @@
 #include <cctype>
 #include <cstdlib>
 #include <fstream>
+#include <functional>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -44,6 +45,13 @@ void ignore_in_git() {
   }
 }
 
+/// The name, and the number behind its last dash that keeps names of one second apart; 1 without one.
+std::pair<std::string, int> split_number(const std::string& name) {
+  const std::size_t dash = name.rfind('-');
+  const auto number = dash == std::string::npos ? std::nullopt : parse_number<int>(name.substr(dash + 1));
+  return number ? std::pair(name.substr(0, dash), *number) : std::pair(name, 1);
+}
+
 /// Newest first.
 std::vector<std::string> names_of_runs() {
   std::vector<std::string> names;
@@ -54,16 +62,17 @@ std::vector<std::string> names_of_runs() {
       names.push_back(name);
     }
   }
-  std::sort(names.rbegin(), names.rend());
+  std::ranges::sort(names, std::greater(), split_number);
   return names;
 }
 
-/// The run's name without its time and the number that keeps names of one second apart.
-std::string program_of(const std::string& name) {
+/// The run's name without its time, and without a number that only keeps it apart from another one of `names`.
+std::string program_of(const std::string& name, const std::vector<std::string>& names) {
   constexpr std::size_t kTime = std::string_view("20261127-084523-").size();
-  const std::string program = name.substr(std::min(kTime, name.size()));
-  const std::size_t dash = program.rfind('-');
-  return dash != std::string::npos && parse_number<int>(program.substr(dash + 1)) ? program.substr(0, dash) : program;
+  const std::string unnumbered = split_number(name).first;
+  const bool numbered = std::ranges::find(names, unnumbered) != names.end();
+  const std::string& whole = numbered ? unnumbered : name;
+  return whole.substr(std::min(kTime, whole.size()));
 }
 
 constexpr std::string_view kListThem = "unidle runs lists them";
@@ -139,7 +148,7 @@ std::pair<fs::path, fs::path> last_two_runs() {
                 "record one: unidle run -- CMD ...");
   }
   const auto before = std::find_if(names.begin() + 1, names.end(), [&](const std::string& name) {
-    return program_of(name) == program_of(names.front());
+    return program_of(name, names) == program_of(names.front(), names);
   });
   if (before == names.end()) {
     throw Error(ErrorCode::kInput, names.front(), "is the only run of its program",

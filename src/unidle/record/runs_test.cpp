@@ -129,12 +129,17 @@ TEST_F(Runs, AreFoundByName) {
 TEST_F(Runs, TheLastTwoAreOfOneProgram) {
   const fs::path runs = folder_.path() / "home/runs";
   EXPECT_THROW(last_two_runs(), Error);
-  for (const char* name : {"20260101-000000-train", "20260102-000000-eval", "20260102-000000-train-2"}) {
+  for (const char* name : {"20260101-000000-train", "20260102-000000-eval", "20260102-000000-train"}) {
     make_folders(runs / name);
   }
-  EXPECT_EQ(last_two_runs(), std::pair(runs / "20260101-000000-train", runs / "20260102-000000-train-2"));
-  make_folders(runs / "20260103-000000-other");
-  EXPECT_THROW(last_two_runs(), Error);
+  EXPECT_EQ(last_two_runs(), std::pair(runs / "20260101-000000-train", runs / "20260102-000000-train"));
+  for (int n = 2; n <= 10; ++n) {  // of one second
+    make_folders(runs / ("20260102-000000-train-" + std::to_string(n)));
+  }
+  EXPECT_EQ(last_two_runs(), std::pair(runs / "20260102-000000-train-9", runs / "20260102-000000-train-10"));
+  make_folders(runs / "20260103-000000-fold-1");
+  make_folders(runs / "20260103-000001-fold-2");
+  EXPECT_THROW(last_two_runs(), Error) << "two programs, fold-1.py and fold-2.py";
 }
 
 TEST_F(Runs, LinkFailureIsIgnored) {

@@ -27,6 +27,12 @@ TEST(ValidationDominates, IsMeasuredAgainstTheLoop) {
   EXPECT_EQ(fired("validation-dominates", validating(35)).severity, Severity::kWarning);
 }
 
+TEST(ValidationDominates, AnIntervalBelowOneIsInHundredths) {
+  Signals signals = validating(60);
+  signals.settings["validation.interval"] = {"0.0446", "train.yaml:3", "0.0446"};
+  EXPECT_EQ(fix_of(fired("validation-dominates", signals), "validation.interval")->to, 0.69) << "69 * 0.01 is more";
+}
+
 TEST(ValidationDominates, NearMissMissingAndZero) {
   EXPECT_TRUE(silent("validation-dominates", validating(18)));
   EXPECT_TRUE(silent("validation-dominates", validating(0)));

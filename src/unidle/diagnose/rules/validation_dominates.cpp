@@ -34,9 +34,9 @@ knobs::Change rarer(const Context& context, double wanted) {
   const auto interval = parse_number<double>(signals.effective("validation.interval").value_or(""));
   if (interval && *interval > 0 && signals.time.train > 0) {
     // In whole units; in hundredths for an interval below one.
-    const double unit = *interval * rarer_by < 1 ? 0.01 : 1;
-    const double units = std::ceil(*interval * rarer_by / unit);
-    value = unit < 1 ? knobs::Value(units * unit) : knobs::Value(static_cast<std::int64_t>(units));
+    const double longer = *interval * rarer_by;
+    value = longer < 1 ? knobs::Value(std::ceil(longer * 100) / 100)  // 0.69, not 0.6900000000000001
+                       : knobs::Value(static_cast<std::int64_t>(std::ceil(longer)));
   }
   return detail::make_fix(context, "validation.interval", value, kHow);
 }
