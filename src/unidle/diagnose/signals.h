@@ -263,8 +263,10 @@ struct Signals {
   bool rated_before_window = false;
   std::optional<double> syncs_per_step;
   std::optional<std::int64_t> validations;
-  std::string validation_where;  // the program's function, whose calls can be skipped at run time
-  std::string validation_kept;   // why no call can be skipped
+  std::string validation_where;                    // the program's function, whose calls can be skipped at run time
+  std::string validation_kept;                     // why no call can be skipped
+  std::optional<double> validation_wait_s;         // for batches of validation loaders, and for their workers to start
+  std::optional<std::int64_t> validation_workers;  // the most of one of these loaders
   std::optional<std::int64_t> checkpoints;
   std::string checkpoint_where;                  // the line whose saving takes most time
   std::optional<std::int64_t> checkpoint_every;  // steps from one to the next, if regular

@@ -106,11 +106,33 @@ bool Notes::feeds_training(const json& id) const {
 void Notes::read(Signals& signals) const {
   read_model(signals);
   read_loader(signals);
+  read_validation_loaders(signals);
   read_samples(signals);
   read_waits(signals);
   read_step(signals);
   read_device(signals);
   read_affinity(signals);
+}
+
+void Notes::read_validation_loaders(Signals& signals) const {
+  std::map<std::pair<std::int64_t, json>, std::int64_t> workers;  // by process and loader
+  double waited_s = 0;
+  each<record::NoteType::kLoader>([&](const auto& note) {
+    if (note.text("use") == "validate" && (!training_ || note.process() == *training_)) {
+      workers[{note.process(), note.value("id")}] = note.whole("workers").value_or(0);
+      waited_s += note.number("wait_seconds").value_or(0);
+    }
+  });
+  each<record::NoteType::kLoaderStart>([&](const auto& note) {
+    const bool known = workers.contains({note.process(), note.value("id")});
+    waited_s += known ? note.number("seconds_total").value_or(0) : 0;
+  });
+  for (const auto& [loader, count] : workers) {
+    signals.validation_workers = std::max(signals.validation_workers.value_or(0), count);
+  }
+  if (!workers.empty()) {
+    signals.validation_wait_s = waited_s;
+  }
 }
 
 /// The newest training loader counts: a program may make one per configuration that it tries.

@@ -27,6 +27,7 @@ class Notes {
   template <record::NoteType type, typename Visit>
   void each(Visit visit) const;
   void read_loader(Signals& signals) const;
+  void read_validation_loaders(Signals& signals) const;
   void read_samples(Signals& signals) const;
   void read_samples_again(SampleFacts& facts) const;
   void read_affinity(Signals& signals) const;

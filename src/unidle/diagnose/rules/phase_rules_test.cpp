@@ -27,6 +27,18 @@ TEST(ValidationDominates, IsMeasuredAgainstTheLoop) {
   EXPECT_EQ(fired("validation-dominates", validating(35)).severity, Severity::kWarning);
 }
 
+TEST(ValidationDominates, ThatWaitsForItsWorkersNeedsFewerOfThem) {
+  Signals signals = validating(40);
+  signals.validation_workers = 10;
+  signals.cpus_allowed = 2;
+  signals.validation_wait_s = 25;
+  const Finding finding = fired("validation-dominates", signals);
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("a loader with 10 workers")));
+  EXPECT_THAT(finding.fixes.front().reason, HasSubstr("start fewer workers for validation"));
+  signals.validation_wait_s = 15;
+  EXPECT_EQ(fired("validation-dominates", signals).fixes.front().knob, "validation.interval");
+}
+
 TEST(ValidationDominates, AnIntervalBelowOneIsInHundredths) {
   Signals signals = validating(60);
   signals.settings["validation.interval"] = {"0.0446", "train.yaml:3", "0.0446"};

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "unidle/base/numbers.h"
@@ -39,6 +40,24 @@ knobs::Change rarer(const Context& context, double wanted) {
                        : knobs::Value(static_cast<std::int64_t>(std::ceil(longer)));
   }
   return detail::make_fix(context, "validation.interval", value, kHow);
+}
+
+/// True when validation mostly waits for more workers than there are CPUs; adds what to do about that.
+bool waits_for_workers(const Context& context, const Policy& policy, Finding& finding) {
+  const Signals& signals = context.signals;
+  const auto workers = signals.validation_workers.value_or(0);
+  const double waited_s = std::min(signals.validation_wait_s.value_or(0), signals.time.validate);
+  if (!context.cpus || static_cast<double>(workers) <= *context.cpus ||
+      waited_s < policy.mostly * signals.time.validate) {
+    return false;
+  }
+  finding.evidence.push_back(
+      context.say("{} of that time waits for a loader with {} workers to start or to give a batch, on {} CPUs",
+                  format_share(waited_s / signals.time.validate), workers, format_number(*context.cpus)));
+  finding.fixes.push_back(
+      detail::code_fix(context, "loader.workers",
+                       "start fewer workers for validation, or none, or keep them (persistent_workers=True)"));
+  return true;
 }
 
 /// Adds the function of the program in which much of the validation passes.
@@ -92,7 +111,9 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
   finding.evidence.push_back(
       context.say("between two of them lie {} of training",
                   format_seconds(signals.time.train / static_cast<double>(*signals.validations))));
-  name_function(context, finding);
+  if (!waits_for_workers(context, policy, finding)) {
+    name_function(context, finding);
+  }
   if (signals.validation_where.empty() && !signals.validation_kept.empty()) {
     finding.evidence.push_back(
         context.say("unidle cannot skip validations in this program: {}", signals.validation_kept));
