@@ -4,7 +4,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 "$UNIDLE_BIN/../tests/unidle_sample_records" "$folder" || fail "no records"
 
-# page_text FILE: what a page shows, one line a text, without code and the style sheet.
+# page_text FILE: what a page shows, one line a text, without code, script and style sheet.
 page_text() {
   python3 - "$1" <<'PY'
 import html.parser
@@ -15,10 +15,10 @@ class Text(html.parser.HTMLParser):
     hidden = 0
 
     def handle_starttag(self, tag, attributes):
-        self.hidden += tag in ("style", "code")
+        self.hidden += tag in ("style", "script", "code")
 
     def handle_endtag(self, tag):
-        self.hidden -= tag in ("style", "code")
+        self.hidden -= tag in ("style", "script", "code")
 
     def handle_data(self, data):
         if not self.hidden and data.strip():
