@@ -134,7 +134,7 @@ TEST(ToText, KeepsToTheWidthAndColoursOnlyWhenAsked) {
     EXPECT_LE(line.size(), 60U) << line;
   }
   EXPECT_THAT(to_text(diagnosis, 60, true),
-              HasSubstr(painted("Your CPU waits", "1").substr(0, painted("", "1").find("m"))));
+              HasSubstr(painted("Your CPU waits", "1").substr(0, painted("", "1").find('m'))));
 }
 
 TEST(ToText, AtMostFiveFindings) {
