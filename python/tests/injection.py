@@ -87,8 +87,8 @@ def traced(on_line):
             on_line(name[len(MARK) + 1 : -1], line)
         return local
 
-    def trace(frame, event, arg):
-        return local if frame.f_code.co_filename.startswith(MARK) else None
+    def trace(frame, event, arg, mark=MARK):  # MARK is None when the interpreter ends
+        return local if frame.f_code.co_filename.startswith(mark) else None
 
     threading.settrace(trace)
     sys.settrace(trace)
