@@ -14,9 +14,6 @@ Evaluation evaluate_straggler_rank(const Context& context, const Policy& policy)
     const bool alone = context.signals.parallel && *context.signals.parallel != "ddp";
     return alone ? Evaluation(Nothing{}) : Evaluation(Missing{"step times of several ranks"});
   }
-  if (context.on_cpu && context.signals.others_cpus_used.value_or(0) >= policy.others_cpus) {
-    return Missing{context.say("the ranks' pace while no other process takes the CPUs")};
-  }
   // The slowest rank waits least; all others wait for it.
   std::vector<double> work_s;
   for (const RankTime& rank : ranks) {
@@ -60,8 +57,7 @@ const Rule& straggler_rank() {
           "rank with a throttled or shared device, a slower disk, longer samples or fewer CPUs holds up all others.",
       .thresholds =
           "What the slowest rank works longer than the middle one, from warning_share (10 %) of the wall time; "
-          "critical from critical_share (30 %). On a CPU, ranks are not judged where other processes use others_cpus "
-          "(0.25) CPUs or more: they may slow one rank.",
+          "critical from critical_share (30 %).",
       .needs = "each rank's time in steps and in collectives",
       .proposes = "look at the device, the CPUs and the data of that rank alone",
       .evaluate = evaluate_straggler_rank,
