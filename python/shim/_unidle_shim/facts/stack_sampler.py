@@ -162,6 +162,8 @@ class Background:
         if steps != self.finished_steps:
             self._finish(self.unfinished)
             self.unfinished, self.finished_steps = {}, steps
+        if key not in self.unfinished and len(self.unfinished) >= _MAX_PLACES:
+            key = key[0], None, None, None
         self.unfinished[key] = self.unfinished.get(key, 0) + 1
 
     def _finish(self, looks_of, phase=None):

@@ -171,6 +171,14 @@ std::optional<HotFunction> hot_sample_function(const Signals& signals) {
   });
 }
 
+void add_hot_function(const Context& context, const HotFunction& hot, Finding& finding) {
+  finding.evidence.push_back(
+      context.say("of {} stack samples of that time, {} are in {}", hot.looks, format_share(hot.share), hot.text()));
+  if (!finding.where) {
+    finding.where = place(hot.where);
+  }
+}
+
 std::optional<HotFunction> kept_within(const Signals& signals) {
   const auto hot = hot_sample_function(signals);
   if (!hot || !signals.loader) {

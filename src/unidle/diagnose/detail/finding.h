@@ -62,6 +62,14 @@ std::vector<HotFunction> hot_functions(const Signals& signals, const std::functi
 std::optional<HotFunction> hot_function(const Signals& signals, const std::function<bool(const HotLine&)>& counts);
 std::optional<HotFunction> hot_sample_function(const Signals& signals);
 
+/// Fewer stack samples name nothing: 20 are of about a second.
+inline constexpr std::int64_t kEnoughStackSamples = 20;
+/// Of several functions, only those with this share of the stack samples are named.
+inline constexpr double kLeastShareOfStackSamples = 0.25;
+
+/// Adds how many stack samples fell in the function, and its line where the finding has no place yet.
+void add_hot_function(const Context& context, const HotFunction& hot, Finding& finding);
+
 /// The same, of the part whose results could be kept although the samples differ.
 std::optional<HotFunction> kept_within(const Signals& signals);
 

@@ -6,8 +6,6 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-constexpr std::int64_t kLeastLooksAfter = 20;  // stack samples of about a second
-
 Evaluation evaluate_after_training(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!signals.after_training_s || signals.wall_s <= 0) {
@@ -19,18 +17,16 @@ Evaluation evaluate_after_training(const Context& context, const Policy& policy)
   }
   const auto hot =
       detail::hot_function(signals, [](const HotLine& line) { return line.role == "train" && line.phase == "after"; });
-  if (!hot || hot->looks < kLeastLooksAfter) {
+  if (!hot || hot->looks < detail::kEnoughStackSamples) {
     return Missing{context.say("which lines run after the last step (stack samples)")};
   }
   Finding finding = detail::of_share(share, policy);
   finding.severity = Severity::kWarning;  // a longer run makes it less
-  finding.where = detail::place(hot->where);
   finding.evidence.push_back(
       context.say("{} pass between the last training step and the end of the program, {} of "
                   "the wall time; a longer run makes that a smaller share",
                   format_seconds(*signals.after_training_s), format_share(share)));
-  finding.evidence.push_back(
-      context.say("of {} stack samples of that time, {} are in {}", hot->looks, format_share(hot->share), hot->text()));
+  detail::add_hot_function(context, *hot, finding);
   return finding;
 }
 

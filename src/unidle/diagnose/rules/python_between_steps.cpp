@@ -10,8 +10,6 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-constexpr std::int64_t kLeastLooks = 20;  // stack samples of about a second
-
 /// The share of the stack samples in training steps that fell outside the model, its gradients, the optimiser and
 /// logging. Samples are rarer there than the time: pure Python keeps the sampling thread from running.
 double sampled(const Signals& signals) {
@@ -46,16 +44,14 @@ Evaluation evaluate_python_between_steps(const Context& context, const Policy& p
   }
   const auto hot = detail::hot_function(
       signals, [](const HotLine& line) { return line.role == "train" && line.phase == "between"; });
-  if (!hot || hot->looks < kLeastLooks) {
+  if (!hot || hot->looks < detail::kEnoughStackSamples) {
     return Missing{context.say("which lines run between the calls of the model (stack samples)")};
   }
   Finding finding = detail::of_share(share, policy);
-  finding.where = detail::place(hot->where);
   finding.evidence.push_back(
       context.say("{} of each step lies outside the model, its gradients, the optimiser, the loader and logging",
                   format_share(between)));
-  finding.evidence.push_back(
-      context.say("of {} stack samples of that time, {} are in {}", hot->looks, format_share(hot->share), hot->text()));
+  detail::add_hot_function(context, *hot, finding);
   return finding;
 }
 

@@ -10,17 +10,13 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-constexpr std::int64_t kLeastStackSamples = 20;  // stack samples of about a second
-
-constexpr double kLeastShare = 0.25;  // of them, for a function that is named
-
 /// Names the functions and import statements of the program in which much of the start-up passes.
 void add_functions(const Context& context, Finding& finding) {
   const bool no_step = !context.signals.steps;  // phases begin with the first one
   for (const detail::HotFunction& hot : detail::hot_functions(context.signals, [&](const HotLine& line) {
          return line.role == "train" && (no_step || line.phase == "startup");
        })) {
-    if (hot.looks < kLeastStackSamples || hot.share < kLeastShare) {
+    if (hot.looks < detail::kEnoughStackSamples || hot.share < detail::kLeastShareOfStackSamples) {
       return;
     }
     if (!finding.where) {

@@ -12,8 +12,6 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-constexpr std::int64_t kLeastOfValidation = 20;   // stack samples of about a second
-constexpr double kLeastShareOfValidation = 0.25;  // of them, for a function that is named
 constexpr const char* kHow = "validate less often, or on a fixed part of the data in between";
 
 /// Makes validation take `wanted` of the loop: by skipping calls when the program allows it, else by a longer interval
@@ -64,14 +62,10 @@ bool waits_for_workers(const Context& context, const Policy& policy, Finding& fi
 void name_function(const Context& context, Finding& finding) {
   const auto hot = detail::hot_function(
       context.signals, [](const HotLine& line) { return line.role == "train" && line.phase == "validate"; });
-  if (!hot || hot->looks < kLeastOfValidation || hot->share < kLeastShareOfValidation) {
+  if (!hot || hot->looks < detail::kEnoughStackSamples || hot->share < detail::kLeastShareOfStackSamples) {
     return;
   }
-  finding.evidence.push_back(
-      context.say("of {} stack samples of that time, {} are in {}", hot->looks, format_share(hot->share), hot->text()));
-  if (!finding.where) {
-    finding.where = detail::place(hot->where);
-  }
+  detail::add_hot_function(context, *hot, finding);
 }
 
 Evaluation evaluate_validation_dominates(const Context& context, const Policy& policy) {
