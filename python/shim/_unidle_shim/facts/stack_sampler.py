@@ -11,7 +11,14 @@ import time
 from _unidle_shim.facts import affinity, module_methods, other_threads
 from _unidle_shim.host import places, startup, threads
 from _unidle_shim.host.guard import off
-from _unidle_shim.loop.loop import AFTER_STEP, INPUT_PHASE, STARTUP_PHASE, TRAIN_PHASE, VALIDATE_PHASE
+from _unidle_shim.loop.loop import (
+    AFTER_FORWARD,
+    AFTER_STEP,
+    INPUT_PHASE,
+    STARTUP_PHASE,
+    TRAIN_PHASE,
+    VALIDATE_PHASE,
+)
 
 _RATE_HZ = 20
 _SLOW_RATE_HZ = 5
@@ -26,7 +33,7 @@ _READS = re.compile(
     r"\[[^\[\]]+\]|\b(read|load|open|next|randperm|randint|stack|gather|index_select|from_numpy|memmap|choice"
     r"|permutation|collate|decode)\w*\s*\("
 )
-# The same without mere indexing, which metrics of the step before do as well.
+# The same without mere indexing, which metrics of the step before and losses do as well.
 _FETCHES = re.compile(
     r"\b(read|load|open|next|randperm|randint|from_numpy|memmap|collate|decode|\w*batch)\w*\s*\("
 )
@@ -73,7 +80,7 @@ class Background:
         self.gap_hits, self.gap_reads = [0, 0, 0], [0, 0, 0]  # indexed by the kind of call before the gap
         self.known_work = {}  # code -> _known_work(it)
         self.methods = module_methods.ModuleMethods()
-        self.reads = {}  # (file, line, after the optimiser) -> whether the line looks like fetching data
+        self.reads = {}  # (file, line, works on a batch) -> whether the line looks like fetching data
         self.waited_for = other_threads.Waits(state)
 
     def start(self):
@@ -228,12 +235,13 @@ class Background:
         after = loop.after
         if loop.validation is not None or (after == AFTER_STEP and not parts.optimizers):
             return
-        reads = self.reads.get((name, line, follows))
+        works = follows or after == AFTER_FORWARD  # on a batch, by indexing as well: a metric, a loss
+        reads = self.reads.get((name, line, works))
         if reads is None:
             if len(self.reads) >= _MAX_PLACES:
                 self.reads.clear()
-            pattern = _FETCHES if follows else _READS
-            reads = self.reads[(name, line, follows)] = bool(pattern.search(linecache.getline(name, line)))
+            pattern = _FETCHES if works else _READS
+            reads = self.reads[(name, line, works)] = bool(pattern.search(linecache.getline(name, line)))
         self.gap_hits[after] += 1
         self.gap_reads[after] += reads or waits
         if self.gap_hits[after] >= _GAP_HITS:
