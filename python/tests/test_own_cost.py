@@ -15,7 +15,7 @@ class OwnCostTest(unittest.TestCase):
     def run_steps(self, count, step_ns, own_ns, longest=1 << 60):
         """As in Loop and MarkedSteps; no stretch is longer than `longest` steps."""
         cost, step, t = own_cost.OwnCost(), 0, 0
-        self.timed, self.stretches = 0, []
+        self.timed, self.stretches, self.inspected = 0, [], []
         while step < count:
             if cost.on:
                 self.timed += 1
@@ -25,6 +25,7 @@ class OwnCostTest(unittest.TestCase):
                 cost.turn(step, t)
             step += 1
             if cost.marked_until:
+                self.inspected.append(cost.may_inspect(1, t))
                 steps = min(longest, max(1, (cost.marked_until - t) // step_ns))
                 self.stretches.append((step, steps))
                 step, t = step + steps, t + steps * step_ns
@@ -40,6 +41,14 @@ class OwnCostTest(unittest.TestCase):
         self.assertEqual(cost.cost_ns(), 5000)
         self.assertEqual(self.stretches, [])
         self.assertFalse(cost.thinned)
+
+    def test_batches_are_inspected_in_as_many_stretches_as_are_cheap(self):
+        for step_ns in (1_000_000, 4_000_000, 30_000_000):
+            self.run_steps(600_000_000_000 // step_ns, step_ns, lambda step: 80_000)
+            inspected = sum(steps for (_, steps), seen in zip(self.stretches, self.inspected) if seen)
+            share = inspected * 40_000 / 600_000_000_000
+            self.assertGreater(share, 0.0008)
+            self.assertLess(share, 0.00101)
 
     def test_few_steps_are_timed(self):
         self.run_steps(20000, 100_000_000, lambda step: 5000)

@@ -80,7 +80,8 @@ class MarkedSteps:
         self.shorter = []  # patches that are currently replaced
         self.may_change = True
         self.until_ns = self.most = 0
-        # Sample costs of the loader, if this process makes the samples and they are not cheap.
+        # Sample costs of the loader, if the stretch inspects each batch: this process makes the samples, and
+        # they are not cheap.
         self.samples = None
         self.changes = 0
         self.stretch = None  # marks_file.Stretch; False without space for its file
@@ -108,11 +109,8 @@ class MarkedSteps:
         self.until_ns, self.most = until_ns, min(_MOST_STEPS, left)
         self.marks, self.plain, self.fetch, self.followed, self.shared = Marks(), None, None, None, None
         loader = loop.last_loader
-        self.samples = (
-            loader.samples
-            if loader is not None and loader.samples.count and not loader.samples.cheap
-            else None
-        )
+        costly = loader is not None and loader.samples.count and not loader.samples.cheap
+        self.samples = loader.samples if costly and loop.own_cost.may_inspect(fetches, now()) else None
         self.changes += 1
         self.may_change = self.changes < _MOST_CHANGES or sys.version_info < (3, 13)
         self.each = fetches
