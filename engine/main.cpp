@@ -88,7 +88,7 @@ void add_options(CLI::App& app, Options& options) {
   app.add_flag("--prepare", options.prepare, "Make the data and end");
   app.add_flag("-q,--quiet", options.quiet, "No progress on stderr");
   cli::add_language_option(app, options.language);
-  app.set_version_flag("--version", fmt::format("unidle {}\ntorch {}", kVersion, TORCH_VERSION));
+  app.set_version_flag("--version", fmt::format("unidle {}\n{}\ntorch {}", kVersion, kBuild, TORCH_VERSION));
 }
 
 /// Prints the words that the command line accepts, one per line, for shell completion.

@@ -4,10 +4,21 @@
 subcommand=
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-version=$(sed -n 's/^project(unidle VERSION \([0-9.]*\).*/\1/p' "$UNIDLE_SOURCE/CMakeLists.txt")
+version=$(sed -n 's/^__version__ = "\(.*\)"/\1/p' "$UNIDLE_SOURCE/python/unidle/_version.py")
 expect 0 --version
-[ "$(cat out)" = "unidle $version" ] || fail "unidle --version: $(cat out)"
-grep -qx "__version__ = \"$version\"" "$UNIDLE_SOURCE/python/unidle/__init__.py" || fail "another version of the package"
+[ "$(head -n 1 out)" = "unidle $version" ] || fail "unidle --version: $(cat out)"
+grep -qE '^commit ([0-9a-f]{7,}(-dirty)?|unknown), ' out || fail "unidle --version names no commit: $(cat out)"
+grep -qx "version: $version" "$UNIDLE_SOURCE/CITATION.cff" || fail "CITATION.cff has another version than $version"
+grep -q "^## $version" "$UNIDLE_SOURCE/CHANGELOG.md" || fail "CHANGELOG.md lacks $version"
+
+# An archive without a repository knows its commit from git.
+mkdir -p archive/cmake
+echo 0123456789ab >archive/cmake/commit.txt
+cmake -DSOURCE="$PWD/archive" -DGENERATED="$PWD/commit.cpp" -DBUILD=text -P "$UNIDLE_SOURCE/cmake/FindCommit.cmake" || fail "no commit"
+has commit.cpp '"commit 0123456789ab, text"'
+cp "$UNIDLE_SOURCE/cmake/commit.txt" archive/cmake/
+cmake -DSOURCE="$PWD/archive" -DGENERATED="$PWD/commit.cpp" -DBUILD=text -P "$UNIDLE_SOURCE/cmake/FindCommit.cmake" || fail "no commit"
+has commit.cpp '"commit unknown, text"'
 
 needs_engine
 expect 0 train --version

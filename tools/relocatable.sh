@@ -49,4 +49,13 @@ fi
 for program in "${programs[@]}"; do
   libraries_of "$program" | while read -r library; do cp -nL "$library" "$root/lib/"; done
 done
+# The licences of what was copied, as the distribution states them.
+for library in "$root"/lib/*.so.*; do
+  package=$(dpkg-query -S "*/$(basename "$library")" 2>/dev/null | sed -n '1s/:.*//p')
+  if [ -e "/usr/share/doc/$package/copyright" ]; then
+    install -Dm644 "/usr/share/doc/$package/copyright" "$root/share/licenses/$package/copyright"
+  else
+    echo "relocatable: no copyright file of $(basename "$library")" >&2
+  fi
+done
 strip --strip-unneeded "$root"/bin/unidle "$root"/libexec/* "$root"/lib/*.so* 2>/dev/null || true

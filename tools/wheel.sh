@@ -7,7 +7,7 @@ source=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 folder=$(realpath -m "$2")
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
-version=$(sed -n 's/^project(unidle VERSION \([0-9.]*\).*/\1/p' "$source/CMakeLists.txt")
+version=$(sed -n 's/^__version__ = "\(.*\)"/\1/p' "$source/python/unidle/_version.py")
 glibc=$(getconf GNU_LIBC_VERSION | sed 's/^glibc //; s/\./_/')
 
 (cd "$source/python" && find unidle \( -name '*.py' -o -name 'py.typed' \) -print0 | xargs -0 cp --parents -t "$stage")

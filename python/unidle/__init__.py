@@ -9,6 +9,7 @@ from unidle._cache import Cache
 from unidle._cached import cached
 from unidle._observed import note, observe, phase, step
 from unidle._program import report
+from unidle._version import __version__
 from unidle.errors import (
     Error,
     FileSystemError,
@@ -18,8 +19,6 @@ from unidle.errors import (
     OutOfMemoryError,
     UsageError,
 )
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Cache",

@@ -86,7 +86,7 @@ std::string refusal(const CLI::App* app, const CLI::Error& error) {
 /// All output is flushed when this returns.
 int parse_and_run(int argc, char** argv) {
   CLI::App app(kAbout, "unidle");
-  app.set_version_flag("--version", fmt::format("unidle {}", kVersion));
+  app.set_version_flag("--version", fmt::format("unidle {}\n{}", kVersion, kBuild));
   app.require_subcommand(1);
   app.failure_message(refusal);
 
