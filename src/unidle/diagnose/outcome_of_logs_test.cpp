@@ -30,11 +30,30 @@ TEST_F(LogSignals, APersonThatInterrupts) {
   const auto broken = file("b.out",
                            "step 1 loss 0.5\nTraceback (most recent call last):\n  File \"a.py\", line 1\n"
                            "KeyboardInterrupt: \n");
-  for (const auto& log : {asked, broken}) {
+  const auto ended = file("c.out",
+                          "step 1 loss 0.5\nTraceback (most recent call last):\n  File \"a.py\", line 1\n"
+                          "torch.distributed.elastic.multiprocessing.api.SignalException: Process 7 got signal: 15\n");
+  for (const auto& log : {asked, broken, ended}) {
     const Diagnosis diagnosis = diagnose_logs({log});
     EXPECT_EQ(diagnosis.outcome, Outcome::kStopped) << log;
     EXPECT_EQ(find(diagnosis, "run-failed"), nullptr) << log;
   }
+}
+
+TEST_F(LogSignals, TablesThatAreFarApartAreNoMeasurement) {
+  const auto tables = [&](const char* name, int minutes) {
+    std::string bytes;
+    for (int i = 0; i < 6; ++i) {
+      bytes += fmt::format(
+          "Sun Aug 17 {:02}:{:02}:00 2025\n|   0  NVIDIA H800         On  | 00000000:18:00.0 Off |                  0 "
+          "|\n"
+          "| N/A   30C    P0              72W / 700W |      4MiB / 81559MiB |      1%      Default |\n",
+          i * minutes / 60, i * minutes % 60);
+    }
+    return diagnose_logs({file(name, bytes + "step 1 loss 0.5\n")}).device.busy;
+  };
+  EXPECT_TRUE(tables("often.out", 1));
+  EXPECT_FALSE(tables("at_starts.out", 120));
 }
 
 TEST_F(LogSignals, AFailureThatWasSurvivedDoesNotHideTheEnd) {

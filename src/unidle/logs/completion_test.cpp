@@ -74,6 +74,10 @@ TEST(Completion, AnEpochThatIsOnlyAnnouncedIsNotDone) {
   const std::string ended = "=== Epoch {0}/4 ===\nsampled\n==end-of-epoch {0}==\n";
   EXPECT_TRUE(is_whole(loop(ended.c_str(), 1, 5)));
   EXPECT_FALSE(is_whole(loop(ended.c_str(), 1, 4) + "=== Epoch 4/4 ===\nsampled\n"));
+  const std::string sampled = "=== Epoch {0}/4 ===\n**Step 1:** add\n**Step 2:** sum\n**Step 3:** check\n";
+  const std::string short_one = "=== Epoch 4/4 ===\n**Step 1:** add\n";  // of generated text
+  EXPECT_TRUE(is_whole(loop(sampled.c_str(), 1, 4) + short_one + "==end-of-epoch 4==\n"));
+  EXPECT_FALSE(is_whole(loop(sampled.c_str(), 1, 4) + short_one));
 }
 
 TEST(Completion, InnerLoopsMustBeThroughAsWell) {
@@ -150,6 +154,24 @@ TEST(Claims, WordsOfTheEnd) {
        {"epoch 3 training time 12 s", "成功读取标注好的数据", "State: RUNNING", "State: COMPLETED (exit code 1)"}) {
     EXPECT_FALSE(claims(words + std::string("\n"))) << words;
   }
+}
+
+TEST(Claims, EndsOfEverythingAndBareOnes) {
+  for (const char* words : {"All folds completed in 2.37 h", "  LOOCV complete in 2.37h",
+                            "=== Experiment finished! ===", "2026-03-02 00:41:53,051 - INFO - Job is done.", "Done.",
+                            "finish", "全部完成"}) {
+    EXPECT_TRUE(claims("epoch 3 loss 0.5\n" + std::string(words) + "\n")) << words;
+  }
+  for (const char* words : {"Fold 3 complete in 12 s", "experiment finished 3 of 7 parts", "Loading data ... done",
+                            "job finished_at: none", "validation done"}) {
+    EXPECT_FALSE(claims("epoch 3 loss 0.5\n" + std::string(words) + "\n")) << words;
+  }
+  const std::string part = "epoch {0} loss 0.5\nDone.\n";
+  const TextLog habit = log_told_by(loop(part.c_str(), 1, 4));
+  EXPECT_LT(habit.claim->line, habit.lines);  // printed after every part
+  const std::string run = "epoch 1 loss 0.5\nepoch 2 loss 0.4\nDone.\n";
+  const TextLog second = log_told_by(run + run);
+  EXPECT_EQ(second.claim->line, second.lines);
 }
 
 TEST(Claims, ACountOfBeforeIsNoProgress) {

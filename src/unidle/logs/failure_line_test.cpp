@@ -32,6 +32,7 @@ const Line kFailures[] = {
     {"train.py: error: argument --fp16: expected one argument", kPython},
     {"State: OUT_OF_MEMORY (exit code 0)", kScheduler, kHost, 9},
     {"# State:           FAILED (exit code 1)", kLauncher, Lack::kNone, 0, kAfter},
+    {"Darknet error location: ./src/parser.c, parse_yolo(), line #458", kRuntime},
     // Schedulers
     {"slurmstepd: error: StepId=5211.batch exceeded memory limit (1048576 > 524288), being killed", kScheduler, kHost,
      9},

@@ -225,6 +225,20 @@ TEST(Failures, TheTimeBetweenTwoAttemptsIsNotTraining) {
   EXPECT_DOUBLE_EQ(log.phases.away_s, 3400);
 }
 
+TEST(Phases, APauseBetweenTwoRunsIsNotTraining) {
+  const auto trained = [](const std::string& text) { return told_by(text).phases.train_s; };
+  const std::string first = "2024-03-05 09:00:00 epoch 1/2\n2024-03-05 09:00:01 epoch 2/2\n";
+  const auto from = [](const char* day, const char* epochs) {
+    return fmt::format("2024-03-{0} 09:00:00 epoch {1}\n2024-03-{0} 09:00:01 loss 0.5\n", day, epochs);
+  };
+  EXPECT_DOUBLE_EQ(trained(first + from("05", "2/2")), 1);
+  EXPECT_DOUBLE_EQ(trained(first + from("07", "1/2")), 1 + 1);              // it began again
+  EXPECT_DOUBLE_EQ(trained(first + from("07", "3/9")), 2 * 86'400 + 1);     // it went on
+  EXPECT_DOUBLE_EQ(trained(from("05", "1/2") + from("07", "1/2")), 1 + 1);  // it had not come far
+  const std::string slow = "2024-03-05 09:00:00 epoch 1/2\n2024-03-06 09:00:00 epoch 2/2\n";
+  EXPECT_DOUBLE_EQ(trained(slow + from("07", "1/2")), 2 * 86'400 + 1);  // as long as its epochs
+}
+
 TEST(Failures, ALineThatTellsOfOneIsNoProgressAfterIt) {
   for (const char* words :
        {"ValueError: bad batch 7 at step 120\n", "[rank0]: RuntimeError: nan loss at step 120 of epoch 3\n",

@@ -308,6 +308,11 @@ class TextReader {
       return;
     }
     const detail::Counters::News news = counters_.read(line, now_or_last());
+    if (news.at_first_again) {
+      phases_.began_again(news.fell_back);
+    } else if (news.counted) {
+      phases_.went_on();
+    }
     if (line.hits.has(Word::kValidation)) {
       validation(line, news);
     } else if (news.counted || news.is_bar || (news.loss && phases_.training_seen())) {
@@ -316,7 +321,8 @@ class TextReader {
         stated_duration(line, log_.stated_epoch_s);
       }
     }
-    stated_.read(line, news, phases_.training_seen() && !phases_.validating() && !line.hits.has(Word::kValidation));
+    const bool trains = phases_.training_seen() && !phases_.validating() && !line.hits.has(Word::kValidation);
+    stated_.read(line, news, trains || detail::averages_training(line));
     if (line.hits.has_any(Word::kSaving, Word::kSaved)) {
       checkpoint(line);
     }

@@ -41,6 +41,8 @@ TEST(Progress, CommonShapes) {
            Shape{"step=1,200 loss=0.5", "step", 1200, 0},
            Shape{"Iteration 40 of 200 loss 1.5", "iteration", 40, 200},
            Shape{"iter: [ 40/200]", "iteration", 40, 200},
+           Shape{"Iters: 10/20000 || Lr: 0.02 || Loss: 3.2", "iteration", 10, 20000},
+           Shape{"(epoch: 2, iters: 120, time: 1.274)", "iteration", 120, 0},
            Shape{"Epoch: [3][120/5000]  Time 0.5", "step", 120, 5000},
            Shape{"Train Epoch: 3 [12800/60000 (21%)]\tLoss: 0.3", "sample", 12800, 60000},
            Shape{"--- 迭代 500: 运行验证 ---", "iteration", 500, 0},
@@ -56,8 +58,9 @@ TEST(Progress, CommonShapes) {
 }
 
 TEST(Progress, WhatIsNoCount) {
-  for (const char* line : {"epochs: 150", "step_play_time_T: 458635.0", "batch_size: 1024", "num_epochs=10",
-                           "[GPU速度测试] 完成100次迭代，用时: 0.23秒", "stepping 3 aside", "Epoch 50% done"}) {
+  for (const char* line :
+       {"epochs: 150", "iters: 3000", "steps=500 loss: mse", "step_play_time_T: 458635.0", "batch_size: 1024",
+        "num_epochs=10", "[GPU速度测试] 完成100次迭代，用时: 0.23秒", "stepping 3 aside", "Epoch 50% done"}) {
     EXPECT_TRUE(log_of(line).counters.empty()) << line;
   }
 }

@@ -1,5 +1,6 @@
 // How a run ended, according to its logs.
 #include <algorithm>
+#include <string_view>
 
 #include "unidle/diagnose/detail/output.h"
 #include "unidle/diagnose/logs/job_logs.h"
@@ -142,10 +143,12 @@ bool is_complete(const TextLog& log) {
   return (log.is_whole && !failed) || claim_holds(log);
 }
 
-/// A person pressed Ctrl-C, and no other failure explains the end.
+/// A person pressed Ctrl-C, or torchrun was ended from outside (SIGHUP, SIGINT, SIGTERM), and no other failure
+/// explains the end.
 bool is_interrupt(const LogFailure& trouble) {
-  return !trouble.failure.went_on && (trouble.failure.message.starts_with("KeyboardInterrupt") ||
-                                      trouble.failure.message.ends_with("got signal: 2"));
+  const std::string_view message = trouble.failure.message;
+  return !trouble.failure.went_on && (message.starts_with("KeyboardInterrupt") || message.ends_with("got signal: 1") ||
+                                      message.ends_with("got signal: 2") || message.ends_with("got signal: 15"));
 }
 
 const TextLog* ended_by_scheduler(const JobLogs& job) {

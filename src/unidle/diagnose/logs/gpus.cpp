@@ -18,6 +18,8 @@ using unidle::logs::Window;
 
 /// Fewer samples, taken by hand, do not show how busy a GPU is.
 constexpr std::int64_t kFewestSamples = 5;
+/// Tables further apart, as a script prints one at its start, are no measurement.
+constexpr double kFarthestSamplesS = 600;
 /// An unused GPU has less than this share of its memory allocated.
 constexpr double kEmptyMemory = 0.02;
 /// All of at least this many samples must be idle before a GPU counts as unused.
@@ -188,6 +190,12 @@ void add_wall(const GpuLog& log, Signals& signals) {
   }
 }
 
+/// Whether plain tables in a text were taken regularly enough to be a measurement.
+bool measures(const GpuUse& use) {
+  const double span_s = use.first_ns ? static_cast<double>(*use.last_ns - *use.first_ns) * 1e-9 : 0;
+  return use.samples >= kFewestSamples && span_s <= kFarthestSamplesS * static_cast<double>(use.samples - 1);
+}
+
 /// The GPU that represents the run, and the program that watched it.
 struct Watched {
   const GpuUse* use = nullptr;
@@ -213,7 +221,7 @@ Watched busiest_of(const JobLogs& job, Signals& signals) {
   for (const auto& text : job.texts) {
     count(text.tables);
     const GpuUse* use = text.tables.busiest();
-    if (busiest.use == nullptr && use != nullptr && use->samples >= kFewestSamples) {
+    if (busiest.use == nullptr && use != nullptr && measures(*use)) {
       busiest = {use, &text.tables, nullptr};
     }
   }

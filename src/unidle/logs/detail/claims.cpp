@@ -6,11 +6,14 @@
 
 #include "unidle/base/characters.h"
 #include "unidle/base/substrings.h"
+#include "unidle/logs/detail/line_front.h"
 #include "unidle/logs/detail/numbers.h"
 
 namespace unidle::logs::detail {
 
 namespace {
+
+constexpr std::size_t kLongestEnd = 80;
 
 std::string_view last_word(std::string_view text) {
   text = trimmed(text);
@@ -79,6 +82,15 @@ bool is_whole_time(const LogLine& line, const Hit& hit) {
   return take_digits(rest) && rest.starts_with(":");
 }
 
+/// The message of a line in lower case, without signs around it.
+std::string bare_message(const LogLine& line) {
+  static constexpr std::string_view kSigns = " \t=*-#!.~>";
+  std::string_view text = message_in(line.text).text;
+  text.remove_prefix(std::min(text.find_first_not_of(kSigns), text.size()));
+  text = text.substr(0, text.find_last_not_of(kSigns) + 1);
+  return text.size() <= kLongestEnd ? lower(text) : "";
+}
+
 bool claims(const LogLine& line, const Hit& hit) {
   const std::string_view word = hit.keyword->text;
   if (hit.keyword->word == Word::kEarlyStop) {
@@ -106,6 +118,35 @@ bool claims_end(const LogLine& line) {
       "not success", "without success", "success rate", "success_rate", "成功率", "未成功", "不成功"};
   return !contains_any(line.text, kDenials) &&
          std::ranges::any_of(line.hits.all(), [&](const Hit& hit) { return claims(line, hit); });
+}
+
+bool ends_all(const LogLine& line) {
+  static constexpr std::array<std::string_view, 14> kWhat = {
+      "all folds ", "all runs ",         "all experiments ",  "all seeds ",
+      "all jobs ",  "cross-validation ", "cross validation ", "loocv ",
+      "k-fold cv ", "experiment ",       "the experiment ",   "pipeline ",
+      "job ",       "everything "};
+  static constexpr std::array<std::string_view, 8> kVerbs = {"is done",  "is finished", "is complete", "completed",
+                                                             "complete", "finished",    "done",        "have finished"};
+  const std::string message = bare_message(line);
+  std::string_view rest = message;
+  const auto what = std::ranges::find_if(kWhat, [&](std::string_view one) { return rest.starts_with(one); });
+  rest.remove_prefix(what == kWhat.end() ? 0 : what->size());
+  const auto verb = std::ranges::find_if(kVerbs, [&](std::string_view one) { return rest.starts_with(one); });
+  if (what == kWhat.end() || verb == kVerbs.end()) {
+    return false;
+  }
+  rest.remove_prefix(verb->size());
+  static constexpr std::array<std::string_view, 5> kBehind = {" in ", " after ", " at ", ":", ","};
+  return rest.empty() || starts_with_any(rest, kBehind);
+}
+
+bool is_bare_end(const LogLine& line) {
+  static constexpr std::array<std::string_view, 12> kEnds = {
+      "done",         "finish",        "finished",     "complete", "completed", "all done",
+      "all finished", "all completed", "all complete", "完成",     "全部完成",  "结束"};
+  const std::string message = bare_message(line);
+  return std::ranges::find(kEnds, message) != kEnds.end();
 }
 
 bool names_training(const LogLine& line) {

@@ -7,6 +7,10 @@ namespace unidle::logs::detail {
 
 /// "Training complete", "Early stopping triggered", a bare "success"; not "Successfully loaded", not "success rate".
 bool claims_end(const LogLine& line);
+/// "All folds completed in 2.4 h", "Experiment finished!": the whole line is about the end of everything.
+bool ends_all(const LogLine& line);
+/// "Done.", "finish" and nothing else; a program may print that after each of its parts.
+bool is_bare_end(const LogLine& line);
 /// Whether the claim says what succeeded; a bare "success" may be about something else.
 bool names_training(const LogLine& line);
 

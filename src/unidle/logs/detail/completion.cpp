@@ -46,14 +46,16 @@ bool are_all(std::string_view words) {
   return std::find(kWords.begin(), kWords.end(), words) != kWords.end();
 }
 
-/// "Epoch 4 finished", "==end-of-epoch 4==".
-bool tells_end_of_epoch(const LogLine& line) {
+/// "End of epoch 4", "==end-of-epoch 4==".
+bool is_end_of_epoch(const LogLine& line) {
   const Hit* epoch = line.hits.first(Word::kEpoch);
-  if (epoch == nullptr) {
-    return false;
-  }
-  const std::string before = lower(line.text.substr(0, epoch->begin));
-  return line.hits.has(Word::kEnd) || before.ends_with("end of ") || before.ends_with("end-of-");
+  const std::string before = epoch == nullptr ? "" : lower(line.text.substr(0, epoch->begin));
+  return before.ends_with("end of ") || before.ends_with("end-of-");
+}
+
+/// Also "Epoch 4 finished".
+bool tells_end_of_epoch(const LogLine& line) {
+  return (line.hits.has(Word::kEpoch) && line.hits.has(Word::kEnd)) || is_end_of_epoch(line);
 }
 
 /// "Training", "Epochs", "Steps"; not "sampling loop time step", which counts within one sample.
@@ -157,6 +159,7 @@ void Completion::follow(const Counter& counter, Pass& pass, const LogLine& line)
   pass.since_line = line.number;
   pass.told = 0;
   pass.has_result = false;
+  pass.ended = false;
 }
 
 void Completion::read(const LogLine& line, const Counters::News& news) {
@@ -179,6 +182,7 @@ void Completion::read(const LogLine& line, const Counters::News& news) {
     follow(counter, passes_[i], line);
     passes_[i].told += told ? 1 : 0;
     passes_[i].has_result = passes_[i].has_result || result;
+    passes_[i].ended = passes_[i].ended || (counter.kind == "epoch" && news.counted && is_end_of_epoch(line));
   }
 }
 
@@ -226,7 +230,13 @@ bool Completion::unit_is_done(std::size_t outer) const {
 
 bool Completion::counters_are_done(std::size_t outer) const {
   const Counter& counter = log_.counters[outer];
-  if (!is_last(counter, passes_[outer], *total_of(counter)) || passes_[outer].repeats || !unit_is_done(outer)) {
+  if (!is_last(counter, passes_[outer], *total_of(counter)) || passes_[outer].repeats) {
+    return false;
+  }
+  if (passes_[outer].ended) {
+    return true;
+  }
+  if (!unit_is_done(outer)) {
     return false;
   }
   for (std::size_t i = 0; i < log_.counters.size(); ++i) {

@@ -42,6 +42,7 @@ class Completion {
     std::int64_t told = 0;                   // informative lines since then
     std::optional<std::int64_t> least_told;  // fewest between two earlier values
     bool has_result = false;                 // a loss or a metric since then
+    bool ended = false;                      // a line said so since then
   };
 
   static bool is_last(const Counter& counter, const Pass& pass, double total);

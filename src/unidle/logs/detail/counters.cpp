@@ -83,11 +83,12 @@ Counter& Counters::counter(Kind kind, double value, const Moment& moment) {
   return log_.counters[places_[kind] - 1];
 }
 
-void Counters::count(Kind kind, double value, std::optional<double> total, const Moment& moment) {
+bool Counters::count(Kind kind, double value, std::optional<double> total, const Moment& moment) {
   if (!(value < kMostCount)) {
-    return;
+    return false;
   }
   Counter& one = counter(kind, value, moment);
+  const bool again = one.seen > 0 && value <= one.last && value <= one.first;
   if (value != one.last && !is_other_numbering(one.last, value)) {
     one.restarts += value < one.last ? 1 : 0;
     one.advanced += value > one.last ? value - one.last : value;
@@ -102,6 +103,7 @@ void Counters::count(Kind kind, double value, std::optional<double> total, const
   one.last_had_loss = moment.with_loss;
   one.last_ns = moment.now_ns;
   one.train_s_last = moment.train_s;
+  return again;
 }
 
 std::optional<Count> Counters::count_at(const LogLine& line, const Hit& hit) {
@@ -127,13 +129,19 @@ void Counters::read_counts(const LogLine& line, const Moment& moment, News& news
       continue;
     }
     const auto seen = count_at(line, hit);
-    if (!seen) {
+    const bool is_setting = seen && seen->plural && !seen->total && !news.counted;  // "epochs: 150"
+    if (!seen || is_setting) {
       continue;
     }
     news.counted = true;
     told[kind] = true;
     passed = hit.end;
-    count(kind, seen->value, seen->total, moment);
+    const double before = places_[kind] == 0 ? 0 : log_.counters[places_[kind] - 1].last;
+    const bool outermost = kind == kEpoch || places_[kEpoch] == 0;
+    if (count(kind, seen->value, seen->total, moment) && outermost) {
+      news.at_first_again = true;
+      news.fell_back = seen->value < before;
+    }
     if (seen->inner) {
       count(seen->inner_is_samples ? kSample : kStep, *seen->inner, seen->inner_total, moment);
       news.steps = seen->inner;

@@ -24,7 +24,9 @@ class Counters {
   /// The progress in one line.
   struct News {
     bool counted = false;
-    bool loss = false;  // a loss with its value
+    bool at_first_again = false;  // the outermost count is at its first value, as it was before
+    bool fell_back = false;       // and had gone on meanwhile
+    bool loss = false;            // a loss with its value
     bool is_bar = false;
     std::string_view bar_label;
     double bar_done = 0;
@@ -49,7 +51,8 @@ class Counters {
     bool with_loss = false;
   };
   Counter& counter(Kind kind, double value, const Moment& moment);
-  void count(Kind kind, double value, std::optional<double> total, const Moment& moment);
+  /// Whether the count is at its first value again.
+  bool count(Kind kind, double value, std::optional<double> total, const Moment& moment);
   void read_counts(const LogLine& line, const Moment& moment, News& news);
   bool read_losses(const LogLine& line);
   bool bar(const Bar& seen, bool validation);

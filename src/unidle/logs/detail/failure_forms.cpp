@@ -114,6 +114,7 @@ constexpr std::array kForms = {
     Form{"*** SIGBUS *received by PID*", kRuntime, kShared, kMine, SIGBUS},
     Form{"*Segfault encountered !*", kRuntime, kNo, kMine, SIGSEGV},
     Form{"*aught signal %s (*", kRuntime},
+    Form{"Darknet error location: *", kRuntime},
     // Python, torch
     Form{"Fatal Python error: Segmentation fault*", kRuntime, kNo, kMine, SIGSEGV},
     Form{"Fatal Python error: Bus error*", kRuntime, kShared, kMine, SIGBUS},

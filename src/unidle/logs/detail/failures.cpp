@@ -247,6 +247,26 @@ void Failures::failure(const LogLine& line) {
   }
 }
 
+void Failures::claim(const LogLine& line) {
+  const bool bare = line.hits.has(Word::kEnd) && is_bare_end(line);
+  if (bare) {
+    const Counter* epochs = log_.counter("epoch");
+    const std::int64_t restarts = epochs == nullptr ? 0 : epochs->restarts;
+    bare_end_ = restarts == bare_end_restarts_ ? bare_end_.value_or(log_.progress_lines) : log_.progress_lines;
+    bare_end_restarts_ = restarts;
+  }
+  // A program that printed it before its last progress may print it after each part.
+  const bool ends = bare ? *bare_end_ == log_.progress_lines
+                         : (line.hits.has(Word::kEnd) && ends_all(line)) ||
+                               (line.hits.has_any(Word::kSuccess, Word::kEarlyStop) && claims_end(line));
+  if (!ends || (bare && log_.claim && log_.claim->progress_before == log_.progress_lines)) {
+    return;
+  }
+  log_.claim = quote(line);
+  log_.claim_names_training = names_training(line);
+  log_.counted_before_claim = log_.counted();
+}
+
 void Failures::read(const LogLine& line, std::optional<std::int64_t> now_ns) {
   const Hits& hits = line.hits;
   now_ns_ = now_ns;
@@ -265,15 +285,11 @@ void Failures::read(const LogLine& line, std::optional<std::int64_t> now_ns) {
   if (hits.has_any(Word::kFailure, Word::kError)) {
     failure(line);
   }
-  if (hits.has_any(Word::kSuccess, Word::kEarlyStop)) {
-    if (claims_end(line)) {
-      log_.claim = quote(line);
-      log_.claim_names_training = names_training(line);
-      log_.counted_before_claim = log_.counted();
-    }
-  } else if (hits.has(Word::kFailed) && says_failed(line)) {
+  if (hits.has(Word::kFailed) && !hits.has_any(Word::kSuccess, Word::kEarlyStop) && says_failed(line)) {
     log_.claim.reset();  // it was about an earlier part
     log_.failed_part = quote(line);
+  } else if (hits.has_any(Word::kSuccess, Word::kEarlyStop, Word::kEnd)) {
+    claim(line);
   }
 }
 

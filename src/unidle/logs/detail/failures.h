@@ -49,6 +49,7 @@ class Failures {
   void begin_next_attempt();
   bool root_cause(const LogLine& line);
   void failure(const LogLine& line);
+  void claim(const LogLine& line);
   void add(Failure failure);
   Quote quote(const LogLine& line) const;
 
@@ -56,7 +57,9 @@ class Failures {
   std::vector<Open> open_;
   std::optional<std::int64_t> now_ns_;
   std::optional<std::uint64_t> ignored_line_;
-  bool root_cause_ = false;  // inside torchrun's report on the process that failed first
+  std::optional<std::int64_t> bare_end_;  // progress lines before the first "Done." of this run
+  std::int64_t bare_end_restarts_ = 0;    // restarts of the epochs until then
+  bool root_cause_ = false;               // inside torchrun's report on the process that failed first
 };
 
 /// At most 400 bytes of a line, without control characters, cut between characters.

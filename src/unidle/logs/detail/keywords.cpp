@@ -77,6 +77,7 @@ constexpr Keyword kKeywords[] = {
     Keyword{"killed", Word::kFailure, Edge::kBoth},
     Keyword{"aborted", Word::kFailure, Edge::kBoth},
     Keyword{"abort ", Word::kFailure, Edge::kBoth},
+    Keyword{"darknet error", Word::kFailure},
     Keyword{"error", Word::kError},
     // Progress
     Keyword{"epoch", Word::kEpoch, Edge::kFront},
@@ -174,6 +175,7 @@ constexpr Keyword kKeywords[] = {
     Keyword{"evaluat", Word::kValidation, Edge::kFront},
     Keyword{"eval", Word::kValidation, Edge::kFrontWord},
     Keyword{"val", Word::kValidation, Edge::kFrontWord},
+    Keyword{"valid", Word::kValidation, Edge::kFrontWord},
     Keyword{"test: ", Word::kValidation, Edge::kFront},
     Keyword{"验证", Word::kValidation},
     Keyword{"评估", Word::kValidation},
@@ -189,6 +191,7 @@ constexpr Keyword kKeywords[] = {
     Keyword{"执行", Word::kBegin},
     Keyword{"finished", Word::kEnd, Edge::kFront},
     Keyword{"complete", Word::kEnd, Edge::kFront},
+    Keyword{"finish", Word::kEnd, Edge::kBoth},
     Keyword{"done", Word::kEnd, Edge::kBoth},
     Keyword{"完成", Word::kEnd},
     Keyword{"结束", Word::kEnd},

@@ -5,7 +5,23 @@
 
 namespace unidle::logs::detail {
 
+namespace {
+
+/// A pause between two runs in one log is at least so long, and so many times as long as any before.
+constexpr double kShortestPauseS = 600;
+constexpr double kFarLonger = 5;
+constexpr double kLongPauseS = 6 * 3600;
+
+}  // namespace
+
 void Phases::at(std::int64_t t_ns) {
+  const double gap_s = now_ns_ && result_.training_seen ? static_cast<double>(t_ns - *now_ns_) * 1e-9 : 0;
+  if (gap_s > kShortestPauseS && longest_s_ > 0 && gap_s > kFarLonger * longest_s_) {
+    pause_s_ = gap_s;
+    pause_phase_ = phase_;
+  } else {
+    longest_s_ = std::max(longest_s_, gap_s);
+  }
   now_ns_ = std::max(now_ns_.value_or(t_ns), t_ns);  // lines of several threads may be slightly out of order
   since_ns_ = since_ns_.value_or(t_ns);
 }
@@ -84,6 +100,14 @@ void Phases::start_again() {
 }
 
 void Phases::ended() { enter(Phase::kAway); }
+
+void Phases::began_again(bool fell_back) {
+  if (fell_back || pause_s_ > kLongPauseS) {
+    seconds_of(pause_phase_, result_) -= pause_s_;
+    result_.away_s += pause_s_;
+  }
+  pause_s_ = 0;
+}
 
 LogPhases Phases::result() const {
   LogPhases result = result_;

@@ -26,6 +26,11 @@ class Phases {
   void start_again();
   /// The scheduler ended the run; it may be started again.
   void ended();
+  /// The outermost count is at its first value again. If the last pause was far longer than those before, the run was
+  /// not there meanwhile; if the count had not gone on before (`fell_back`), only a very long pause tells that.
+  void began_again(bool fell_back);
+  /// The counts went on, so that the last pause belongs to the run.
+  void went_on() { pause_s_ = 0; }
 
   bool validating() const { return phase_ == Phase::kValidate; }
   bool training_seen() const { return result_.training_seen; }
@@ -42,6 +47,9 @@ class Phases {
   Phase phase_ = Phase::kStartup;
   std::optional<std::int64_t> since_ns_;  // start of the phase
   std::optional<std::int64_t> now_ns_;
+  double longest_s_ = 0;  // between two lines, since training began
+  double pause_s_ = 0;    // a pause that may lie between two runs
+  Phase pause_phase_ = Phase::kTrain;
   LogPhases result_;
 };
 

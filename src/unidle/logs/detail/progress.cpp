@@ -187,6 +187,8 @@ double take_unit(std::string_view& text) {
 std::optional<Count> count_after(std::string_view line, std::size_t end) {
   std::string_view rest = line.substr(std::min(end, line.size()));
   rest.remove_prefix(tail_size(rest));
+  const bool plural = rest.starts_with('s');
+  rest.remove_prefix(plural ? 1 : 0);
   std::optional<Count> count;
   double value = 0;
   if (rest.empty() || skip_signs(rest) == 0 || !take_number(rest, value) || value < 0 ||
@@ -195,6 +197,7 @@ std::optional<Count> count_after(std::string_view line, std::size_t end) {
   }
   count.emplace();
   count->value = value;
+  count->plural = plural;
   if (double total = 0; take_total(rest, total)) {
     count->total = total;
   }

@@ -15,6 +15,7 @@ struct Count {
   std::optional<double> inner;
   double inner_total = 0;
   bool inner_is_samples = false;
+  bool plural = false;  // "iters: 100", which without a total may be a setting
 };
 
 /// Consumes ": ", "=", "[ " and similar, the full-width colon, and blanks; returns their number.

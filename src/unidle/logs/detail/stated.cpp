@@ -40,6 +40,11 @@ std::optional<Meter> meter_of(const LogLine& line, Word word) {
   return std::nullopt;
 }
 
+/// PySlowFast's summary of an epoch reads the timers of a step while they run.
+bool is_of_no_step(const LogLine& line) {
+  return line.hits.has(Word::kStepTime) && line.text.find("\"_type\": \"train_epoch\"") != std::string_view::npos;
+}
+
 /// "time" as a word of its own; not "Total time" and similar.
 std::optional<Meter> plain_time(const LogLine& line) {
   for (const Hit& hit : line.hits.all()) {
@@ -65,6 +70,11 @@ bool is_in_bar(std::string_view line, std::size_t at) {
 }
 
 }  // namespace
+
+bool averages_training(const LogLine& line) {
+  const Hit* time = line.hits.first(Word::kStepTime);
+  return time != nullptr && time->keyword->text == "step_avg";
+}
 
 void Stated::Mean::add(double value, double steps) {
   if (!first_) {
@@ -115,7 +125,7 @@ std::optional<Meter> Stated::step_in(const LogLine& line, const std::optional<Me
 std::optional<Stated::Times> Stated::times_in(const LogLine& line) {
   auto data = meter_of(line, Word::kDataTime);
   const auto step = step_in(line, data);
-  if (!step || step->value_s <= 0) {
+  if (!step || step->value_s <= 0 || is_of_no_step(line)) {
     return std::nullopt;
   }
   if (data && !fits_in(data->value_s, step->value_s)) {

@@ -11,6 +11,9 @@
 
 namespace unidle::logs::detail {
 
+/// Whether the line has an average over the training so far, which it may state beside a result of validation.
+bool averages_training(const LogLine& line);
+
 /// Reads all lines. A line stands for the steps since the previous line with a statement. Not thread-safe.
 class Stated {
  public:

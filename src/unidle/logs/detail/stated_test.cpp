@@ -361,5 +361,34 @@ TEST(Stated, WhatIsOffloadedIsNotTheDevice) {
   EXPECT_EQ(device("{\"offload_param\": {\"device\": \"cpu\"}}\nepoch 1 loss 0.5\n"), std::nullopt);
 }
 
+TEST(Stated, AnAverageBesideAResultOfValidation) {
+  const auto line = [](int i) {
+    return fmt::format("step:{}/3040 val_loss:3.5 train_time:{}ms step_avg:400.00ms", i * 125, i * 50'000);
+  };
+  EXPECT_NEAR(*stated(lines(10, line)).step_s, 0.4, 0.008);
+}
+
+TEST(Stated, AnEpochsSummaryIsNoStep) {
+  const auto line = [](int i) {
+    return fmt::format(
+        "json_stats: {{\"_type\": \"train_epoch\", \"dt\": 0.8, \"dt_data\": 0.8, \"dt_net\": 1.3, \"epoch\": "
+        "\"{}/400\", \"loss\": 0.1}}",
+        i);
+  };
+  const StatedSteps steps = stated(lines(10, line));
+  EXPECT_FALSE(steps.step_s);
+  EXPECT_FALSE(steps.data_share);
+}
+
+TEST(Stated, TheRateOfValidationIsNotThatOfTraining) {
+  const auto line = [](int i) {
+    return fmt::format(
+        "- Train | Epoch {0} | 143/573 | 1.40 it/sec | Loss 0.09\n- Valid | Epoch {0} | 1/3 | 0.30 it/sec | Loss 0.1\n"
+        "- Valid | Epoch {0} | 2/3 | 0.30 it/sec | Loss 0.1",
+        i);
+  };
+  EXPECT_NEAR(*stated(lines(10, line)).steps_per_s, 1.4, 0.01);
+}
+
 }  // namespace
 }  // namespace unidle::logs
