@@ -172,7 +172,8 @@ class ObservedTest(unittest.TestCase):
         self.assertEqual((done.stdout, record.rows("select samples from steps")), ("done\n", [(4,)] * 3))
 
     def test_nobody_observes(self):
-        program = self.program(LOOP + "    print(train(3), os.listdir('.'))")
+        text = LOOP.replace("@unidle.observe()", "")
+        program = self.program(text + "    print(train(3), os.listdir('.'))")
         bare = self.ran(sys.executable, program)
         self.assertEqual((bare.returncode, bare.stderr), (0, ""))
         folder = Path(self.folder) / "no" / "such"

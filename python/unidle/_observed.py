@@ -1,7 +1,8 @@
-"""Reports of a program to `unidle run` about what the shim cannot see: JAX, NumPy, a custom loop.
+"""Observes this program, and reports what the shim cannot see: JAX, NumPy, a custom loop.
 
-Without `unidle run` these functions do nothing. Under it, events go into a ring of this process
-(docs/probe-format.md), through the C ABI of the probe.
+observe() records a program that nobody started with `unidle run`. The other functions do nothing in a program
+that is not recorded; otherwise events go into a ring of this process (docs/probe-format.md), through the C
+ABI of the probe.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ import os
 import sys
 import threading
 import time
+from pathlib import Path
 from typing import Any, Iterator, Optional
 
+from unidle import _recording
 from unidle.errors import UsageError
 
 _STARTUP = 9
@@ -66,6 +69,7 @@ class _Observation:
         library.unidle_probe_emit.argtypes = [ctypes.c_void_p, ctypes.POINTER(_Event)]
         library.unidle_probe_step.argtypes = [ctypes.c_void_p, ctypes.POINTER(_Step)]
         library.unidle_probe_note.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
+        library.unidle_probe_close.argtypes = [ctypes.c_void_p]
         self._library, self._probe, self._thread = library, None, 0
         limit = os.environ.get("UNIDLE_MAX_STEPS", "")
         self._most_steps = int(limit) if limit.isdigit() else 0
@@ -82,6 +86,11 @@ class _Observation:
             self._thread = threading.get_ident()
             self._probe = self._library.unidle_probe_open(b"train")
         return self._probe is not None and self._thread == threading.get_ident()
+
+    def close(self) -> None:
+        probe, self._probe = self._probe, None
+        if probe is not None:
+            self._library.unidle_probe_close(probe)
 
     def begin_loop(self) -> None:
         if self._begin == 0 and not _torch_steps():
@@ -174,7 +183,9 @@ def _torch_spans() -> tuple:
 
 
 def _age_ns() -> int:
-    """Age of this process."""
+    """Age of this process, or of its observation if that began later."""
+    if _since_ns:
+        return time.monotonic_ns() - _since_ns
     try:
         with open("/proc/self/stat", "rb") as file:
             ticks = int(file.read().rsplit(b")", 1)[1].split()[19])
@@ -222,13 +233,18 @@ def _made() -> Optional[_Observation]:
         return None
 
 
-_observation = _made()
+_observation: Optional[_Observation] = None
+_since_ns = 0  # when observation began, if that was not with the process
+_registered = False
 
 
-def _forked() -> None:
-    """Gives a forked child its own ring, without the parent's pending notes."""
-    global _observation
+def _begin() -> None:
+    global _observation, _registered
     _observation = _made()
+    if _observation is not None and not _registered:
+        _registered = True
+        os.register_at_fork(after_in_child=_begin)  # its own ring, without the parent's pending notes
+        atexit.register(_finish)
 
 
 def _finish() -> None:
@@ -236,9 +252,17 @@ def _finish() -> None:
         _observation.write_notes()
 
 
-if _observation is not None:
-    os.register_at_fork(after_in_child=_forked)
-    atexit.register(_finish)
+def _recording_changed() -> None:
+    """Recording begins or ends."""
+    global _since_ns
+    if _observation is not None:
+        _observation.write_notes()
+        _observation.close()
+    _since_ns = time.monotonic_ns()
+    _begin()
+
+
+_begin()
 
 
 def step(samples: int = 0, loss: Optional[float] = None) -> None:
@@ -282,23 +306,64 @@ def note(**values: Any) -> None:
 
 
 class observe(contextlib.ContextDecorator):
-    """Marks the training loop, as a context manager or a decorator of the function that trains.
+    """Records this program until it ends, or until stop(), as `unidle run` does. Says on stderr where the
+    record is.
+
+        unidle.observe()  # the first line of a script, or of a notebook
+
+    As a context manager, or a decorator of the function that trains, it records what is within, and marks
+    where the first step begins; everything before is start-up.
 
         with unidle.observe():
             for batch in batches:
                 ...
                 unidle.step(samples=len(batch))
 
-    The first step begins on entry; everything before is start-up.
+    `record` is the folder of the record, by default a new one in `.unidle/runs`. If the program is recorded
+    already, by `unidle run` or another call, this only marks. If it cannot be recorded, it says why on
+    stderr, and the program continues.
     """
 
+    def __init__(self, record: Optional[Any] = None) -> None:
+        self._asked = record
+        self._mine = self._begun()
+
+    @property
+    def record(self) -> Optional[Path]:
+        """The folder of the record. None if the program is not recorded, or by `unidle run`."""
+        recording = self._mine or _recording.current()
+        return None if recording is None else recording.record
+
+    def stop(self) -> Optional[Path]:
+        """Ends the recording. Returns the folder of the complete record, for `unidle.diagnose()`."""
+        recording = _recording.current()
+        if recording is None:
+            return None
+        _recording.end(recording)
+        self._mine = None
+        return recording.record
+
     def __enter__(self) -> "observe":
+        if self._mine is None:
+            self._mine = self._begun()
         observation = _observation
         if observation is not None and observation.follows():
             observation.begin_loop()
         return self
 
-    def __exit__(self, *exception: Any) -> None:
+    def __exit__(self, kind: Any, *exception: Any) -> None:
         observation = _observation
         if observation is not None and observation.follows():
             observation.write_notes()
+        recording, self._mine = self._mine, None
+        if recording is not None:
+            _recording.end(recording, None if kind is None or issubclass(kind, SystemExit) else kind)
+
+    def __repr__(self) -> str:
+        return f"<unidle.observe: {self.record or 'not recording'}>"
+
+    def _begun(self) -> Optional[_recording.Recording]:
+        """The recording, if it began here."""
+        known = _recording.current()
+        begun = _recording.begin(self._asked, _recording_changed)
+        return begun if begun is not known else None

@@ -14,13 +14,14 @@ from unidle.errors import Error, InputError, MissingError
 PathLike = Union[str, "os.PathLike[str]"]
 
 
-def _path() -> str:
+def program() -> str:
+    """The path of the program `unidle`."""
     here = Path(__file__).parent
     # Like the library: in a wheel, installed as PREFIX/share/unidle/python/unidle, in a checkout.
     for folder in (here / "_installed", here.parents[3], here.parents[1] / "build"):
-        program = folder / "bin" / "unidle"
-        if program.is_file():
-            return str(program)
+        path = folder / "bin" / "unidle"
+        if path.is_file():
+            return str(path)
     found = shutil.which("unidle")
     if found is None:
         raise MissingError("unidle: the program is not on PATH (build it with ./dev build core)")
@@ -29,14 +30,14 @@ def _path() -> str:
 
 def main() -> None:
     """The entry point of pip's script `unidle`: replaces this process with the program."""
-    path = _path()
+    path = program()
     os.execv(path, [path, *sys.argv[1:]])
 
 
 def report(record: PathLike, output: Optional[PathLike] = None) -> Path:
     """Writes the report of a record (`unidle report`), an HTML file that needs no network. The default
     `output` is `report.html` in the record's folder. Returns its path."""
-    command = [_path(), "report", os.fspath(record)]
+    command = [program(), "report", os.fspath(record)]
     if output is not None:
         command += ["-o", os.fspath(output)]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -18,6 +18,7 @@ The folders, each of which imports only from those above it:
 
 import os
 import sys
+import time
 
 from _unidle_shim.host import hidden_frames
 
@@ -42,6 +43,35 @@ def start():
     imports.watch_failures()
     os.register_at_fork(after_in_child=_forked)
     startup.begin()
+
+
+def attach():
+    """Called by `unidle.observe()`, in a program that runs already and whose objects may exist already; again
+    after detach()."""
+    from _unidle_shim.host import guard, imports, notes, startup
+
+    again, startup.since_ns = startup.since_ns > 0, time.monotonic_ns()
+    if not again:
+        start()
+        return
+    guard.on, guard.failed = True, False
+    notes.write_line('"type":"shim","status":"on","python":"%d.%d.%d"' % sys.version_info[:3])
+    session = sys.modules.get("_unidle_shim.session")
+    if session is None or session.state.torch is None:
+        imports.watch("torch", _torch_imported)
+    else:
+        session.begin_again()
+
+
+def detach():
+    """Ends the observation; the patches stay, and only call the original."""
+    from _unidle_shim.host import guard, startup
+
+    startup.end()
+    session = sys.modules.get("_unidle_shim.session")
+    if guard.on and session is not None:
+        session.finish()
+    guard.on = False
 
 
 def _torch_imported(torch):

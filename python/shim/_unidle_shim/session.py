@@ -68,7 +68,7 @@ def observe():
     if not _open("train"):
         return False
     steps = os.environ.get("UNIDLE_MAX_STEPS", "")
-    state.loop = Loop(state.ring, state.thread, _process_start_ns(), int(steps) if steps.isdigit() else 0)
+    state.loop = Loop(state.ring, state.thread, _start_ns(), int(steps) if steps.isdigit() else 0)
     state.loop.on_step = state.facts.step_written
     state.loop.watch_models = state.module_classes.watch_all
     state.loop.marked_steps = short_steps.MarkedSteps(state)
@@ -188,8 +188,18 @@ def forked():
         renew()
 
 
-def _process_start_ns():
-    """When this process was started, on CLOCK_MONOTONIC."""
+def begin_again():
+    """After finish(): observes what comes now as another run of the same program."""
+    forked()
+    state.facts.optimizers, state.facts.inherited = state.facts.inherited, []
+    state.all_loaders = []
+    state.fetched_elsewhere = False
+
+
+def _start_ns():
+    """When this process was started, or observation began if that was later; on CLOCK_MONOTONIC."""
+    if startup.since_ns:
+        return startup.since_ns
     try:
         with open("/proc/self/stat", "rb") as file:
             ticks = int(file.read().rsplit(b")", 1)[1].split()[19])

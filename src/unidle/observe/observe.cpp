@@ -250,8 +250,7 @@ Result run(const Options& options) {
   streams.finish();
   signals.resume_forwarding();
   guarded("the end of the run is not recorded", [&] {
-    recorder.finish(result.status.code, result.status.signal,
-                    outcome_of(result.status, supervisor, signals.stop_signal()), options.before_close);
+    recorder.finish(result.status, outcome_of(result.status, supervisor, signals.stop_signal()), options.before_close);
   });
   if (options.quiet) {
     result.out_tail = streams.tail(1);

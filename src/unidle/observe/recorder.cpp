@@ -231,7 +231,7 @@ void Recorder::write_tails(bool everything) {
   }
 }
 
-void Recorder::finish(int code, int signal, std::string_view outcome,
+void Recorder::finish(const std::optional<ExitStatus>& status, std::string_view outcome,
                       const std::function<void(record::Writer&, const fs::path&)>& before_close) {
   const std::int64_t end_ns = clock_.now_ns();
   if (thread_.joinable()) {
@@ -243,7 +243,7 @@ void Recorder::finish(int code, int signal, std::string_view outcome,
     writer.set_meta(record::meta::kEndNs, end_ns);
     collect(true);
   });
-  write_end(code, signal, outcome);
+  write_end(status, outcome);
   if (before_close) {
     guarded([&](record::Writer& writer) { before_close(writer, folder_); });
   }
@@ -274,7 +274,7 @@ void Recorder::end_readings() {
   }
 }
 
-void Recorder::write_end(int code, int signal, std::string_view outcome) {
+void Recorder::write_end(const std::optional<ExitStatus>& status, std::string_view outcome) {
   guarded([&](record::Writer&) {
     const std::vector<std::string> more = collector_->problems();
     problems_.insert(problems_.end(), more.begin(), more.end());
@@ -289,13 +289,18 @@ void Recorder::write_end(int code, int signal, std::string_view outcome) {
   });
   guarded([&](record::Writer& writer) {
     events_->write_work();
-    nlohmann::json exit = {{"code", code}, {"signal", signal}};
+    nlohmann::json exit = nlohmann::json::object();
+    if (status) {
+      exit = {{"code", status->code}, {"signal", status->signal}};
+    }
     // The kernel reports a kill for lack of memory only here.
     if (const auto kills = telemetry::read_cgroup_use().oom_kills; kills && oom_kills_ && *kills >= *oom_kills_) {
       exit["oom_kills"] = *kills - *oom_kills_;
     }
     writer.set_meta(record::meta::kExit, exit);
-    writer.set_meta(record::meta::kOutcome, outcome);
+    if (!outcome.empty()) {
+      writer.set_meta(record::meta::kOutcome, outcome);
+    }
     writer.set_meta(record::meta::kTier,
                     fmt::format("host{}{}{}", nvml_seen_ ? "+nvml" : "", collector_->probe_seen() ? "+probe" : "",
                                 collector_->python_seen() ? "+python" : ""));

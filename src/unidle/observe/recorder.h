@@ -13,6 +13,7 @@
 
 #include "unidle/base/clock.h"
 #include "unidle/base/handle.h"
+#include "unidle/base/process.h"
 #include "unidle/observe/collector.h"
 #include "unidle/observe/devices.h"
 #include "unidle/observe/events.h"
@@ -41,8 +42,8 @@ class Recorder {
   /// Starts collecting. `streams` must outlive finish().
   void start(std::int64_t root_pid, const OutputStreams& streams);
   /// Call when the command has ended. Collects the rest, calls `before_close` unless it is empty, and closes the
-  /// record.
-  void finish(int code, int signal, std::string_view outcome,
+  /// record. Without `status` it is unknown how it ended; an empty `outcome` is unknown.
+  void finish(const std::optional<ExitStatus>& status, std::string_view outcome,
               const std::function<void(record::Writer&, const std::filesystem::path&)>& before_close);
   /// Removes the record of a command that never started.
   void abandon();
@@ -58,7 +59,7 @@ class Recorder {
   void take_readings();
   void end_readings();
   void write_tails(bool everything);
-  void write_end(int code, int signal, std::string_view outcome);
+  void write_end(const std::optional<ExitStatus>& status, std::string_view outcome);
   void close();
   /// Runs `work` with the writer; a failure ends the recording.
   void guarded(const std::function<void(record::Writer&)>& work);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <exception>
@@ -80,6 +81,9 @@ bool something_new(const fs::path& probe, const record::ResumePoint& point) {
   return false;
 }
 
+/// A recorder writes the rest of a run that has just ended.
+constexpr std::int64_t kWritesTheRest_ns = 10 * kNsPerSecond;
+
 bool lives(std::int64_t pid) { return pid > 0 && (::kill(static_cast<pid_t>(pid), 0) == 0 || errno == EPERM); }
 
 std::uint64_t take_left(const fs::path& folder, const Before& before) {
@@ -112,6 +116,19 @@ std::uint64_t take_left(const fs::path& folder, const Before& before) {
   return events.steps();
 }
 
+/// The lock of a folder in which no recorder lives. Waits for one that writes the rest of a run that has ended; it is a
+/// process that nobody else waits for.
+UniqueFd lock_unrecorded(const fs::path& folder) {
+  const std::int64_t until = system_clock().now_ns() + kWritesTheRest_ns;
+  for (;;) {
+    UniqueFd lock = lock_folder(folder / "probe");
+    if (lock || lives(read_before(folder).pid) || system_clock().now_ns() > until) {
+      return lock;
+    }
+    ::usleep(20'000);
+  }
+}
+
 }  // namespace
 
 UniqueFd lock_folder(const fs::path& probe_folder) {
@@ -124,7 +141,7 @@ std::uint64_t recover(const fs::path& record) {
     std::error_code ignored;
     const fs::path folder = fs::is_directory(record, ignored) ? record : record.parent_path();
     const fs::path probe = folder / "probe";
-    const UniqueFd lock = fs::is_directory(probe, ignored) ? lock_folder(probe) : UniqueFd();
+    const UniqueFd lock = fs::is_directory(probe, ignored) ? lock_unrecorded(folder) : UniqueFd();
     if (!lock) {
       return 0;
     }

@@ -194,7 +194,7 @@ constexpr std::string_view kFolder = "folder";    // working folder
 constexpr std::string_view kStartedUtc = "started_utc";
 constexpr std::string_view kStartNs = "start_ns";  // CLOCK_MONOTONIC
 constexpr std::string_view kEndNs = "end_ns";      // absent while running or when cut off
-constexpr std::string_view kExit = "exit";         // {"code": n, "signal": n, "oom_kills": n if known}
+constexpr std::string_view kExit = "exit";         // {"code": n, "signal": n, "oom_kills": n}, each if known
 constexpr std::string_view kOutcome = "outcome";   // completed, failed, timed-out, stopped; absent = unknown
 constexpr std::string_view kTier = "tier";         // sources of data: "host", "host+probe", ...
 constexpr std::string_view kHost =

@@ -34,6 +34,7 @@ _MAKE = (
     "make",
 )  # makes samples of a data set in the package's Loader
 _IMPORTLIB = "<frozen importlib"
+_CELL = "<ipython-input-"
 _MOST = 20000
 _MOST_CALLED = 256
 # Functions of frameworks that only call another one.
@@ -70,6 +71,8 @@ def is_own(code):
 
 def is_own_file(name):
     if name.startswith("<"):
+        if name.startswith(_CELL):
+            return True
         return name == "<stdin>" or (name == "<string>" and sys.argv[:1] == ["-c"] and not _STARTED_BY_PYTHON)
     return not (name.startswith(_FOREIGN) or any(folder in name for folder in _PACKAGES))
 
@@ -104,8 +107,22 @@ def _name_in_package(code):
     return ".".join(module + [name_of(code)])
 
 
+def _cell_of(name):
+    """The number of the notebook's cell to whose code IPython gives this file name; None for others."""
+    if not (name.startswith(_CELL) or "ipykernel_" in name):
+        return None
+    try:
+        return sys.modules["IPython"].get_ipython().compile._filename_map.get(name)
+    except (KeyError, AttributeError):  # another program, another version of IPython
+        return None
+
+
 def short(name):
-    """The path relative to the program's start folder, if it is below that folder."""
+    """The path relative to the program's start folder, if it is below that folder; "In[3]" for a notebook's
+    cell."""
+    cell = _cell_of(name)
+    if cell is not None:
+        return "In[%d]" % cell
     if name.startswith(_START):
         return name[len(_START) :]
     return name

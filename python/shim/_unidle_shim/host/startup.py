@@ -31,6 +31,7 @@ _FORKS_WARN = sys.version_info >= (3, 12)
 _nothing = (bool, (), {}, None)  # the state of a functools.partial
 _after_fork = functools.partial(*_nothing[:1])
 _watches = []  # none or one
+since_ns = 0  # when observation began, if that was not with the process
 
 # A program may replace these.
 _allocate_lock, _monotonic, _sleep = _thread.allocate_lock, time.monotonic, time.sleep

@@ -1,10 +1,11 @@
 """Patches of the other calls of a training step: backward pass, optimiser, gradients, checkpoints."""
 
+import gc
 import sys
 import threading
 
 from _unidle_shim import session
-from _unidle_shim.host import hidden_frames, imports, places
+from _unidle_shim.host import hidden_frames, imports, places, startup
 from _unidle_shim.host.guard import caught, value_or_none
 from _unidle_shim.host.patching import around, put
 from _unidle_shim.host.shapes import hidden_queries, undispatched
@@ -240,8 +241,30 @@ def _patch_optimizers(state, torch):
             caught(failure)
         return original_zero(self, *args, **kwargs)
 
+    def made_before():
+        """Optimisers of a program that was not observed from its start. A scheduler that was made before has
+        kept their unpatched function."""
+        for optimizer in gc.get_objects():
+            if issubclass(type(optimizer), Optimizer):
+                wrap_class(type(optimizer))
+                state.facts.optimizer_made(optimizer, None)
+                if "step" in vars(optimizer):
+                    optimizer.step = kept_step(optimizer, optimizer.step)
+
+    def kept_step(optimizer, original):
+        def step(*args, **kwargs):
+            if not is_followed():
+                return original(*args, **kwargs)
+            if state.marking is not None:
+                state.loop.look_up()
+            return optimizer_step(state, optimizer, original, args, kwargs)
+
+        return hidden_frames.wraps(original)(step)
+
     put(Optimizer, "__init__", init)
     put(Optimizer, "zero_grad", zero_grad)
+    if startup.since_ns:
+        made_before()
 
 
 def optimizer_step(state, optimizer, call, args, kwargs):

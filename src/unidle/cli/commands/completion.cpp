@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <map>
+#include <vector>
 
 #include "unidle/base/terminal.h"
 #include "unidle/cli/option_names.h"
@@ -20,6 +21,11 @@ std::string action_names(const CLI::App& app) {
     names += sub->get_name() + " ";
   }
   return names;
+}
+
+/// Commands that people call; one without a group is started by programs.
+std::vector<const CLI::App*> commands_of(const CLI::App& root) {
+  return root.get_subcommands([](const CLI::App* sub) { return !sub->get_group().empty(); });
 }
 
 /// The completions of unidle-train: its options, KEY= for each setting and KEY=VALUE for choices. The script asks
@@ -50,7 +56,7 @@ constexpr const char* kBashTrain = R"sh(_unidle_train() {
 std::string bash_script(const CLI::App& root) {
   std::string commands;
   std::string cases;
-  for (const CLI::App* sub : root.get_subcommands({})) {
+  for (const CLI::App* sub : commands_of(root)) {
     commands += sub->get_name() + " ";
     cases += fmt::format("    {}) words=\"{}\" actions=\"{}\" ;;\n", sub->get_name(),
                          fmt::join(option_names(*sub), " "), action_names(*sub));
@@ -85,7 +91,7 @@ std::string zsh_script(const CLI::App& root) {
 std::string fish_script(const CLI::App& root) {
   std::string script =
       "complete -c unidle -n \"__fish_seen_subcommand_from train\" -a \"(unidle train words 2>/dev/null)\"\n";
-  for (const CLI::App* sub : root.get_subcommands({})) {
+  for (const CLI::App* sub : commands_of(root)) {
     script += fmt::format("complete -c unidle -n __fish_use_subcommand -a {} -d \"{}\"\n", sub->get_name(),
                           sub->get_description());
     if (const std::string actions = action_names(*sub); !actions.empty()) {

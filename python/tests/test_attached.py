@@ -1,0 +1,273 @@
+"""unidle.observe() in programs that nobody started with `unidle run`."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+import unittest
+from pathlib import Path
+
+import package
+from run_case import HAS_TORCH, UNIDLE, Record, environment
+
+package.needs()
+
+STEPS = """
+import os, signal, sys, time, unidle
+unidle.observe()
+def steps(count):
+    for _ in range(count):
+        time.sleep(0.002); unidle.step(samples=3)
+steps(20)
+"""
+RECORDS = "unidle: recording "
+
+
+class AttachedCase(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def ran(self, text, *words, python=sys.executable, options=(), begin=(), **more):
+        path = Path(self.folder) / "program.py"
+        path.write_text(textwrap.dedent(text))
+        return subprocess.run(
+            [*begin, python, *options, path, *words],
+            cwd=self.folder,
+            env=environment(PYTHONPATH=sys.path[0], **more),
+            capture_output=True,
+            text=True,
+        )
+
+    def records(self):
+        """The finished records, in the order of their names."""
+        folders = sorted((Path(self.folder) / ".unidle" / "runs").glob("2*"))
+        for folder in folders:  # `unidle` waits for a recorder whose program has ended
+            subprocess.run([UNIDLE, "diagnose", folder], env=environment(), capture_output=True)
+        return [Record(folder) for folder in folders]
+
+    def record(self):
+        (record,) = self.records()
+        self.assertEqual(record.meta("problems"), [])
+        return record
+
+
+class AttachedTest(AttachedCase):
+    def test_every_end_is_the_programs_own_and_is_recorded(self):
+        ends = {
+            "sys.exit(3)": (3, "completed"),
+            "raise ValueError('broken')": (1, "failed"),
+            "os.kill(os.getpid(), signal.SIGKILL)": (-signal.SIGKILL, None),
+            "os.kill(os.getpid(), signal.SIGTERM)": (-signal.SIGTERM, None),
+            "os.kill(os.getpid(), signal.SIGINT); time.sleep(9)": (-signal.SIGINT, "failed"),
+            "os._exit(4)": (4, None),
+            "os.execv(sys.executable, [sys.executable, '-c', 'raise SystemExit(5)'])": (5, None),
+        }
+        for end, (code, outcome) in ends.items():
+            with self.subTest(end):
+                shutil.rmtree(Path(self.folder) / ".unidle", ignore_errors=True)
+                done = self.ran(STEPS + "print('out', flush=True)\n" + end)
+                bare = self.ran(STEPS.replace("unidle.observe()", "") + "print('out', flush=True)\n" + end)
+                lines = done.stderr.splitlines(keepends=True)
+                self.assertTrue(lines[0].startswith(RECORDS + ".unidle/runs/"), lines)
+                self.assertEqual((done.returncode, done.stdout), (code, "out\n"))
+                self.assertEqual(
+                    (bare.returncode, bare.stdout, bare.stderr.count("\n")), (code, "out\n", len(lines) - 1)
+                )
+                record = self.record()
+                self.assertEqual(record.one("select count(*) from steps"), 19)
+                if outcome:
+                    self.assertEqual(record.meta("outcome"), outcome)
+                elif "code" in record.meta(
+                    "exit"
+                ):  # the kernel tells others than its parent since Linux 6.15
+                    ended = record.meta("exit")["code"] or -record.meta("exit")["signal"]
+                    self.assertEqual((ended, record.meta("outcome")), (code, "failed"))
+
+    def test_a_second_call_and_forked_children_are_harmless(self):
+        done = self.ran(
+            STEPS
+            + textwrap.dedent("""
+            print(unidle.observe().record == unidle.observe().record)
+            if os.fork() == 0:
+                unidle.observe(); steps(5)
+                with unidle.observe(): pass
+                sys.exit(7)
+            print(os.waitstatus_to_exitcode(os.wait()[1]))
+            try: os.wait()
+            except ChildProcessError: print("no other child")
+            steps(10)
+            """)
+        )
+        self.assertEqual(done.stdout, "True\n7\nno other child\n", done.stderr)
+        self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+        counts = self.record().rows("select count(*) from steps group by process order by count(*)")
+        self.assertEqual(counts, [(4,), (29,)])
+
+    def test_under_unidle_run_it_says_nothing_and_starts_nothing(self):
+        path = Path(self.folder) / "observed"
+        done = self.ran(STEPS, begin=(UNIDLE, "run", "-o", path, "--"))
+        self.assertNotIn(RECORDS, done.stderr)
+        self.assertEqual(Record(path).one("select count(*) from steps"), 19)
+        self.assertEqual(self.records(), [])
+
+    def test_what_keeps_it_from_recording_is_one_line_and_ends_nothing(self):
+        alone = Path(self.folder) / "alone"
+        shutil.copytree(Path(package.__file__).parents[1] / "unidle", alone / "unidle")
+        text = "import sys\nif sys.argv[1:]: sys.path.insert(0, sys.argv[1])\nimport unidle\n"
+        text += "unidle.observe({})\nunidle.observe()\nunidle.step(); print('done')"
+        for why, record, words, path in (
+            ("not on PATH", "", [str(alone)], "/usr/bin:/bin"),
+            ("cannot be written", "'/dev/null/record'", [], os.environ["PATH"]),
+        ):
+            with self.subTest(why):
+                done = self.ran(text.format(record), *words, options=("-W", "error"), PATH=path)
+                self.assertEqual((done.returncode, done.stdout), (0, "done\n"), done.stderr)
+                self.assertRegex(done.stderr, rf"\Aunidle: .*{why}.*; the program runs unobserved\n\Z")
+
+    def test_stop_and_the_end_of_a_block_complete_the_record(self):
+        done = self.ran("""
+            import os, unidle
+            before = dict(os.environ), os.listdir("/proc/self/fd")
+            watch = unidle.observe("first")
+            for _ in range(4): unidle.step()
+            print(str(watch.stop()) == os.path.abspath("first"), watch.stop(), watch.record)
+            unidle.step()
+            with unidle.observe("second"):
+                for _ in range(6): unidle.step()
+            try:
+                with unidle.observe("third"): raise KeyError
+            except KeyError: pass
+            print((dict(os.environ), os.listdir("/proc/self/fd")) == before)
+        """)
+        self.assertEqual(done.stdout, "True None None\nTrue\n", done.stderr)
+        records = [Record(Path(self.folder) / name) for name in ("first", "second", "third")]
+        self.assertEqual([record.one("select count(*) from steps") for record in records], [3, 6, 0])
+        outcomes = [record.meta("outcome") for record in records]
+        self.assertEqual(outcomes, ["completed", "completed", "failed"])
+
+    def test_ranks_of_one_launcher_share_a_record(self):
+        done = self.ran(
+            """
+            import os, subprocess, sys, time
+            if sys.argv[1:]:
+                import unidle
+                unidle.observe()
+                for _ in range(5): unidle.step(samples=1); time.sleep(0.002)
+            else:
+                several = dict(os.environ, LOCAL_WORLD_SIZE="2", TORCHELASTIC_RUN_ID="none")
+                ranks = [subprocess.Popen([sys.executable, __file__, "rank"], env=several) for _ in range(2)]
+                sys.exit(sum(rank.wait() for rank in ranks))
+            """,
+            TMPDIR=self.folder,
+        )
+        self.assertEqual((done.returncode, done.stderr.count(RECORDS)), (0, 1), done.stderr)
+        record = self.record()
+        self.assertEqual(record.rows("select count(*) from steps group by process"), [(4,), (4,)])
+        self.assertEqual(list(Path(self.folder).glob("unidle-*")), [])
+
+
+@unittest.skipUnless(HAS_TORCH, "needs torch")
+class AttachedTorchTest(AttachedCase):
+    TRAINING = """
+        import sys, torch, unidle
+        class Rows(torch.utils.data.Dataset):
+            def __len__(self): return 32
+            def __getitem__(self, row): return torch.full((4,), row / 32), torch.ones(1)
+        def main(kind):
+            model = torch.nn.Linear(4, 1)
+            optimizer = torch.optim.SGD(model.parameters(), 0.1)
+            scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)  # keeps the optimiser's function
+            workers = dict(num_workers=1, multiprocessing_context=kind) if kind else {}
+            rows = torch.utils.data.DataLoader(Rows(), 4, **workers)
+            def epoch():
+                for x, y in rows:
+                    optimizer.zero_grad()
+                    loss = (model(x) - y).square().mean()
+                    loss.backward()
+                    optimizer.step()
+                scheduler.step()
+                return loss.item()
+            OBSERVED
+        if __name__ == "__main__":
+            torch.manual_seed(0)
+            main(*sys.argv[1:] or [None])
+    """
+
+    def trained(self, observed, *words):
+        lines = textwrap.dedent(observed).strip().replace("\n", "\n            ")
+        return self.ran(self.TRAINING.replace("OBSERVED", lines), *words)
+
+    def test_what_was_made_before_is_seen_and_results_stay(self):
+        bare = self.trained("print([epoch() for _ in range(4)])")
+        done = self.trained("""
+            losses = [epoch()]
+            watch = unidle.observe()
+            losses += [epoch(), epoch()]
+            watch.stop()
+            losses += [epoch()]
+            with unidle.observe(): pass
+            print(losses)
+        """)
+        self.assertEqual((done.returncode, done.stdout), (0, bare.stdout), done.stderr)
+        record, empty = self.records()
+        self.assertEqual(record.rows("select count(*), sum(samples) from steps"), [(16, 64)])
+        self.assertEqual([note["epochs"] for note in record.notes("loader")][-1:], [2])
+        self.assertEqual(record.notes("optimizer")[-1]["class"], "SGD")
+        self.assertEqual([note for note in record.notes("shim") if note["status"] == "off"], [])
+        self.assertEqual(empty.one("select count(*) from steps"), 0)
+
+    def test_a_spawned_worker_is_observed(self):
+        done = self.trained("unidle.observe(); epoch()", "spawn")
+        self.assertEqual((done.returncode, done.stderr.count("\n")), (0, 1), done.stderr)
+        record = self.record()
+        workers = [note for note in record.notes("shim") if note.get("role") == "worker"]
+        self.assertGreaterEqual(len(workers), 1)
+        self.assertEqual(record.one("select sum(samples) from steps"), 32)
+
+
+class NotebookTest(AttachedCase):
+    def test_the_recorded_part_is_the_cells_between(self):
+        try:
+            import ipykernel  # noqa: F401
+            import nbclient
+            import nbformat
+        except ImportError as error:
+            raise unittest.SkipTest(f"needs a notebook's kernel: {error}") from error
+        make = nbformat.v4.new_code_cell
+        cells = [
+            "import os, signal, time, unidle\ndef steps(count):\n  for _ in range(count): unidle.step()",
+            "steps(3)\nwatch = unidle.observe()",
+            "steps(4)",
+            "1 / 0",
+            "steps(5); os.kill(os.getpid(), signal.SIGINT); time.sleep(9)",
+            "steps(6)\nprint(watch.stop().parent.name)",
+            "steps(7)\nwith unidle.observe() as block: steps(8); 1 / 0",
+        ]
+        book = nbformat.v4.new_notebook(cells=[make(cell) for cell in cells])
+        client = nbclient.NotebookClient(
+            book, allow_errors=True, timeout=60, resources={"metadata": {"path": self.folder}}
+        )
+        before = os.environ.get("PYTHONPATH")
+        os.environ["PYTHONPATH"] = sys.path[0]
+        try:
+            client.execute()
+        finally:
+            os.environ.pop("PYTHONPATH") if before is None else os.environ.update(PYTHONPATH=before)
+        said = [out.get("text") or out.get("ename") for cell in book.cells for out in cell.outputs]
+        self.assertEqual(len(said), 6, said)
+        self.assertTrue(said[0].startswith(RECORDS) and said[4].startswith(RECORDS), said)
+        self.assertEqual(
+            said[1:4] + said[5:], ["ZeroDivisionError", "KeyboardInterrupt", "runs\n", "ZeroDivisionError"]
+        )
+        first, second = self.records()
+        self.assertEqual((first.meta("outcome"), second.meta("outcome")), ("completed", "failed"))
+        self.assertEqual(first.one("select count(*) from steps"), 14)
+        self.assertEqual(second.one("select count(*) from steps"), 8)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,247 @@
+"""Records a program that nobody started with `unidle run`: what unidle.observe() does.
+
+The recorder is a process of its own, `unidle attach`, no child of this one and out of reach of its terminal.
+It ends with this process, however that ends. Nothing here raises: observing must not end a training.
+"""
+
+from __future__ import annotations
+
+import atexit
+import fcntl
+import importlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Callable, List, Optional
+
+from unidle._program import program
+from unidle.errors import Error
+
+_STARTS_S = 60.0  # a file system may be slow
+_ENDS_S = 30.0  # the longest that the end of the program waits for the record
+_ENDED = "end.json"  # observe/attach.h
+
+
+class Recording:
+    """A record that is being written: `record` is its folder, `name` the same as the recorder calls it. One
+    that is `shared` by the ranks of a job ends with their launcher."""
+
+    def __init__(self, started: dict, shared: bool, changed: Callable[[], None]) -> None:
+        environment = started["environment"]
+        self.name, self.shared = started["record"], shared
+        self.record = Path(self.name).absolute()
+        self._folder = environment["UNIDLE_PROBE_DIR"]
+        self._changed = changed
+        self._process = os.getpid()
+        self._before = {name: os.environ.get(name) for name in environment}
+        self._shim_folder = environment["PYTHONPATH"].split(os.pathsep)[0]
+        self._shim: Any = None
+        os.environ.update(environment)  # for processes that this one starts
+
+    def begin(self) -> None:
+        self._changed()
+        before = list(sys.path)
+        sys.path.insert(0, self._shim_folder)
+        try:
+            self._shim = importlib.import_module("_unidle_shim")
+        finally:
+            sys.path[:] = before
+        self._shim.attach()
+
+    def is_here(self) -> bool:
+        """False in a process forked since."""
+        return self._process == os.getpid()
+
+    def end(self, failure: Optional[type] = None) -> None:
+        """Returns once the record is complete. `failure`: class of the exception that ended the program."""
+        if self._shim is not None:
+            self._shim.detach()
+        for name, value in self._before.items():
+            if value is not None:
+                os.environ[name] = value
+            else:
+                os.environ.pop(name, None)
+        self._changed()
+        if not self.shared:
+            self._tell(failure)
+            self._wait()
+
+    def _tell(self, failure: Optional[type]) -> None:
+        body: dict = {"outcome": "completed" if failure is None else "failed"}
+        if failure is not None and not issubclass(failure, KeyboardInterrupt):
+            body["code"] = 1
+        path = os.path.join(self._folder, _ENDED)
+        with open(path + ".new", "w") as file:
+            json.dump(body, file)
+        os.rename(path + ".new", path)
+
+    def _wait(self) -> None:
+        until = time.monotonic() + _ENDS_S
+        while _is_written(self._folder) and time.monotonic() < until:
+            time.sleep(0.01)
+
+
+def _is_written(folder: str) -> bool:
+    """The recorder holds a lock on the folder as long as it writes."""
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return False
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(handle)
+
+
+_current: List[Recording] = []  # none or one
+_latest: List[Path] = []  # the record of the newest one
+_registered = _failed = False
+
+
+def current() -> Optional[Recording]:
+    """The recording of this process."""
+    return _current[0] if _current and _current[0].is_here() else None
+
+
+def latest() -> Optional[Path]:
+    return _latest[-1] if _latest else None
+
+
+def say(text: str) -> None:
+    """One line on stderr, where the program's own warnings go."""
+    try:
+        print(f"unidle: {text}", file=sys.stderr, flush=True)
+    except (OSError, ValueError, AttributeError):  # closed, or none
+        pass
+
+
+def begin(record: Optional[Any], changed: Callable[[], None]) -> Optional[Recording]:
+    """Begins recording, unless this program is recorded already, by `unidle run` for example. `changed` is
+    called when recording has begun or ends."""
+    global _registered, _failed
+    if os.environ.get("UNIDLE_PROBE_DIR") or _failed:
+        return current()
+    try:
+        launcher = _launcher_of_ranks()
+        started = _shared_recorder(record, launcher) if launcher else _start_recorder(record, os.getpid())
+        recording = Recording(started, launcher is not None, changed)
+        _current[:] = [recording]
+        _latest[:] = [recording.record]
+        if not _registered:
+            _registered = True
+            atexit.register(_at_exit)  # first: what the observation itself registers runs before
+        recording.begin()
+    except Exception as failure:
+        say(f"{_in_one_line(failure)}; the program runs unobserved")
+        if _current:
+            end(_current[0])
+        _failed = not _is_interactive()  # there, the next call may follow a correction
+        return None
+    if not started.get("joined"):
+        say(f"recording {recording.name}; afterwards: unidle diagnose{_named(record, recording)}")
+    return recording
+
+
+def end(recording: Recording, failure: Optional[type] = None) -> None:
+    if _current and _current[0] is recording:
+        _current.clear()
+    if not recording.is_here():
+        return
+    try:
+        recording.end(failure)
+    except Exception as problem:
+        say(f"the record may be incomplete: {_in_one_line(problem)}")
+
+
+def _at_exit() -> None:
+    recording = current()
+    if recording is None:
+        return
+    try:
+        end(recording, None if _is_interactive() else getattr(sys, "last_type", None))
+    except KeyboardInterrupt:  # whoever waits for the program does not want to wait for us
+        pass
+
+
+def _named(record: Optional[Any], recording: Recording) -> str:
+    return f" {recording.name}" if record is not None else ""
+
+
+def _start_recorder(record: Optional[Any], process: int, *options: str) -> dict:
+    """Returns what the recorder says: where the record is, and the environment of the processes in it."""
+    words = [program(), "attach", "--pid", str(process), *options]
+    if record is not None:
+        words += ["--output", os.fspath(record)]
+    elif _is_interactive():
+        words += ["--name", _notebook()]
+    done = subprocess.run(
+        [*words, "--", *_command(process)],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        timeout=_STARTS_S,
+    )
+    lines = done.stdout.decode("utf-8", "replace").splitlines()
+    if not lines:
+        problems = done.stderr.decode("utf-8", "replace").strip().splitlines()
+        raise Error(problems[-1] if problems else "the recorder does not start")
+    return json.loads(lines[-1])
+
+
+def _launcher_of_ranks() -> Optional[int]:
+    """The process of torchrun that started this one together with other ranks."""
+    several = os.environ.get("LOCAL_WORLD_SIZE", "1") != "1"
+    return os.getppid() if several and "TORCHELASTIC_RUN_ID" in os.environ else None
+
+
+def _shared_recorder(record: Optional[Any], launcher: int) -> dict:
+    """One recorder for all ranks of a launcher on this machine. The first one starts it."""
+    path = os.path.join(tempfile.gettempdir(), f"unidle-{os.getuid()}-{launcher}")
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with open(handle, "r+") as file:
+        if os.fstat(handle).st_uid != os.getuid():
+            raise Error(f"{path}: belongs to another user")
+        fcntl.flock(handle, fcntl.LOCK_EX)  # until the file is closed
+        text = file.read()
+        known = json.loads(text) if text.endswith("}") else None
+        if known and _is_written(known["environment"]["UNIDLE_PROBE_DIR"]):
+            return dict(known, joined=True)
+        started = _start_recorder(record, launcher, "--remove-at-end", path)
+        started["record"] = os.path.abspath(started["record"])
+        file.seek(0)
+        file.truncate()
+        json.dump(started, file)
+    return started
+
+
+def _command(process: int) -> List[str]:
+    if process != os.getpid():
+        return Path(f"/proc/{process}/cmdline").read_text(errors="replace").rstrip("\0").split("\0")
+    words = getattr(sys, "orig_argv", None)  # since Python 3.10
+    return list(words) if words else [sys.executable or "python", *sys.argv]
+
+
+def _is_interactive() -> bool:
+    """A notebook or an interactive Python, in which an exception does not end the program."""
+    return hasattr(sys, "ps1") or "IPython" in sys.modules and _shell() is not None
+
+
+def _shell() -> Any:
+    return sys.modules["IPython"].get_ipython()
+
+
+def _notebook() -> str:
+    name = os.environ.get("JPY_SESSION_NAME", "")  # the notebook's path, with jupyter_server 2
+    return Path(name).stem or "notebook"
+
+
+def _in_one_line(failure: BaseException) -> str:
+    text = " ".join(str(failure).split()) or type(failure).__name__
+    return text[len("unidle: ") :] if text.startswith("unidle: ") else text
