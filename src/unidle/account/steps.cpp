@@ -78,6 +78,7 @@ void fill_in(const std::vector<record::Step>& steps, std::vector<Period>& period
   const bool input_in_all = std::ranges::any_of(
       steps, [](const record::Step& step) { return !seen_in_full(step) && step.input_ns.has_value(); });
   std::vector<std::pair<double, Parts>> in_full;
+  in_full.reserve(steps.size());
   for (std::size_t i = 0; i < steps.size(); ++i) {
     if (seen_in_full(steps[i])) {
       Parts parts = periods[i].parts;
@@ -161,6 +162,7 @@ std::optional<StepMeans> step_means(const Timeline& timeline, const std::vector<
   double all_s = 0;
   Parts sums{};
   std::vector<double> samples;
+  samples.reserve(counted.size());
   for (std::size_t i = timeline.first_counted; i < timeline.end_counted; ++i) {
     all_s += periods[i].step_s;
     samples.push_back(periods[i].samples);

@@ -146,6 +146,7 @@ void set_ranges(const RunData& run, Timeline& timeline) {
   timeline.validate = spans_of(run, "validate", timeline).minus(timeline.checkpoint);
   timeline.pauses = timeline.validate.plus(timeline.checkpoint);
   std::vector<TimeRange> steps;
+  steps.reserve(timeline.steps.size());
   for (const record::Step& step : timeline.steps) {
     steps.push_back({std::max(begin_with_input_ns(step), timeline.begin_ns),
                      std::min(step.t_ns + step.duration_ns, timeline.end_ns)});
@@ -178,6 +179,7 @@ Timeline make_timeline(const RunData& run) {
   Timeline timeline;
   timeline.process = busiest_process(run.steps);
   if (timeline.process) {
+    timeline.steps.reserve(run.steps.size());
     std::copy_if(run.steps.begin(), run.steps.end(), std::back_inserter(timeline.steps),
                  [&](const record::Step& step) { return step.process == *timeline.process; });
     timeline.rank_factor = rank_factor_of(run.steps, timeline.steps);

@@ -93,6 +93,7 @@ class Statement {
   void reset();
 
   bool is_null(int column) const { return sqlite3_column_type(statement_.get(), column) == SQLITE_NULL; }
+  bool is_text(int column) const { return sqlite3_column_type(statement_.get(), column) == SQLITE_TEXT; }
   std::int64_t integer(int column) const { return sqlite3_column_int64(statement_.get(), column); }
   std::optional<std::int64_t> maybe_integer(int column) const;
   /// NaN for NULL: SQLite does not store NaN.

@@ -140,6 +140,8 @@ Reader::~Reader() = default;
 
 const fs::path& Reader::folder() const { return impl_->folder; }
 
+const fs::path& Reader::file() const { return impl_->file; }
+
 std::optional<nlohmann::json> Reader::meta(std::string_view key) const {
   std::optional<nlohmann::json> value;
   impl_->each(
@@ -178,14 +180,14 @@ namespace {
 
 constexpr std::string_view kStepColumns =
     "process, idx, t_ns, duration_ns, samples, micro_batches, input_ns, transfer_ns, forward_ns, backward_ns, "
-    "optimizer_ns, sync_ns, syncs, samples_before, loss, typeof(loss) = 'text'";
+    "optimizer_ns, sync_ns, syncs, samples_before, loss";
 
 Step step_of(sqlite::Statement& row) {
   Step step{row.integer(0),        row.integer(1),       row.integer(2),        row.integer(3),
             row.integer(4),        row.integer(5),       row.maybe_integer(6),  row.maybe_integer(7),
             row.maybe_integer(8),  row.maybe_integer(9), row.maybe_integer(10), row.maybe_integer(11),
             row.maybe_integer(12), std::nullopt,         row.maybe_integer(13)};
-  if (row.integer(15) != 0) {
+  if (row.is_text(14)) {  // 'nan': SQLite has no NaN
     step.loss = std::numeric_limits<double>::quiet_NaN();
   } else if (!row.is_null(14)) {
     step.loss = row.real(14);
@@ -287,9 +289,10 @@ std::vector<Series> Reader::all_series() const {
 
 std::vector<Point> Reader::points(const Series& series) const {
   std::vector<Point> points;
+  // A join would sort what the key of the table has in order.
   impl_->each(
-      "SELECT t_ns, points.value FROM points JOIN series ON points.series = series.id "
-      "WHERE name=? AND unit=? AND subject=? ORDER BY t_ns",
+      "SELECT t_ns, value FROM points WHERE series=(SELECT id FROM series WHERE name=? AND unit=? AND subject=?) "
+      "ORDER BY t_ns",
       [&](sqlite::Statement& row) { points.push_back({row.integer(0), row.real(1)}); }, series.name, series.unit,
       series.subject);
   return points;

@@ -161,6 +161,8 @@ class Reader {
   Reader& operator=(const Reader&) = delete;
 
   const std::filesystem::path& folder() const;
+  /// Its record.db.
+  const std::filesystem::path& file() const;
   std::optional<nlohmann::json> meta(std::string_view key) const;
   /// Value of kStartNs or kEndNs; nothing if it is missing or not a time.
   std::optional<std::int64_t> time(std::string_view key) const;
