@@ -1,5 +1,6 @@
 """unidle.observe() in programs that nobody started with `unidle run`."""
 
+import json
 import os
 import shutil
 import signal
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import package
 from run_case import HAS_TORCH, UNIDLE, Record, environment
+
+import unidle
 
 package.needs()
 
@@ -230,24 +233,15 @@ class AttachedTorchTest(AttachedCase):
 
 
 class NotebookTest(AttachedCase):
-    def test_the_recorded_part_is_the_cells_between(self):
+    def said(self, *cells):
+        """Runs the cells of a notebook; returns what each one says."""
         try:
             import ipykernel  # noqa: F401
             import nbclient
             import nbformat
         except ImportError as error:
             raise unittest.SkipTest(f"needs a notebook's kernel: {error}") from error
-        make = nbformat.v4.new_code_cell
-        cells = [
-            "import os, signal, time, unidle\ndef steps(count):\n  for _ in range(count): unidle.step()",
-            "steps(3)\nwatch = unidle.observe()",
-            "steps(4)",
-            "1 / 0",
-            "steps(5); os.kill(os.getpid(), signal.SIGINT); time.sleep(9)",
-            "steps(6)\nprint(watch.stop().parent.name)",
-            "steps(7)\nwith unidle.observe() as block: steps(8); 1 / 0",
-        ]
-        book = nbformat.v4.new_notebook(cells=[make(cell) for cell in cells])
+        book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
         client = nbclient.NotebookClient(
             book, allow_errors=True, timeout=60, resources={"metadata": {"path": self.folder}}
         )
@@ -257,16 +251,67 @@ class NotebookTest(AttachedCase):
             client.execute()
         finally:
             os.environ.pop("PYTHONPATH") if before is None else os.environ.update(PYTHONPATH=before)
-        said = [out.get("text") or out.get("ename") for cell in book.cells for out in cell.outputs]
-        self.assertEqual(len(said), 6, said)
-        self.assertTrue(said[0].startswith(RECORDS) and said[4].startswith(RECORDS), said)
-        self.assertEqual(
-            said[1:4] + said[5:], ["ZeroDivisionError", "KeyboardInterrupt", "runs\n", "ZeroDivisionError"]
+        return [
+            [out.get("text") or out.get("ename") or out["data"] for out in cell.outputs]
+            for cell in book.cells
+        ]
+
+    def test_the_recorded_part_is_the_cells_between(self):
+        said = self.said(
+            "import os, signal, time, unidle\ndef steps(count):\n  for _ in range(count): unidle.step()",
+            "steps(3)\nwatch = unidle.observe()",
+            "steps(4)",
+            "1 / 0",
+            "steps(5); os.kill(os.getpid(), signal.SIGINT); time.sleep(9)",
+            "steps(6)\nprint(watch.stop().parent.name)",
+            "steps(7)\nwith unidle.observe() as block: steps(8); 1 / 0",
         )
+        self.assertTrue(said[1][0].startswith(RECORDS) and said[6][0].startswith(RECORDS), said)
+        self.assertEqual(said[2:6], [[], ["ZeroDivisionError"], ["KeyboardInterrupt"], ["runs\n"]])
+        self.assertEqual(said[6][1:], ["ZeroDivisionError"])
         first, second = self.records()
         self.assertEqual((first.meta("outcome"), second.meta("outcome")), ("completed", "failed"))
         self.assertEqual(first.one("select count(*) from steps"), 14)
         self.assertEqual(second.one("select count(*) from steps"), 8)
+
+    def test_the_magic_and_what_a_notebook_shows(self):
+        said = self.said(
+            "%load_ext unidle",
+            "%%unidle\nfor _ in range(30): time = __import__('time'); time.sleep(0.002); unidle = "
+            "__import__('unidle'); unidle.step(samples=1)\n6 * 7",
+            "import unidle; unidle.diagnose()",
+            "%%unidle\n1 / 0",
+            "unidle.report()",
+        )
+        self.assertTrue(said[1][0].startswith(RECORDS), said[1])
+        self.assertRegex(said[1][1], r"\A[A-Z].*[.]\n\Z")
+        self.assertEqual(said[1][2]["text/plain"], "42")
+        self.assertIn(said[1][1].strip(), said[2][0]["text/html"].replace("&#x27;", "'"))
+        self.assertEqual(said[3][1:], ["ZeroDivisionError"])
+        self.assertIn("<iframe srcdoc=", said[4][0]["text/html"])
+        self.assertEqual(self.records()[0].one("select count(*) from steps"), 30)
+
+
+class DiagnosisTest(AttachedCase):
+    def test_it_is_what_the_program_says(self):
+        done = self.ran(STEPS)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        (folder,) = (Path(self.folder) / ".unidle" / "runs").glob("2*")
+        given = environment()
+        commands = ([UNIDLE, "diagnose", folder], [UNIDLE, "diagnose", folder, "--format", "json"])
+        said = [subprocess.run(each, env=given, capture_output=True, text=True).stdout for each in commands]
+        text, body, answer = said[0], json.loads(said[1]), unidle.diagnose(folder)
+        self.assertEqual((str(answer), answer.verdict), (text, body["verdict"]))
+        self.assertTrue(text.replace("\n", " ").startswith(answer.answer))
+        self.assertNotIn("answer", body)
+        self.assertEqual(
+            [(each.rule, each.share, list(each.evidence)) for each in answer.findings],
+            [(each["id"], each["share"], each["evidence"]) for each in body["findings"]],
+        )
+        for finding in answer.findings:
+            self.assertIn(f"{finding.title} [{finding.rule}]", " ".join(text.split()))
+        with self.assertRaises(unidle.InputError):
+            unidle.diagnose(folder / "nothing")
 
 
 if __name__ == "__main__":

@@ -4,11 +4,13 @@ Importing it needs no other package. Batches are torch tensors if torch is insta
 arrays.
 """
 
+from typing import Any as _Any
+
 from unidle import data
 from unidle._cache import Cache
 from unidle._cached import cached
+from unidle._diagnosis import Diagnosis, Finding, Fix, diagnose, report
 from unidle._observed import note, observe, phase, step
-from unidle._program import report
 from unidle._version import __version__
 from unidle.errors import (
     Error,
@@ -20,10 +22,21 @@ from unidle.errors import (
     UsageError,
 )
 
+
+def load_ipython_extension(shell: _Any) -> None:
+    """`%load_ext unidle` makes the magic %%unidle, which records a cell and says why its device idles."""
+    from unidle import _magics
+
+    _magics.load(shell)
+
+
 __all__ = [
     "Cache",
+    "Diagnosis",
     "Error",
     "FileSystemError",
+    "Finding",
+    "Fix",
     "ForkedError",
     "InputError",
     "MissingError",
@@ -32,6 +45,7 @@ __all__ = [
     "__version__",
     "cached",
     "data",
+    "diagnose",
     "note",
     "observe",
     "phase",

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Optional, Union
+from typing import Union
 
 from unidle.errors import Error, InputError, MissingError
 
@@ -34,14 +34,10 @@ def main() -> None:
     os.execv(path, [path, *sys.argv[1:]])
 
 
-def report(record: PathLike, output: Optional[PathLike] = None) -> Path:
-    """Writes the report of a record (`unidle report`), an HTML file that needs no network. The default
-    `output` is `report.html` in the record's folder. Returns its path."""
-    command = [program(), "report", os.fspath(record)]
-    if output is not None:
-        command += ["-o", os.fspath(output)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    if done.returncode != 0:
-        lines = done.stderr.strip().splitlines() or [f"unidle report ended with {done.returncode}"]
+def asked(*command: str, ends: tuple = (0,)) -> str:
+    """Returns what the program answers, if it ends with one of these codes."""
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    if done.returncode not in ends:
+        lines = done.stderr.strip().splitlines() or [f"unidle ended with {done.returncode}"]
         raise {2: InputError, 3: MissingError}.get(done.returncode, Error)(lines[-1])
-    return Path(done.stdout.strip().splitlines()[-1])
+    return done.stdout

@@ -116,6 +116,8 @@ std::string to_string(Verdict verdict);
 nlohmann::ordered_json to_json(const Diagnosis& diagnosis);
 /// The answer in one sentence with its numbers: what the device waits for, what to change, and the most it can gain.
 std::string answer(const Diagnosis& diagnosis, Language language = Language::kEnglish);
+/// The title of a finding, a few words.
+std::string title(const Finding& finding, Language language = Language::kEnglish);
 /// Text for a terminal of `width` columns: the answer, at most five findings with evidence and the exact change, what
 /// is fine, and what could not be seen. Findings keep the language in which they were diagnosed.
 std::string to_text(const Diagnosis& diagnosis, int width, bool colour, Language language = Language::kEnglish);

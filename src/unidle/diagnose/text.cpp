@@ -335,4 +335,9 @@ std::string to_text(const Diagnosis& diagnosis, int width, bool colour, Language
   return out + fine(diagnosis, style) + unseen(diagnosis, style);
 }
 
+std::string title(const Finding& finding, Language language) {
+  const Rule* rule = find_rule(finding.id);
+  return rule == nullptr ? finding.id : std::string(translate(language, title_of(finding, *rule)));
+}
+
 }  // namespace unidle::diagnose

@@ -34,6 +34,7 @@ struct Options {
   std::string policy;
   bool print_policy = false;
   bool rules_markdown = false;
+  bool texts = false;
 };
 
 bool reached(const diagnose::Diagnosis& diagnosis, const std::string& level) {
@@ -83,8 +84,9 @@ std::vector<std::filesystem::path> files_of_job(const Options& options) {
 }
 
 diagnose::Diagnosis diagnosis_of(const Options& options) {
-  // JSON is for programs: it is always English.
-  const Language language = options.format == "json" ? Language::kEnglish : chosen_language(options.language);
+  // JSON is for programs: it is always English, but for what a program shows to people.
+  const Language language =
+      options.format == "json" && !options.texts ? Language::kEnglish : chosen_language(options.language);
   const diagnose::Policy policy = policy_of(options);
   if (!options.job_id.empty()) {
     const std::vector<std::filesystem::path> records = slurm::records_of(options.job_id, options.results);
@@ -110,6 +112,18 @@ diagnose::Diagnosis diagnosis_of(const Options& options) {
   return of_logs(files, policy, language);
 }
 
+/// The JSON of a program that shows it to people: with the text, its first sentence, and titles.
+nlohmann::ordered_json with_texts(const diagnose::Diagnosis& diagnosis, Language language) {
+  constexpr int kColumns = 80;
+  nlohmann::ordered_json json = diagnose::to_json(diagnosis);
+  json["answer"] = diagnose::answer(diagnosis, language);
+  json["text"] = diagnose::to_text(diagnosis, kColumns, false, language);
+  for (std::size_t i = 0; i < diagnosis.findings.size(); ++i) {
+    json["findings"][i]["title"] = diagnose::title(diagnosis.findings[i], language);
+  }
+  return json;
+}
+
 int run(const Options& options) {
   if (options.rules_markdown) {
     print_to(stdout, "{}", diagnose::rules_markdown());
@@ -127,7 +141,9 @@ int run(const Options& options) {
   const diagnose::Diagnosis diagnosis = diagnosis_of(options);
   if (options.format == "json") {
     // Captured output may not be UTF-8.
-    print_to(stdout, "{}\n", json_text(diagnose::to_json(diagnosis)));
+    print_to(stdout, "{}\n",
+             json_text(options.texts ? with_texts(diagnosis, chosen_language(options.language))
+                                     : diagnose::to_json(diagnosis)));
   } else {
     print_to(stdout, "{}", diagnose::to_text(diagnosis, width, use_colour(stdout), chosen_language(options.language)));
   }
@@ -157,6 +173,8 @@ std::function<int()> setup(CLI::App& app) {
   add_language_option(app, options->language);
   app.add_option("--policy", options->policy, "A file with thresholds in place of our own: YAML, NAME: VALUE");
   app.add_flag("--print-policy", options->print_policy, "Print all thresholds as such a file and leave");
+  app.add_flag("--texts", options->texts,
+               "with JSON: also the text, its first sentence and titles, for people to read");
   app.add_flag("--rules-markdown", options->rules_markdown)->group("");
   return [options] { return run(*options); };
 }

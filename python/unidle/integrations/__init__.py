@@ -1,0 +1,2 @@
+"""Observing a training through the callbacks of its framework. Each module imports its framework; this one
+imports none."""
