@@ -44,9 +44,14 @@ if(UNIDLE_LLD)
 endif()
 
 # Makes a program find the libraries beside it, wherever it is put (`./dev bundle`), and their dependencies too: that
-# is the older kind of path, which applies to both.
-function(unidle_relocatable program)
-  set_target_properties(${program} PROPERTIES BUILD_RPATH "$ORIGIN/../lib" INSTALL_RPATH "$ORIGIN/../lib")
+# is the older kind of path, which applies to both. KIND is PROGRAM, or LIBRARY for one that is loaded into programs
+# of others and takes their libstdc++.
+function(unidle_relocatable program KIND)
+  set(path "$ORIGIN/../lib")
+  if(KIND STREQUAL "PROGRAM")
+    string(APPEND path ":$ORIGIN/../lib/programs")
+  endif()
+  set_target_properties(${program} PROPERTIES BUILD_RPATH "${path}" INSTALL_RPATH "${path}")
   target_link_options(${program} PRIVATE LINKER:--disable-new-dtags)
 endfunction()
 

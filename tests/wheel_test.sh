@@ -7,14 +7,56 @@ if ! "$UNIDLE_SOURCE/.venv/bin/python" -c 'import wheel' 2>/dev/null; then
   exit 77
 fi
 build=$(dirname "$UNIDLE_BIN")
-bash "$UNIDLE_SOURCE/tools/wheel.sh" "$build" "$PWD" >packed || fail "no wheel: $(cat packed)"
-[ "$(stat -c %s unidle-*.whl)" -lt $((60 << 20)) ] || fail "the wheel has more than 60 MB"
+bash "$UNIDLE_SOURCE/tools/wheel.sh" "$build" "$PWD" >packed 2>&1 || fail "no wheel: $(cat packed)"
+lacks packed "no copyright file"
+wheel=$(echo unidle-*.whl)
+[ "$(stat -c %s "$wheel")" -lt $((15 << 20)) ] || fail "the wheel has more than 15 MB"
 python3 -m venv elsewhere || { echo "skipped: python3 has no venv"; exit 77; }
-elsewhere/bin/pip install --quiet --disable-pip-version-check --no-index --no-deps unidle-*.whl || fail "pip install"
+pip=(elsewhere/bin/pip --quiet --disable-pip-version-check --no-input)
+"${pip[@]}" install --no-index --no-deps "$wheel" || fail "pip install"
+site=$(echo elsewhere/lib/python3*/site-packages)
 unset UNIDLE_BIN UNIDLE_LIB UNIDLE_LIBRARY PYTHONPATH LD_LIBRARY_PATH
 unidle=$PWD/elsewhere/bin/unidle
+version=$("$build/bin/unidle" --version)
 
-[ "$("$unidle" --version)" = "$("$build/bin/unidle" --version)" ] || fail "unidle --version"
+# Older distributions: no file asks for newer versions than its tag says, and pip takes it for that tag.
+check "the check of versions" python3 "$UNIDLE_SOURCE/tools/old_symbols.py" --self-test
+python3 "$UNIDLE_SOURCE/tools/old_symbols.py" --check "$site/unidle" >out || fail "too new: $(cat out)"
+"${pip[@]}" download --no-deps --no-index --find-links . --only-binary :all: --platform "manylinux_2_28_$(uname -m)" -d taken unidle ||
+  fail "pip does not take the wheel for glibc 2.28"
+if [ -x "$UNIDLE_SOURCE/.venv/bin/auditwheel" ]; then
+  "$UNIDLE_SOURCE/.venv/bin/auditwheel" show "$wheel" | tr '\n' ' ' >out
+  has out "manylinux_2_28_"
+fi
+find "$site/unidle" -name '*.h' | grep . && fail "headers in the wheel"
+
+# What is shown of it.
+"${pip[@]}" show -v unidle >out || fail "pip show"
+has out "Topic :: Scientific/Engineering :: Artificial Intelligence"
+info=$(echo "$site"/unidle-*.dist-info)
+has "$info/METADATA" "License-Expression: Apache-2.0"
+lacks "$info/METADATA" "](docs/"
+cmp -s "$info/licenses/LICENSE" "$UNIDLE_SOURCE/LICENSE" || fail "no licence in the wheel"
+[ -n "$(find "$site/unidle/_installed/share/licenses" -name copyright)" ] || fail "no licences of the libraries in the wheel"
+
+check "the check of manual pages" python3 "$UNIDLE_SOURCE/tools/man_pages.py" --self-test
+[ -s elsewhere/share/man/man1/unidle-run.1 ] || fail "no manual page of unidle run"
+if command -v man >/dev/null && command -v groff >/dev/null; then
+  for page in elsewhere/share/man/man1/*.1; do
+    man --warnings -l "$page" >out 2>err || fail "man $page"
+    [ ! -s err ] || fail "$page: $(cat err)"
+  done
+fi
+
+[ "$("$unidle" --version)" = "$version" ] || fail "unidle --version"
+[ "$(elsewhere/bin/python -m unidle --version)" = "$version" ] || fail "python -m unidle"
+# In a folder that is less deep than an environment, and may be read only.
+short=$(mktemp -d)
+"${pip[@]}" install --no-index --no-deps --target "$short" "$wheel" || fail "pip install --target"
+[ "$(PYTHONPATH=$short elsewhere/bin/python -m unidle --version)" = "$version" ] || fail "python -m unidle in a --target"
+(cd / && PYTHONPATH=$short python3 -c 'import unidle; unidle._native.library()') || fail "the library in a --target"
+rm -rf "$short"
+
 cat >loop.py <<'EOF'
 import time, unidle
 
@@ -31,7 +73,7 @@ import json, sqlite3
 assert sqlite3.connect("loop/record.db").execute("select count(*) from steps").fetchone()[0] == 40
 EOF
 
-# The package finds its library, and the program, without help.
+# The package finds its library, and the program, without help. Python keeps its own libraries.
 elsewhere/bin/python - <<'EOF' || fail "the package of a wheel"
 import csv, unidle
 
@@ -41,16 +83,28 @@ source = unidle.data.table("rows.csv")
 assert len(source) == 2, len(source)
 assert "x" not in unidle.Cache("cache")
 assert unidle.report("loop").exists()
+mapped = {line.split()[-1].rpartition("/")[2] for line in open("/proc/self/maps") if "/_installed/" in line}
+assert "libunidle.so" in mapped, mapped
+assert not [name for name in mapped if name.startswith("lib") and "unidle" not in name], mapped
 EOF
 
-# The engine uses the torch beside it.
+# The engine uses the torch beside it, of its own version.
 if [ -x "$build/bin/unidle-train" ]; then
-  ln -s "$("$UNIDLE_SOURCE/.venv/bin/python" -c 'import torch, os; print(os.path.dirname(torch.__file__))')" \
-    "$(echo elsewhere/lib/python3*/site-packages)/torch"
+  torch=$("$UNIDLE_SOURCE/.venv/bin/python" -c 'import torch, os; print(os.path.dirname(torch.__file__))')
+  mkdir -p "$site/torch/lib"
+  echo "__version__ = '1.0.0'" >"$site/torch/version.py"
+  env -u UNIDLE_PYTHON "$unidle" train --help >out 2>err
+  [ $? = 3 ] || fail "unidle train with another torch: $(cat out err)"
+  has err "has version 1.0"
+  rm -r "$site/torch"
+  ln -s "$torch" "$site/torch"
   env -u UNIDLE_PYTHON "$unidle" train --help >out 2>err || fail "unidle train: $(cat err)"
   has out "Trains a workload"
 
-  # A workload library is built with the wheel's own files.
+  # A workload library is built with the headers that the extra `plugins` installs.
+  env -u UNIDLE_PYTHON "$unidle" train --plugin-flags >out 2>err && fail "flags without headers"
+  has err "unidle[plugins]"
+  "${pip[@]}" install --no-index --find-links . 'unidle[plugins]' || fail "pip install 'unidle[plugins]'"
   awk '$0 == "```cpp" {inside = 1; next} /^```/ {inside = 0} inside' "$UNIDLE_SOURCE/docs/adding-a-workload.md" >mine.cpp
   awk '$0 == "```yaml" {inside = 1; next} /^```/ {inside = 0} inside' "$UNIDLE_SOURCE/docs/adding-a-workload.md" >mine.yaml
   flags=$(env -u UNIDLE_PYTHON "$unidle" train --plugin-flags) || fail "--plugin-flags of a wheel"
@@ -60,9 +114,10 @@ if [ -x "$build/bin/unidle-train" ]; then
   make_houses 500
   env -u UNIDLE_PYTHON "$unidle" train --plugin ./libmine.so mine.yaml train.samples=6400 >out 2>err || fail "a library: $(cat err)"
   has out "rmse"
+  "${pip[@]}" uninstall --yes unidle-headers || fail "pip uninstall unidle-headers"
 fi
 
 # pip removes everything again.
-elsewhere/bin/pip uninstall --quiet --yes unidle || fail "pip uninstall"
+"${pip[@]}" uninstall --yes unidle || fail "pip uninstall"
 [ -z "$(find elsewhere -path '*unidle*' ! -name '*.pyc' -type f)" ] || fail "files are left: $(find elsewhere -path '*unidle*' -type f)"
 finish

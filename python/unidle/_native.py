@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from unidle._places import places
 from unidle.errors import (
     Error,
     FileSystemError,
@@ -108,14 +109,7 @@ class CacheNewEntry(ctypes.Structure):
 def _library_paths() -> list[Path]:
     if "UNIDLE_LIBRARY" in os.environ:
         return [Path(os.environ["UNIDLE_LIBRARY"])]
-    here = Path(__file__).parent
-    name = "libunidle.so"
-    # In a wheel; installed as PREFIX/share/unidle/python/unidle; in a checkout.
-    return [
-        here / "_installed" / "lib" / name,
-        here.parents[3] / "lib" / name,
-        here.parents[1] / "build" / "lib" / name,
-    ]
+    return places("lib/libunidle.so")
 
 
 def _declare(library: ctypes.CDLL) -> None:

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Union
 
+from unidle._places import places
 from unidle.errors import Error, InputError, MissingError
 
 PathLike = Union[str, "os.PathLike[str]"]
@@ -16,10 +17,7 @@ PathLike = Union[str, "os.PathLike[str]"]
 
 def program() -> str:
     """The path of the program `unidle`."""
-    here = Path(__file__).parent
-    # Like the library: in a wheel, installed as PREFIX/share/unidle/python/unidle, in a checkout.
-    for folder in (here / "_installed", here.parents[3], here.parents[1] / "build"):
-        path = folder / "bin" / "unidle"
+    for path in places("bin/unidle"):
         if path.is_file():
             return str(path)
     found = shutil.which("unidle")

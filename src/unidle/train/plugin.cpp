@@ -40,7 +40,8 @@ std::vector<std::string> plugin_flags() {
   const std::filesystem::path own = program_folder().parent_path() / "include";
   const std::filesystem::path of_torch = library.parent_path().parent_path() / "include";
   if (!std::filesystem::exists(own / "unidle/train/plugin.h")) {
-    throw Error(ErrorCode::kMissing, own.string(), "has no unidle/train/plugin.h", "install unidle with its headers");
+    throw Error(ErrorCode::kMissing, own.string(), "has no unidle/train/plugin.h",
+                "install unidle with its headers, with pip: pip install 'unidle[plugins]'");
   }
   if (!std::filesystem::exists(of_torch / "ATen/ATen.h")) {
     throw Error(ErrorCode::kMissing, of_torch.string(), "has no ATen/ATen.h", "torch's wheel brings it");
