@@ -55,6 +55,7 @@ short=$(mktemp -d)
 "${pip[@]}" install --no-index --no-deps --target "$short" "$wheel" || fail "pip install --target"
 [ "$(PYTHONPATH=$short elsewhere/bin/python -m unidle --version)" = "$version" ] || fail "python -m unidle in a --target"
 (cd / && PYTHONPATH=$short python3 -c 'import unidle; unidle._native.library()') || fail "the library in a --target"
+[ "$("$short/bin/unidle" --version)" = "$version" ] || fail "the script in a --target"
 rm -rf "$short"
 
 cat >loop.py <<'EOF'

@@ -55,9 +55,6 @@ def main():
     (info / "WHEEL").write_text(
         f"Wheel-Version: 1.0\nGenerator: unidle\nRoot-Is-Purelib: {pure}\nTag: {tag}\n"
     )
-    if not headers:
-        scripts = [f"{name} = {target}" for name, target in project["scripts"].items()]
-        (info / "entry_points.txt").write_text("[console_scripts]\n" + "\n".join(scripts) + "\n")
 
 
 main()

@@ -27,7 +27,7 @@ def program() -> str:
 
 
 def main() -> None:
-    """The entry point of pip's script `unidle`: replaces this process with the program."""
+    """`python -m unidle`: replaces this process with the program."""
     path = program()
     os.execv(path, [path, *sys.argv[1:]])
 
