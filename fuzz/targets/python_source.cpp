@@ -6,9 +6,9 @@
 #include "fuzz.h"
 #include "unidle/knobs/config_file.h"
 #include "unidle/knobs/detail/python_reader.h"
+#include "unidle/knobs/python_edit.h"
 #include "unidle/knobs/python_tokens.h"
 #include "unidle/tune/advice/code_patch.h"
-#include "unidle/tune/advice/python_edit.h"
 
 namespace unidle::fuzz::targets {
 
@@ -46,7 +46,7 @@ void run_python_source(std::string_view bytes) {
         {std::string(knob), place.empty() ? "" : "a.py:" + std::string(place), "", std::string(value), "a.py:1"});
   }
   tune::code_patch(changes, scratch_folder() / "program");
-  if (const auto program = tune::PythonSource::read(text)) {
+  if (const auto program = knobs::PythonSource::read(text)) {
     int left = 8;
     for (std::size_t at = text.find('('); at != std::string::npos && left-- > 0; at = text.find('(', at + 1)) {
       const std::size_t before = text.find_last_of(" \t\n.,([{=", at == 0 ? 0 : at - 1);
@@ -54,6 +54,7 @@ void run_python_source(std::string_view bytes) {
       if (const auto call = program->only_call({std::string_view(text).substr(begin, at - begin)})) {
         program->with_argument(*call, "num_workers", "4");
         program->with_second_argument(*call, "batch_size", "4");
+        program->given_second(*call, "batch_size");
       }
     }
   }

@@ -1,6 +1,7 @@
 // The same rows as a report, a comparison, a timeline, the live view, and what the tuner reads of a trial.
 #include "fuzz.h"
 #include "scratch_record.h"
+#include "unidle/account/program_options.h"
 #include "unidle/monitor/collector.h"
 #include "unidle/report/comparison.h"
 #include "unidle/report/page.h"
@@ -16,7 +17,7 @@ namespace {
 void read_as_trial(const record::Reader& reader, const account::RunData& run) {
   const knobs::Settings effective = tune::known_settings(tune::effective_settings(run));
   tune::applied_settings(reader, {{"loader.workers", "2"}, {"precision.amp", "bf16"}});
-  tune::omitted_options(run, {"python", "train.py", "--batch-size", "8"}, effective);
+  account::omitted_options(run, {"python", "train.py", "--batch-size", "8"}, effective);
   experiment::LossScale scale;
   for (int trial = 0; trial < 2; ++trial) {
     tune::TrialResult result;

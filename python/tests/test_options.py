@@ -31,6 +31,18 @@ class OptionsTest(run_case.RunCase):
             ("train.py", ["-b", "8", "--flag"], [["--batch-size", "8"], ["--lr", "1e-05"]]),
         )
 
+    def test_switches_that_are_off_are_told(self):
+        more = (
+            "parser.add_argument('--bf16', type=bool, nargs='?', const=True, default=False)\n"
+            "parser.add_argument('--no-pin', dest='pin', action='store_false')\n"
+            "parser.add_argument('--on', action='store_true', default=True)\n"
+            "parser.add_argument('-s', action='store_true')\n"
+        )
+        (note,) = self.options(more + "print(parser.parse_args())")
+        self.assertEqual(note["switches"], ["--flag", "--bf16"])
+        (note,) = self.options(more + "print(parser.parse_args())", "--flag")
+        self.assertEqual(note["switches"], ["--bf16"])
+
     def test_only_once(self):
         self.assertEqual(len(self.options("parser.parse_args(); parser.parse_known_args(sys.argv[1:])")), 1)
 

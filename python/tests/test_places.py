@@ -17,6 +17,26 @@ from _unidle_shim.host import places  # noqa: E402
 WORK = os.path.join(os.getcwd(), "job")
 SITE = os.path.join(WORK, "venv", "lib", "python3.11", "site-packages")
 
+WRAPPER = """
+from torch.utils.data import DataLoader
+
+def prepare(loader):
+    return DataLoader(loader.dataset, batch_size=loader.batch_size)
+"""
+AGAIN = """
+import torch, wrapper
+from torch.utils.data import DataLoader
+rows = [torch.ones(4) for _ in range(64)]
+model = torch.nn.Linear(4, 1)
+loader = DataLoader(rows, batch_size=4)
+loader = wrapper.prepare(loader)
+opt = torch.optim.SGD(model.parameters(), lr=0.1)
+for x in loader:
+    opt.zero_grad()
+    model(x).sum().backward()
+    opt.step()
+"""
+
 
 def code_in(name, function="run"):
     """A function's code, compiled as if it were in that file."""
@@ -146,6 +166,17 @@ class CalledTest(run_case.DiagnosedCase):
         self.assertTrue(
             any("after each epoch, every 16 steps" in line for line in finding["evidence"]), finding
         )
+
+    def test_a_loader_that_a_package_makes_again(self):
+        with open(os.path.join(self.path, "wrapper.py"), "w") as file:
+            file.write(WRAPPER)
+        program = os.path.join(self.folder, "again.py")
+        with open(program, "w") as file:
+            file.write(AGAIN)
+        done = self.observed(sys.executable, program, PYTHONPATH=self.path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        used = [note for note in self.record.notes("loader") if note["use"] == "train"]
+        self.assertEqual({note["where"].rsplit(":", 1)[1] for note in used}, {"6"}, used)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
 // The answer in one sentence.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <string_view>
 #include <utility>
@@ -166,8 +168,15 @@ struct Advice {
 /// The first fix that has a value, unless lines have to be changed first; else the first one in words, or what the rule
 /// proposes.
 Advice advice(const Finding& finding, Language language) {
-  if (finding.fixes.empty() || !finding.fixes.front().in_code) {
+  if (finding.fixes.empty() || !finding.fixes.front().in_code || finding.fixes.front().in_program) {
     for (const knobs::Change& fix : finding.fixes) {
+      const bool sets = fix.in_program && (!fix.in_program->after.empty() || !fix.in_program->call.empty() ||
+                                           !fix.in_program->command.empty());
+      if (sets) {
+        const std::string& where = fix.in_program->where;
+        return {translate(language, "set {}", in_words(*fix.in_program, language)) +
+                (where.empty() ? "" : fmt::format(" ({})", where))};
+      }
       if (fix.to) {
         return {translate(language, "set {} to {}", fix.knob, *fix.to)};
       }
@@ -196,6 +205,13 @@ bool ends_sentence(std::string_view text) {
 }
 
 }  // namespace
+
+std::string in_words(const knobs::InProgram& change, Language language) {
+  if (!change.command.empty()) {
+    return translate(language, "{} on the command line", change.words);
+  }
+  return change.call.empty() ? change.words : translate(language, "{} in {}(...)", change.words, change.call);
+}
 
 std::string answer(const Diagnosis& diagnosis, Language language) {
   const Finding* finding = strongest(diagnosis);

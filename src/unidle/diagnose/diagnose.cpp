@@ -5,6 +5,7 @@
 #include "unidle/base/units.h"
 #include "unidle/diagnose/context.h"
 #include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/in_program/in_program.h"
 #include "unidle/diagnose/ranking.h"
 #include "unidle/diagnose/rule.h"
 #include "unidle/diagnose/signals_from_logs.h"
@@ -16,6 +17,11 @@ const Rule* find_rule(std::string_view id) {
   const auto& rules = all_rules();
   const auto found = std::find_if(rules.begin(), rules.end(), [&](const Rule* rule) { return rule->id == id; });
   return found == rules.end() ? nullptr : *found;
+}
+
+std::string_view title_of(const Finding& finding, const Rule& rule) {
+  const bool hint = finding.severity == Severity::kInfo && !rule.hint_title.empty();
+  return hint ? rule.hint_title : rule.title;
 }
 
 namespace {
@@ -52,6 +58,7 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
   diagnosis.underused = signals.device_busy && *signals.device_busy < policy.healthy_busy;
   diagnosis.time = signals.time;
   diagnosis.command = signals.command;
+  diagnosis.omitted = signals.omitted;
   diagnosis.blind = signals.blind;
   diagnosis.step = signals.step;
   diagnosis.input_stated = signals.input_stated;
@@ -102,7 +109,10 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
 }
 
 Diagnosis diagnose_record(const std::filesystem::path& path, const Policy& policy, Language language) {
-  return diagnose(read_signals(record::Reader(path), language), policy, language);
+  const Signals signals = read_signals(record::Reader(path), language);
+  Diagnosis diagnosis = diagnose(signals, policy, language);
+  put_in_program(signals, policy, diagnosis);
+  return diagnosis;
 }
 
 std::string cacheable_function(const record::Reader& record) {

@@ -11,6 +11,7 @@
 #include "unidle/account/phases.h"
 #include "unidle/account/steps.h"
 #include "unidle/knobs/change.h"
+#include "unidle/knobs/reach.h"
 #include "unidle/language/language.h"
 
 namespace unidle::diagnose {
@@ -32,6 +33,12 @@ enum class Verdict {
   kUnknown,
 };
 
+/// A line of the program, as its file has it now.
+struct SourceLine {
+  std::string where;  // file:line
+  std::string text;
+};
+
 struct Finding {
   std::string id;
   Severity severity = Severity::kInfo;
@@ -40,7 +47,8 @@ struct Finding {
   std::vector<std::string> evidence;    // measured facts with numbers and units
   std::optional<std::string> where;     // file:line
   std::vector<knobs::Change> fixes;
-  std::string failure = {};        // what ended the run, for the answer; not in the JSON
+  std::vector<SourceLine> lines = {};  // the lines to change, where no fix shows them
+  std::string failure = {};            // what ended the run, for the answer; not in the JSON
   std::optional<Verdict> verdict;  // verdict when this finding leads, if it differs from the rule's; not in the JSON
 };
 
@@ -103,6 +111,7 @@ struct Diagnosis {
   std::vector<Abstention> abstained;
   std::string blind;                 // Signals::blind; not in the JSON
   std::vector<std::string> command;  // the recorded command; not in the JSON
+  knobs::OmittedOptions omitted;     // Signals::omitted; not in the JSON
   std::string node;                  // the decisive one of several nodes; not in the JSON
   std::vector<NodeView> nodes;       // all nodes, by name; not in the JSON
   std::vector<std::string> folded;   // ids whose cause a more specific finding explains; not in the JSON
@@ -118,6 +127,8 @@ nlohmann::ordered_json to_json(const Diagnosis& diagnosis);
 std::string answer(const Diagnosis& diagnosis, Language language = Language::kEnglish);
 /// The title of a finding, a few words.
 std::string title(const Finding& finding, Language language = Language::kEnglish);
+/// "num_workers=2 in DataLoader(...)", without the place.
+std::string in_words(const knobs::InProgram& change, Language language);
 /// Text for a terminal of `width` columns: the answer, at most five findings with evidence and the exact change, what
 /// is fine, and what could not be seen. Findings keep the language in which they were diagnosed.
 std::string to_text(const Diagnosis& diagnosis, int width, bool colour, Language language = Language::kEnglish);

@@ -26,6 +26,27 @@ Json optional_number(const std::optional<double>& value, Round round) {
   return value ? Json(round(*value)) : Json();
 }
 
+Json in_program_json(const knobs::InProgram& change) {
+  Json json;
+  json["words"] = change.words;
+  if (!change.call.empty()) {
+    json["call"] = change.call;
+  }
+  if (!change.where.empty()) {
+    json["where"] = change.where;
+  }
+  if (!change.before.empty() || !change.after.empty()) {
+    json["before"] = change.before;
+  }
+  if (!change.after.empty()) {
+    json["after"] = change.after;
+  }
+  if (!change.command.empty()) {
+    json["command"] = change.command;
+  }
+  return json;
+}
+
 Json fix_json(const knobs::Change& fix) {
   Json json;
   json["knob"] = fix.knob;
@@ -39,6 +60,9 @@ Json fix_json(const knobs::Change& fix) {
   }
   if (!fix.patch.empty()) {
     json["patch"] = fix.patch;
+  }
+  if (fix.in_program) {
+    json["in_program"] = in_program_json(*fix.in_program);
   }
   return json;
 }
@@ -54,6 +78,9 @@ Json finding_json(const Finding& finding) {
   json["fixes"] = Json::array();
   for (const knobs::Change& fix : finding.fixes) {
     json["fixes"].push_back(fix_json(fix));
+  }
+  for (const SourceLine& line : finding.lines) {
+    json["lines"].push_back({{"where", line.where}, {"text", line.text}});
   }
   return json;
 }

@@ -10,6 +10,7 @@
 #include "unidle/base/error.h"
 #include "unidle/diagnose/detail/output.h"
 #include "unidle/diagnose/diagnose.h"
+#include "unidle/diagnose/in_program/in_program.h"
 #include "unidle/diagnose/ranking.h"
 #include "unidle/diagnose/signals_from_record.h"
 #include "unidle/record/record.h"
@@ -141,6 +142,7 @@ Diagnosis diagnose_nodes(std::vector<NodeSignals> nodes, const Policy& policy, L
   const std::size_t decisive = decisive_of(nodes, each);
   join(nodes, decisive);
   Diagnosis diagnosis = diagnose(nodes[decisive].signals, policy, language);
+  put_in_program(nodes[decisive].signals, policy, diagnosis);
   diagnosis.node = nodes[decisive].node;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     diagnosis.nodes.push_back(view_of(nodes[i].node, each[i]));

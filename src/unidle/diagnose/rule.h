@@ -73,4 +73,7 @@ const std::vector<const Rule*>& all_rules();
 /// nullptr when the rule does not exist.
 const Rule* find_rule(std::string_view id);
 
+/// The title of a finding of the rule; a hint has a more careful one.
+std::string_view title_of(const Finding& finding, const Rule& rule);
+
 }  // namespace unidle::diagnose

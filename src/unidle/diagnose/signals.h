@@ -11,6 +11,7 @@
 #include "unidle/account/knob_readings.h"
 #include "unidle/account/ranks.h"
 #include "unidle/diagnose/diagnosis.h"
+#include "unidle/knobs/reach.h"
 #include "unidle/logs/failure_line.h"
 
 namespace unidle::diagnose {
@@ -230,6 +231,10 @@ struct Signals {
   Outcome outcome = Outcome::kUnknown;
   double wall_s = 0;
   std::vector<std::string> command;
+  std::string folder;                           // in which the command was started; empty if unknown
+  std::optional<std::int64_t> started_wall_ns;  // when, in Unix time
+  knobs::OmittedSwitches switches;              // its options without a value that the command could have
+  knobs::OmittedOptions omitted;                // numeric options of the program that the command could have
   std::optional<int> exit_code;
   std::optional<int> exit_signal;
   std::optional<std::int64_t> oom_kills;  // kills by the kernel in the run's cgroup

@@ -11,6 +11,8 @@
 
 #include "unidle/account/account.h"
 #include "unidle/account/epochs.h"
+#include "unidle/account/program_options.h"
+#include "unidle/base/clock.h"
 #include "unidle/base/json.h"
 #include "unidle/base/printable.h"
 #include "unidle/diagnose/context.h"
@@ -19,6 +21,7 @@
 #include "unidle/diagnose/detail/output.h"
 #include "unidle/diagnose/detail/readings.h"
 #include "unidle/diagnose/detail/trace_facts.h"
+#include "unidle/knobs/knob.h"
 #include "unidle/knobs/same_value.h"
 #include "unidle/record/note_types.h"
 #include "unidle/telemetry/host.h"
@@ -38,6 +41,8 @@ void read_end(const record::Reader& reader, const RunData& run, Signals& signals
   for (const json& word : command) {
     signals.command.push_back(word.is_string() ? word.get<std::string>() : "");
   }
+  signals.folder = run.meta_text(record::meta::kFolder);
+  signals.started_wall_ns = parse_utc(run.meta_text(record::meta::kStartedUtc), "%Y-%m-%dT%H:%M:%SZ");
   const json exit = run.meta_value(record::meta::kExit);
   if (const auto code = whole_in(exit, "code")) {
     signals.exit_code = static_cast<int>(*code);
@@ -299,6 +304,20 @@ void read_loader(const record::Reader& reader, const Timeline& timeline, Signals
   }
 }
 
+/// The program's options that the command leaves out, with the values that are in effect.
+void read_omitted(const RunData& run, Signals& signals) {
+  knobs::Settings effective;
+  for (const auto& [name, reading] : signals.settings) {
+    const knobs::Knob* knob = knobs::find_knob(name);
+    const bool known = knob != nullptr && reading.effective;
+    if (const auto value = known ? knobs::parse_value(*knob, *reading.effective) : std::nullopt) {
+      effective.set(name, *value);
+    }
+  }
+  signals.omitted = account::omitted_options(run, signals.command, effective);
+  signals.switches = account::omitted_switches(run, signals.command);
+}
+
 Signals signals_in(const record::Reader& reader, const RunData& run, Language language) {
   const Account account = account::account_of(run);
   const Timeline& timeline = account.timeline;
@@ -327,6 +346,7 @@ Signals signals_in(const record::Reader& reader, const RunData& run, Language la
   }
   signals.ranks = account.ranks;
   signals.settings = account::knob_readings(run);
+  read_omitted(run, signals);
   read_notes(run, timeline, signals);
   if (signals.gpu.oom_steps_before) {  // the program may have gone on with smaller ones
     const auto batch = account::largest_batch(timeline.steps, *signals.gpu.oom_steps_before);

@@ -11,6 +11,7 @@
 
 #include "unidle/base/json.h"
 #include "unidle/base/layout.h"
+#include "unidle/base/printable.h"
 #include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/try_command.h"
@@ -45,7 +46,42 @@ struct Style {
   }
 };
 
+/// The program's own words, where they stand, and unidle's name of the knob.
+std::string in_program_text(const knobs::Change& fix, const Style& style) {
+  const knobs::InProgram& change = *fix.in_program;
+  const std::string place = change.where.empty() ? "" : style.word(", ") + change.where;
+  const std::string from =
+      change.after.empty() && fix.from && fix.to ? fmt::format(": {} -> {}", *fix.from, *fix.to) : "";
+  return fmt::format("{}{} [{}{}{}{}]{}{}", in_words(change, style.language), place, fix.knob, from, style.word(", "),
+                     style.word(to_string(fix.knob_class)), style.word(": "), fix.reason);
+}
+
+/// The lines before and after, moved left together.
+std::string lines_text(const knobs::InProgram& change, const Style& style) {
+  const auto indent_of = [](const std::string& line) { return std::min(line.find_first_not_of(" \t"), line.size()); };
+  std::size_t indent = std::string::npos;
+  for (const auto* lines : {&change.before, &change.after}) {
+    for (const std::string& line : *lines) {
+      indent = line.empty() ? indent : std::min(indent, indent_of(line));
+    }
+  }
+  std::string out;
+  const auto add = [&](const std::vector<std::string>& lines, const char* mark, const char* code) {
+    for (const std::string& line : lines) {
+      out +=
+          style.paint(code, fmt::format("      {} {}\n", mark,
+                                        printable_line(std::string_view(line).substr(std::min(indent, line.size())))));
+    }
+  };
+  add(change.before, change.after.empty() ? "|" : "-", change.after.empty() ? "2" : "31");
+  add(change.after, "+", "32");
+  return out;
+}
+
 std::string fix_text(const Finding& finding, const knobs::Change& fix, const Style& style) {
+  if (fix.in_program) {
+    return in_program_text(fix, style);
+  }
   if (fix.in_code) {
     return fix.reason + (finding.where ? style.say(" at {}", *finding.where) : "");
   }
@@ -77,22 +113,26 @@ std::string indented(std::string_view patch) {
 /// The change: knobs with their values, else words; and the command that tries it.
 std::string changes(const Finding& finding, const Rule* rule, const Diagnosis& diagnosis, const Style& style) {
   std::string out;
+  const auto command = detail::try_command(diagnosis, finding);
   for (const knobs::Change& fix : finding.fixes) {
     out += style.block(3, "=> ", fix_text(finding, fix, style)) + indented(fix.patch);
+    if (fix.in_program) {
+      const std::string& own = fix.in_program->command;
+      out += lines_text(*fix.in_program, style) +
+             (own.empty() || command ? "" : style.block(3, style.word("   run: "), own));
+    }
   }
   if (finding.fixes.empty() && rule != nullptr) {
     out += style.block(3, "=> ",
                        style.word(rule->proposes) + (finding.where ? style.say("; see {}", *finding.where) : ""));
   }
-  if (const auto command = detail::try_command(diagnosis, finding)) {
+  for (const SourceLine& line : finding.lines) {
+    out += fmt::format("      | {}\n", printable_line(line.text));
+  }
+  if (command) {
     out += style.block(3, style.word("   try: "), *command);
   }
   return out;
-}
-
-std::string_view title_of(const Finding& finding, const Rule& rule) {
-  const bool hint = finding.severity == Severity::kInfo && !rule.hint_title.empty();
-  return hint ? rule.hint_title : rule.title;
 }
 
 std::string finding_text(const Finding& finding, std::size_t number, const Diagnosis& diagnosis, const Style& style) {

@@ -7,12 +7,20 @@
 #include <vector>
 
 #include "unidle/knobs/settings.h"
+#include "unidle/knobs/value.h"
 
 namespace unidle::knobs {
 
 /// Options that the program accepts but the command omits, with their effective values, by knob: {"--batch-size",
 /// "64"}.
 using OmittedOptions = std::map<std::string, std::vector<std::string>>;
+
+/// An option without a value that a command omits: the value that it gives the knob, and its spelling.
+struct OmittedSwitch {
+  Value value;
+  std::string option;  // "--bf16"
+};
+using OmittedSwitches = std::map<std::string, std::vector<OmittedSwitch>>;  // by knob
 
 /// A command, and what is known of the program that it runs.
 struct ProgramCommand {

@@ -97,7 +97,7 @@ inline constexpr std::array kNoteShapes = {
     NoteShape{NoteType::kNoted, "noted", "name", "value step samples"},
     NoteShape{NoteType::kOptimizer, "optimizer", "",
               "class fused foreach fusable tensors parameters zero_to_none where zero_grad_where"},
-    NoteShape{NoteType::kOptions, "options", "", "program words options"},
+    NoteShape{NoteType::kOptions, "options", "", "program words options switches"},
     NoteShape{NoteType::kPadding, "padding", "", "real padded where"},
     NoteShape{NoteType::kParallel, "parallel", "", "kind world_size rank backend"},
     NoteShape{NoteType::kRank, "rank", "rank", "wait_seconds step_seconds"},

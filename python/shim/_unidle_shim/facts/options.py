@@ -39,9 +39,14 @@ def _accepts_options_after(parser):
     return plain and parser._subparsers is None and "-" in parser.prefix_chars
 
 
+def _switches_on(argparse, action):
+    """Whether the option without a value makes it True."""
+    return action.const is True or isinstance(action, getattr(argparse, "BooleanOptionalAction", ()))
+
+
 def _tell(argparse, parser, namespace):
     global _told
-    found = []
+    found, switches = [], []
     for action in parser._actions:
         names = [name for name in action.option_strings if name.startswith("--")]
         value = getattr(namespace, action.dest, None)
@@ -52,7 +57,10 @@ def _tell(argparse, parser, namespace):
             and type(value) in (int, float)
         ):
             found.append([names[0], str(value)])
-    if found:
+        elif names and value is False and action.nargs in (0, "?") and _switches_on(argparse, action):
+            switches.append(names[0])
+    if found or switches:
         _told = True
         body = {"program": sys.argv[0], "words": sys.argv[1:], "options": found[:_MOST]}
+        body["switches"] = switches[:_MOST]
         write_line('"type":"options",' + json.dumps(body)[1:-1])

@@ -92,9 +92,22 @@ def loader_of(state, real):
         if known.real() is real:
             return known
     of_package = not isinstance(real, state.torch.utils.data.DataLoader)
-    known = _successor(state, places.here(3), _likeness(real), of_package)
+    where = _place_of_original(state, real, sys._getframe(2)) or places.here(3)
+    known = _successor(state, where, _likeness(real), of_package)
     known.now_is(real)
     return known
+
+
+def _place_of_original(state, real, maker):
+    """Where the program made the loader from which a package makes this one, as accelerate's prepare() does;
+    None if there is no such loader, or several. `maker`: the frame that makes this one."""
+    if places.is_own(maker.f_code):
+        return None
+    originals = [(known, known.real()) for known in state.all_loaders]
+    found = {
+        known.where for known, loader in originals if loader is not None and loader.dataset is real.dataset
+    }
+    return found.pop() if len(found) == 1 else None
 
 
 def _likeness(real):

@@ -15,9 +15,23 @@ Html patch_html(std::string_view patch) {
   return element("pre.diff", element("code", lines));
 }
 
-Html line_change_html(const std::string& before, const std::string& after) {
-  return element("pre.diff", element("code", before.empty() ? Html() : element("del", "- " + before) + Html{"\n"},
-                                     element("ins", "+ " + after)));
+Html lines_change_html(const std::vector<std::string>& before, const std::vector<std::string>& after) {
+  Html lines;
+  for (const std::string& line : before) {
+    lines += element("del", "- " + line) + Html{"\n"};
+  }
+  for (const std::string& line : after) {
+    lines += element("ins", "+ " + line) + Html{"\n"};
+  }
+  return element("pre.diff", element("code", lines));
+}
+
+Html code_html(const std::vector<std::string>& lines) {
+  Html code;
+  for (const std::string& line : lines) {
+    code += element("span", line) + Html{"\n"};
+  }
+  return lines.empty() ? code : element("pre.diff", element("code", code));
 }
 
 Html place_html(const std::string& place) {

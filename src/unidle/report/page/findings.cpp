@@ -33,11 +33,24 @@ Html setting_html(const knobs::Change& fix) {
   const auto line = rewritten(fix);
   const std::string before = line ? fix.written : fix.from ? fix.knob + ": " + fix.from->to_text() : "";
   const std::string after = line.value_or(fix.knob + ": " + fix.to->to_text());
-  return line_change_html(before, after);
+  return lines_change_html(before.empty() ? std::vector<std::string>{} : std::vector{before}, {after});
+}
+
+Html in_program_html(const knobs::Change& fix, const Translator& translator) {
+  const knobs::InProgram& change = *fix.in_program;
+  const std::string words = diagnose::in_words(change, translator.language);
+  const std::string mark = fmt::format("[{}, {}]", fix.knob, translator.word(to_string(fix.knob_class)));
+  return element("div.fix", place_html(change.where),
+                 change.after.empty() ? code_html(change.before) : lines_change_html(change.before, change.after),
+                 element("p", element("code", words), " ", fix.reason, element("span.quiet", " " + mark)),
+                 change.command.empty() ? Html() : command_to_copy(change.command));
 }
 
 /// One change: where, as code, and why.
 Html fix_html(const Finding& finding, const knobs::Change& fix, const Translator& translator) {
+  if (fix.in_program) {
+    return in_program_html(fix, translator);
+  }
   const bool first = &fix == &finding.fixes.front();
   const std::string place = !fix.written_at.empty() ? fix.written_at : first ? finding.where.value_or("") : "";
   const Html code = !fix.patch.empty() ? patch_html(fix.patch) : fix.to && !fix.in_code ? setting_html(fix) : Html();
@@ -56,16 +69,13 @@ Html changes_html(const Diagnosis& diagnosis, const Finding& finding, const Rule
   if (finding.fixes.empty() && rule != nullptr) {
     out += place_html(finding.where.value_or("")) + element("p", translator.word(rule->proposes));
   }
+  for (const diagnose::SourceLine& line : finding.lines) {
+    out += code_html({line.text});
+  }
   if (const auto command = diagnose::detail::try_command(diagnosis, finding)) {
     out += element("p.quiet", translator.say("To try it without editing anything:")) + command_to_copy(*command);
   }
   return out;
-}
-
-/// A hint has a more careful title than a cause.
-std::string_view finding_title(const Finding& finding, const Rule& rule) {
-  const bool hint = finding.severity == diagnose::Severity::kInfo && !rule.hint_title.empty();
-  return hint ? rule.hint_title : rule.title;
 }
 
 /// How much time a finding takes, and what mending it may gain; "" where neither is known.
@@ -83,7 +93,7 @@ std::string weight_of(const Finding& finding, const Translator& translator) {
 Html finding_html(const Diagnosis& diagnosis, const Finding& finding, bool shown, const Translator& translator) {
   const Rule* rule = diagnose::find_rule(finding.id);
   const std::string severity = to_string(finding.severity);
-  const std::string title = rule == nullptr ? finding.id : translator.word(finding_title(finding, *rule));
+  const std::string title = rule == nullptr ? finding.id : translator.word(title_of(finding, *rule));
   const std::string weight = weight_of(finding, translator);
   std::vector<Html> evidence;
   for (const std::string& fact : finding.evidence) {

@@ -185,8 +185,9 @@ Html written_changes(const std::vector<knobs::Change>& changes, const Translator
   for (const knobs::Change& change : changes) {
     const std::string gain = change.gain ? translator.say(" (gain {:.2f}x)", *change.gain) : "";
     out += element("div.fix",
-                   line_change_html(change.from ? change.knob + ": " + change.from->to_text() : "",
-                                    change.knob + ": " + change.to->to_text()),
+                   lines_change_html(change.from ? std::vector{change.knob + ": " + change.from->to_text()}
+                                                 : std::vector<std::string>{},
+                                     {change.knob + ": " + change.to->to_text()}),
                    element("p.quiet", translate_sentence(translator.language, change.reason),
                            gain.empty() ? Html() : element("b", gain)));
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "unidle/knobs/knob.h"
+#include "unidle/knobs/setting_call.h"
 
 namespace unidle::tune {
 
@@ -13,10 +14,6 @@ namespace {
 /// Goes above the function that makes samples slow. Its arguments are the key; changes of anything else it depends on
 /// need a new version.
 constexpr std::string_view kCached = R"(@unidle.cached(".unidle/cache", version=1))";
-
-std::string python_value(const knobs::Value& value) {
-  return value == true ? "True" : value == false ? "False" : value.to_text();
-}
 
 /// The setting as a Loader of the package unidle takes it; empty when it has no such argument.
 std::string in_package(const knobs::Knob& knob, const std::string& value) {
@@ -36,7 +33,7 @@ std::vector<CodeChange> code_changes(const std::vector<knobs::Change>& changes,
   std::vector<CodeChange> found;
   for (const knobs::Change& change : changes) {
     const knobs::Knob* knob = knobs::find_knob(change.knob);
-    const std::string value = python_value(*change.to);
+    const std::string value = knobs::python_value(*change.to);
     const bool package = place("made_with").starts_with("unidle") && knob != nullptr &&
                          (knob->change.code_place == "loader" || knob->change.code_place == "dataset");
     const std::string code = package                     ? in_package(*knob, value)

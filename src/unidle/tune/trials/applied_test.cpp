@@ -54,12 +54,10 @@ TEST_F(AppliedTest, NotesMayHoldAnything) {
                      nlohmann::json::array(),
                      {{"type", 7}},
                      {{"type", "shapes"}, {"distinct", "many"}},
-                     {{"type", "longest"}, {"longest", {1}}, {"batch", nullptr}},
-                     {{"type", "options"}, {"words", 3}, {"options", "x"}}};
+                     {{"type", "longest"}, {"longest", {1}}, {"batch", nullptr}}};
   const account::RunData run = account::load_run(record_of(odd));
   EXPECT_FALSE(lengths_vary(run));
   EXPECT_EQ(longest_in(run), "");
-  EXPECT_TRUE(omitted_options(run, {"python", "train.py"}, {}).empty());
   EXPECT_TRUE(lengths_vary(account::load_run(record_of({{{"type", "shapes"}, {"distinct", 3}}}))));
 }
 

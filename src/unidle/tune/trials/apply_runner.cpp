@@ -7,6 +7,7 @@
 
 #include "unidle/account/account.h"
 #include "unidle/account/epochs.h"
+#include "unidle/account/program_options.h"
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
@@ -197,8 +198,8 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
   plan_.protection = options_.protection;
   const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(ended.result.record);
   plan_.places = places_in(reader, run, diagnosis);
-  plan_.omitted = omitted_options(run, options_.command, plan_.settings);
-  plan_.choices = option_choices(run);
+  plan_.omitted = account::omitted_options(run, options_.command, plan_.settings);
+  plan_.choices = account::option_choices(run);
   plan_.device = diagnosis.device.kind;
   if (scarce) {
     baseline_.emplace();

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "unidle/account/account.h"
-#include "unidle/knobs/reach.h"
 #include "unidle/knobs/settings.h"
 #include "unidle/tune/trials/trial.h"
 
@@ -23,14 +22,6 @@ ReportedSettings effective_settings(const account::RunData& run);
 
 /// Those that are knobs, with a valid value of the knob.
 knobs::Settings known_settings(const ReportedSettings& reported);
-
-/// Allowed values of the program's options, if its parser lists them.
-knobs::OptionChoices option_choices(const account::RunData& run);
-
-/// Options that the program reported and that set a knob as the command could. A report counts when it is from the
-/// program at the end of the command, and for options whose value is in effect.
-knobs::OmittedOptions omitted_options(const account::RunData& run, const std::vector<std::string>& command,
-                                      const knobs::Settings& effective);
 
 /// True when batches had more shapes than full batches and a last one.
 bool lengths_vary(const account::RunData& run);

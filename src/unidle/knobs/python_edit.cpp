@@ -1,4 +1,4 @@
-#include "unidle/tune/advice/python_edit.h"
+#include "unidle/knobs/python_edit.h"
 
 #include <algorithm>
 #include <utility>
@@ -6,11 +6,9 @@
 #include "unidle/base/characters.h"
 #include "unidle/base/error.h"
 
-namespace unidle::tune {
+namespace unidle::knobs {
 
 namespace {
-
-using Kind = knobs::PythonToken::Kind;
 
 bool opens(std::string_view word) { return word == "(" || word == "[" || word == "{"; }
 bool closes(std::string_view word) { return word == ")" || word == "]" || word == "}"; }
@@ -19,7 +17,7 @@ bool closes(std::string_view word) { return word == ")" || word == "]" || word =
 
 std::optional<PythonSource> PythonSource::read(std::string text) {
   try {
-    std::vector<knobs::PythonToken> tokens = knobs::tokenize_python(text, "");
+    std::vector<PythonToken> tokens = tokenize_python(text, "");
     return PythonSource(std::move(text), std::move(tokens));
   } catch (const Error&) {
     return std::nullopt;
@@ -33,13 +31,25 @@ std::string_view PythonSource::word(std::size_t token) const {
   return std::string_view(text_).substr(tokens_[token].begin, tokens_[token].end - tokens_[token].begin);
 }
 
+bool PythonSource::calls(std::size_t token, const std::vector<std::string_view>& names) const {
+  const bool defines = token > 0 && (word(token - 1) == "def" || word(token - 1) == "class");
+  return tokens_[token].kind == PythonToken::Kind::kName && word(token + 1) == "(" && !defines &&
+         std::find(names.begin(), names.end(), word(token)) != names.end();
+}
+
+std::size_t PythonSource::count_calls(const std::vector<std::string_view>& names) const {
+  std::size_t count = 0;
+  for (std::size_t i = 0; i + 1 < tokens_.size(); ++i) {
+    count += calls(i, names) ? 1 : 0;
+  }
+  return count;
+}
+
 std::optional<PythonSource::Call> PythonSource::find(const std::vector<std::string_view>& names,
                                                      std::optional<int> line) const {
   std::optional<Call> found;
   for (std::size_t i = 0; i + 1 < tokens_.size(); ++i) {
-    const bool here = tokens_[i].kind == Kind::kName && (!line || tokens_[i].line == *line) && word(i + 1) == "(";
-    const bool defines = i > 0 && (word(i - 1) == "def" || word(i - 1) == "class");
-    if (!here || defines || std::find(names.begin(), names.end(), word(i)) == names.end()) {
+    if ((line && tokens_[i].line != *line) || !calls(i, names)) {
       continue;
     }
     if (found) {
@@ -55,7 +65,7 @@ std::vector<PythonSource::Argument> PythonSource::arguments_of(Call call) const 
   std::size_t begin = call + 1;
   int depth = 1;
   for (std::size_t i = begin; i < tokens_.size() && depth > 0; ++i) {
-    if (tokens_[i].kind != Kind::kOperator) {
+    if (tokens_[i].kind != PythonToken::Kind::kOperator) {
       continue;
     }
     depth += opens(word(i)) - closes(word(i));
@@ -70,8 +80,50 @@ std::vector<PythonSource::Argument> PythonSource::arguments_of(Call call) const 
 
 bool PythonSource::is_keyword(const Argument& argument) const {
   const std::size_t equals = argument.first + 1;
-  return tokens_[argument.first].kind == Kind::kName && equals < argument.last && word(equals) == "=" &&
+  return tokens_[argument.first].kind == PythonToken::Kind::kName && equals < argument.last && word(equals) == "=" &&
          word(equals + 1) != "=";
+}
+
+PythonSource::Given PythonSource::value_given(std::size_t first, std::size_t last) const {
+  const PythonToken::Kind kind = tokens_[first].kind;
+  const std::string_view text = word(first);
+  const bool constant = kind == PythonToken::Kind::kNumber || kind == PythonToken::Kind::kString || text == "True" ||
+                        text == "False" || text == "None";
+  return first == last && constant ? Given::kLiteral : Given::kExpression;
+}
+
+PythonSource::Given PythonSource::given(Call call, std::string_view name) const {
+  Given found = Given::kNot;
+  for (const Argument& each : arguments_of(call)) {
+    if (is_keyword(each) && word(each.first) == name) {
+      return value_given(each.first + 2, each.last);
+    }
+    found = unpacks(each) ? Given::kUnknown : found;
+  }
+  return found;
+}
+
+PythonSource::Given PythonSource::given_second(Call call, std::string_view name) const {
+  const std::vector<Argument> arguments = arguments_of(call);
+  const bool by_place = arguments.size() > 1 && !unpacks(arguments[0]) && !unpacks(arguments[1]) &&
+                        !is_keyword(arguments[0]) && !is_keyword(arguments[1]);
+  return by_place ? value_given(arguments[1].first, arguments[1].last) : given(call, name);
+}
+
+std::optional<std::string> PythonSource::value_of(Call call, std::string_view name) const {
+  for (const Argument& each : arguments_of(call)) {
+    if (is_keyword(each) && word(each.first) == name) {
+      const std::size_t begin = tokens_[each.first + 2].begin;
+      return text_.substr(begin, tokens_[each.last].end - begin);
+    }
+  }
+  return std::nullopt;
+}
+
+std::size_t PythonSource::positional(Call call) const {
+  const std::vector<Argument> arguments = arguments_of(call);
+  return static_cast<std::size_t>(std::count_if(
+      arguments.begin(), arguments.end(), [&](const Argument& each) { return !is_keyword(each) && !unpacks(each); }));
 }
 
 std::string PythonSource::replaced(std::size_t first, std::size_t last, std::string_view value) const {
@@ -113,7 +165,7 @@ std::optional<std::string> PythonSource::with_number(int line, std::string_view 
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < tokens_.size(); ++i) {
     const std::string_view text = word(i);
-    if (tokens_[i].line != line || tokens_[i].kind != Kind::kNumber ||
+    if (tokens_[i].line != line || tokens_[i].kind != PythonToken::Kind::kNumber ||
         !std::all_of(text.begin(), text.end(), is_digit)) {
       continue;
     }
@@ -126,7 +178,7 @@ std::optional<std::string> PythonSource::with_number(int line, std::string_view 
 }
 
 bool PythonSource::begins_statement(std::size_t token) const {
-  return token == 0 || tokens_[token - 1].kind == Kind::kNewline;
+  return token == 0 || tokens_[token - 1].kind == PythonToken::Kind::kNewline;
 }
 
 std::size_t PythonSource::next_statement(std::size_t token) const {
@@ -147,7 +199,7 @@ std::optional<std::size_t> PythonSource::place_of_import() const {
     if (tokens_[i].indent > 0 || (word(i) != "import" && word(i) != "from") || word(i + 1) == "__future__") {
       continue;
     }
-    if (word(i) == "import" && word(i + 1) == "unidle" && tokens_[i + 2].kind == Kind::kNewline) {
+    if (word(i) == "import" && word(i + 1) == "unidle" && tokens_[i + 2].kind == PythonToken::Kind::kNewline) {
       return text_.size();
     }
     place = place ? place : std::optional(line_begin(i));
@@ -175,4 +227,4 @@ std::optional<std::string> PythonSource::with_decorator(int line, std::string_vi
   return *import_at < text_.size() ? text.insert(*import_at, "import unidle" + ending) : text;
 }
 
-}  // namespace unidle::tune
+}  // namespace unidle::knobs

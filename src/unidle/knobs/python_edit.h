@@ -9,7 +9,7 @@
 
 #include "unidle/knobs/python_tokens.h"
 
-namespace unidle::tune {
+namespace unidle::knobs {
 
 /// Source text and its tokens. Never runs the source. Immutable; thread-safe to read.
 class PythonSource {
@@ -20,12 +20,33 @@ class PythonSource {
   /// Nothing when strings and brackets show that the text is not valid Python.
   static std::optional<PythonSource> read(std::string text);
 
-  /// The only call of one of `names` in the text, ignoring definitions.
+  /// How many calls of one of `names` the text has, ignoring definitions.
+  std::size_t count_calls(const std::vector<std::string_view>& names) const;
+  /// The only one.
   std::optional<Call> only_call(const std::vector<std::string_view>& names) const { return find(names, std::nullopt); }
   /// The same on line `line`, counted from 1.
   std::optional<Call> call_on_line(int line, const std::vector<std::string_view>& names) const {
     return find(names, line);
   }
+
+  /// What the call passes for an argument.
+  enum class Given {
+    kUnknown,     // it unpacks * or **, which may contain it
+    kNot,         // nothing: the argument has its default
+    kLiteral,     // a number, a string, True, False or None
+    kExpression,  // anything else
+  };
+  Given given(Call call, std::string_view name) const;
+  /// The same for an argument that may also be the second positional one.
+  Given given_second(Call call, std::string_view name) const;
+  /// The name of the called function, without what owns it.
+  std::string name_of(Call call) const { return std::string(word(call - 1)); }
+  /// The line on which it begins, from 1.
+  int line_of(Call call) const { return tokens_[call - 1].line; }
+  /// The source text of a keyword argument's value; nothing when the call does not give it.
+  std::optional<std::string> value_of(Call call, std::string_view name) const;
+  /// The number of arguments without a name.
+  std::size_t positional(Call call) const;
 
   /// The text with keyword argument `name` set: replaces its value, or adds it after the last argument. Nothing when
   /// the arguments end in **something that may contain it.
@@ -46,11 +67,12 @@ class PythonSource {
     std::size_t last;
   };
 
-  explicit PythonSource(std::string text, std::vector<knobs::PythonToken> tokens)
+  explicit PythonSource(std::string text, std::vector<PythonToken> tokens)
       : text_(std::move(text)), tokens_(std::move(tokens)) {}
   std::string_view word(std::size_t token) const;
   bool is_keyword(const Argument& argument) const;
   bool unpacks(const Argument& argument) const { return word(argument.first) == "*"; }
+  bool calls(std::size_t token, const std::vector<std::string_view>& names) const;
   std::optional<Call> find(const std::vector<std::string_view>& names, std::optional<int> line) const;
   bool begins_statement(std::size_t token) const;
   std::size_t next_statement(std::size_t token) const;
@@ -60,10 +82,11 @@ class PythonSource {
   /// imported.
   std::optional<std::size_t> place_of_import() const;
   std::vector<Argument> arguments_of(Call call) const;
+  Given value_given(std::size_t first, std::size_t last) const;
   std::string replaced(std::size_t first, std::size_t last, std::string_view value) const;
 
   std::string text_;
-  std::vector<knobs::PythonToken> tokens_;
+  std::vector<PythonToken> tokens_;
 };
 
-}  // namespace unidle::tune
+}  // namespace unidle::knobs

@@ -1,8 +1,8 @@
-#include "unidle/tune/advice/python_edit.h"
+#include "unidle/knobs/python_edit.h"
 
 #include <gtest/gtest.h>
 
-namespace unidle::tune {
+namespace unidle::knobs {
 namespace {
 
 std::string with_workers(const std::string& call) {
@@ -47,6 +47,33 @@ TEST(WithSecondArgument, ItMayHaveNoName) {
   EXPECT_EQ(with_batch("DataLoader(*all, batch_size=4)"), "left alone");
 }
 
+using Given = PythonSource::Given;
+
+Given workers_given(const std::string& call) {
+  const auto source = PythonSource::read(call);
+  return source->given(*source->only_call({"DataLoader"}), "num_workers");
+}
+
+TEST(Given, TellsAValueFromAnExpression) {
+  EXPECT_EQ(workers_given("DataLoader(data, 4)"), Given::kNot);
+  EXPECT_EQ(workers_given("DataLoader(data, num_workers=0)"), Given::kLiteral);
+  EXPECT_EQ(workers_given("DataLoader(data, num_workers=args.workers)"), Given::kExpression);
+  EXPECT_EQ(workers_given("DataLoader(data, num_workers=2 * n)"), Given::kExpression);
+  EXPECT_EQ(workers_given("DataLoader(data, **options)"), Given::kUnknown);
+}
+
+TEST(Given, BySecondPlaceToo) {
+  const auto given = [](const std::string& call) {
+    const auto source = PythonSource::read(call);
+    return source->given_second(*source->only_call({"DataLoader"}), "batch_size");
+  };
+  EXPECT_EQ(given("DataLoader(data, 16)"), Given::kLiteral);
+  EXPECT_EQ(given("DataLoader(data, args.batch)"), Given::kExpression);
+  EXPECT_EQ(given("DataLoader(data, batch_size=16)"), Given::kLiteral);
+  EXPECT_EQ(given("DataLoader(data, shuffle=True)"), Given::kNot);
+  EXPECT_EQ(given("DataLoader(data, *more)"), Given::kUnknown);
+}
+
 TEST(PythonSource, FindsTheOnlyCall) {
   const auto calls = [](const std::string& text) { return PythonSource::read(text)->only_call({"Adam"}).has_value(); };
   EXPECT_TRUE(calls("opt = torch.optim.Adam(x)\n"));
@@ -62,4 +89,4 @@ TEST(PythonSource, IsNotReadWhereItIsNoPython) {
 }
 
 }  // namespace
-}  // namespace unidle::tune
+}  // namespace unidle::knobs

@@ -1,12 +1,10 @@
-// Options that the program accepts but the command omits.
+#include "unidle/account/program_options.h"
+
 #include <gmock/gmock.h>
 
 #include "unidle/base/files.h"
-#include "unidle/knobs/reach.h"
-#include "unidle/tune/trials/apply_runner.h"
-#include "unidle/tune/trials/trial_record.h"
 
-namespace unidle::tune {
+namespace unidle::account {
 namespace {
 
 using ::testing::ElementsAre;
@@ -20,7 +18,7 @@ knobs::OmittedOptions omitted_in(const nlohmann::json& note, const Words& comman
   record::Writer writer(folder.path() / "record");
   writer.add(record::Note{1, 1, note});
   writer.flush();
-  return omitted_options(account::load_run(folder.path() / "record"), command, effective);
+  return omitted_options(load_run(folder.path() / "record"), command, effective);
 }
 
 nlohmann::json note_of(const Words& words, const std::vector<Words>& options) {
@@ -68,6 +66,22 @@ TEST(OmittedOptions, AreOfTheProgramAtTheEndOfTheCommand) {
   EXPECT_EQ(found({"--epochs", "3"}), 0u);
 }
 
+TEST(OmittedSwitches, AreWhatTheySwitchOn) {
+  const TemporaryFolder folder;
+  record::Writer writer(folder.path() / "record");
+  auto note = note_of({}, {});
+  note["switches"] = {"--bf16", "--pin-memory", "--amp", "--resume", 7};
+  writer.add(record::Note{1, 1, note});
+  writer.flush();
+  const account::RunData run = load_run(folder.path() / "record");
+  const knobs::OmittedSwitches switches = omitted_switches(run, {"python", "train.py"});
+  ASSERT_EQ(switches.size(), 2u) << "what --amp selects is not known";
+  EXPECT_EQ(switches.at("precision.amp").at(0).option, "--bf16");
+  EXPECT_EQ(switches.at("precision.amp").at(0).value, "bf16");
+  EXPECT_EQ(switches.at("loader.pin_memory").at(0).value, true);
+  EXPECT_TRUE(omitted_switches(run, {"bash", "run.sh"}).empty());
+}
+
 TEST(OptionChoices, AreWhatTheParserLists) {
   const TemporaryFolder folder;
   record::Writer writer(folder.path() / "record");
@@ -82,26 +96,9 @@ TEST(OptionChoices, AreWhatTheParserLists) {
   writer.add(record::Note{2, 1, {{"type", "arguments"}, {"arguments", 3}}});
   writer.flush();
   const Words both = {"16", "32"};
-  EXPECT_EQ(option_choices(account::load_run(folder.path() / "record")),
+  EXPECT_EQ(option_choices(load_run(folder.path() / "record")),
             (knobs::OptionChoices{{"b", both}, {"batch_size", both}}));
 }
 
-TEST(OptionChoices, NoOtherValueIsTried) {
-  const knobs::OptionChoices choices = {{"batch_size", {"16", "32"}}, {"b", {"16", "32"}}, {"amp_dtype", {"float16"}}};
-  EXPECT_EQ(knobs::why_refused({"python", "t.py", "--batch-size", "32", "-b", "16", "--x", "64"}, choices), "");
-  EXPECT_EQ(knobs::why_refused({"python", "t.py", "--batch-size", "64"}, choices),
-            "--batch-size accepts 16, 32; 64 is not one of them");
-  EXPECT_NE(knobs::why_refused({"python", "t.py", "--batch_size=64"}, choices), "");
-  EXPECT_NE(knobs::why_refused({"python", "t.py", "-b", "64"}, choices), "");
-  EXPECT_EQ(knobs::why_refused({"python", "t.py", "batch_size", "64", "--batch-size"}, choices), "");
-  ProgramPlan plan;
-  plan.choices = choices;
-  plan.omitted = {{"batch.size", {"--batch-size", "16"}}};
-  const Words command = {"python", "t.py", "--amp-dtype", "float16"};
-  EXPECT_EQ(why_refused(plan, command, {{"batch.size", 32}}), "");
-  EXPECT_NE(why_refused(plan, command, {{"batch.size", 64}}), "");
-  EXPECT_NE(why_refused(plan, {"python", "t.py", "--batch-size", "16"}, {{"batch.size", 64}}), "");
-}
-
 }  // namespace
-}  // namespace unidle::tune
+}  // namespace unidle::account

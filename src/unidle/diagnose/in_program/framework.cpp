@@ -1,0 +1,166 @@
+#include "unidle/diagnose/in_program/framework.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "unidle/base/numbers.h"
+#include "unidle/diagnose/configured/configured_files.h"
+#include "unidle/knobs/changed_lines.h"
+#include "unidle/knobs/setting_call.h"
+
+namespace unidle::diagnose {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using knobs::FrameworkCall;
+using knobs::InProgram;
+using knobs::PythonSource;
+
+/// True when a function of the framework was seen at work.
+bool is_used(const FrameworkCall& framework, const Signals& signals) {
+  return std::any_of(signals.called.begin(), signals.called.end(), [&](const auto& called) {
+    const std::string_view package = std::string_view(called.second).substr(0, called.second.find('.'));
+    return std::find(framework.packages.begin(), framework.packages.end(), package) != framework.packages.end();
+  });
+}
+
+/// The name by which messages call a file: below the folder without it.
+std::string name_of(const fs::path& file, const fs::path& folder) {
+  const std::string relative = file.lexically_relative(folder).string();
+  return relative.empty() || relative.starts_with("..") ? file.string() : relative;
+}
+
+bool imports(const std::string& text, const FrameworkCall& framework) {
+  return std::any_of(framework.packages.begin(), framework.packages.end(), [&](std::string_view package) {
+    return text.find(fmt::format("import {}", package)) != std::string::npos ||
+           text.find(fmt::format("from {}", package)) != std::string::npos;
+  });
+}
+
+std::optional<CallInProgram> only_call(const FrameworkCall& framework, const std::vector<fs::path>& scripts,
+                                       Sources& sources) {
+  std::optional<CallInProgram> found;
+  for (const fs::path& script : scripts) {
+    const std::string file = name_of(script, sources.folder());
+    const std::optional<std::string>& text = sources.text(file);
+    auto source = text && imports(*text, framework) ? PythonSource::read(*text) : std::nullopt;
+    const std::size_t calls = source ? source->count_calls(framework.functions) : 0;
+    if (calls > 1 || (calls == 1 && found)) {
+      return std::nullopt;
+    }
+    if (calls == 1) {
+      const PythonSource::Call call = *source->only_call(framework.functions);
+      found = CallInProgram{&framework, file, *text, std::move(*source), call};
+    }
+  }
+  return found;
+}
+
+std::optional<double> number_at(const CallInProgram& at, std::string_view argument) {
+  const auto text = at.source.value_of(at.call, argument);
+  return text ? parse_number<double>(*text) : std::nullopt;
+}
+
+/// A multiple of a whole number of epochs or steps; at most `most`, where the call says how many there are: training
+/// has to validate once.
+std::string times(double number, double factor, std::optional<double> most) {
+  const double wanted = std::ceil(number * factor - 1e-9);
+  return std::to_string(static_cast<long long>(most && *most >= 1 ? std::min(wanted, *most) : wanted));
+}
+
+std::optional<InProgram> rarer_in_transformers(const CallInProgram& at, double rarer_by) {
+  const auto every = number_at(at, "eval_steps");
+  // With the best model kept, the interval of saving has to agree.
+  const bool agrees = at.source.value_of(at.call, "load_best_model_at_end").has_value();
+  return every && *every >= 1 && !agrees
+             ? std::optional(with_arguments(at, {{"eval_steps", times(*every, rarer_by, number_at(at, "max_steps"))}}))
+             : std::nullopt;
+}
+
+std::optional<InProgram> rarer_in_lightning(const CallInProgram& at, double rarer_by) {
+  constexpr std::string_view kPart = "val_check_interval";
+  constexpr std::string_view kEpochs = "check_val_every_n_epoch";
+  const auto part_text = at.source.value_of(at.call, kPart);
+  const auto epochs_text = at.source.value_of(at.call, kEpochs);
+  const double epochs = epochs_text ? number_at(at, kEpochs).value_or(0) : 1;
+  if (!part_text && epochs >= 1) {
+    return with_arguments(at, {{std::string(kEpochs), times(epochs, rarer_by, number_at(at, "max_epochs"))}});
+  }
+  const auto part = number_at(at, kPart);
+  if (!part || *part <= 0) {
+    return std::nullopt;
+  }
+  const bool of_epoch = part_text->find('.') != std::string::npos;
+  if (!of_epoch) {  // batches: more than an epoch has are refused unless epochs do not count
+    return epochs_text == "None" ? std::optional(with_arguments(at, {{std::string(kPart), times(*part, rarer_by, {})}}))
+                                 : std::nullopt;
+  }
+  const double wanted = *part * rarer_by;
+  if (wanted <= 1) {
+    return with_arguments(at, {{std::string(kPart), fmt::format("{:g}", std::ceil(wanted * 100) / 100)}});
+  }
+  return epochs < 1 ? std::nullopt
+                    : std::optional(with_arguments(
+                          at, {{std::string(kPart), "1.0"},
+                               {std::string(kEpochs), times(epochs, wanted, number_at(at, "max_epochs"))}}));
+}
+
+}  // namespace
+
+std::vector<CallInProgram> calls_of_frameworks(const Signals& signals, Sources& sources) {
+  std::vector<CallInProgram> calls;
+  std::optional<std::vector<fs::path>> scripts;
+  for (const FrameworkCall& framework : knobs::framework_calls()) {
+    if (!is_used(framework, signals)) {
+      continue;
+    }
+    if (!scripts) {
+      scripts = configured_files(signals.command, sources.folder()).scripts;
+    }
+    if (auto call = only_call(framework, *scripts, sources)) {
+      calls.push_back(std::move(*call));
+    }
+  }
+  return calls;
+}
+
+InProgram with_arguments(const CallInProgram& at, const std::vector<CallArgument>& arguments) {
+  InProgram words{.words = {}, .call = at.source.name_of(at.call)};
+  std::optional<std::string> edited = at.text;
+  for (const auto& [name, value] : arguments) {
+    words.words += fmt::format("{}{}={}", words.words.empty() ? "" : ", ", name, value);
+    const auto source = edited ? PythonSource::read(*edited) : std::nullopt;
+    const auto call = source ? source->only_call(at.framework->functions) : std::nullopt;
+    edited = call ? source->with_argument(*call, name, value) : std::nullopt;
+  }
+  if (edited && *edited != at.text) {
+    put_lines(at.file, at.text, *edited, words);
+  } else {
+    const int line = at.source.line_of(at.call);
+    words.where = fmt::format("{}:{}", at.file, line);
+    words.before = {std::string(knobs::line_of(at.text, line))};
+  }
+  return words;
+}
+
+std::optional<InProgram> with_knob(const CallInProgram& at, const std::string& knob, const knobs::Value& value) {
+  const knobs::FrameworkArgument* argument = at.framework->find(knob, value);
+  if (argument == nullptr) {
+    return std::nullopt;
+  }
+  return with_arguments(
+      at, {{argument->argument, argument->literal.empty() ? knobs::python_value(value) : argument->literal}});
+}
+
+std::optional<InProgram> with_rarer_validation(const CallInProgram& at, double rarer_by) {
+  const std::string_view package = at.framework->packages.front();
+  return package == "transformers" ? rarer_in_transformers(at, rarer_by)
+         : package == "lightning"  ? rarer_in_lightning(at, rarer_by)
+                                   : std::nullopt;
+}
+
+}  // namespace unidle::diagnose

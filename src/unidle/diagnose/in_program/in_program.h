@@ -1,0 +1,15 @@
+// Fixes in the words of the program: the argument of its call, its own option, its key in a file.
+#pragma once
+
+#include "unidle/diagnose/diagnosis.h"
+#include "unidle/diagnose/policy.h"
+#include "unidle/diagnose/signals.h"
+
+namespace unidle::diagnose {
+
+/// Sets Change::in_program of each fix whose knob the program sets at a known place, and Finding::lines where no fix
+/// shows the lines to change. Reads the program's files as they
+/// are now, and shows lines only where they still contain what the run had. Never throws because of them.
+void put_in_program(const Signals& signals, const Policy& policy, Diagnosis& diagnosis);
+
+}  // namespace unidle::diagnose

@@ -1,0 +1,238 @@
+#include "unidle/diagnose/in_program/in_program.h"
+
+#include <gmock/gmock.h>
+
+#include "unidle/base/clock.h"
+#include "unidle/base/files.h"
+#include "unidle/diagnose/diagnose.h"
+#include "unidle/diagnose/testing/asking.h"
+
+namespace unidle::diagnose::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+/// A run whose loader, made in line 3 of train.py, has no workers: two are proposed.
+class InProgram : public ::testing::Test {
+ protected:
+  InProgram() {
+    signals.folder = folder.path();
+    signals.loader.emplace();
+    signals.loader->where = "train.py:3";
+    signals.loader->made_with = "torch";
+    configured("", "");
+    signals.command = {"python", "train.py"};
+  }
+
+  /// No workers are in effect; a file says `value`, or nothing.
+  void configured(const std::string& value, const std::string& at) {
+    account::KnobReading reading;
+    if (!value.empty()) {
+      reading.configured = value;
+    }
+    reading.configured_at = at;
+    reading.effective = "0";
+    signals.settings["loader.workers"] = reading;
+  }
+  void write(const std::string& file, const std::string& text) { write_file_atomic(folder.path() / file, text); }
+  void write_call(const std::string& call) { write("train.py", "import torch\n\nloader = " + call + "\n"); }
+  Diagnosis diagnosed() const {
+    Diagnosis diagnosis = diagnose(signals);
+    put_in_program(signals, {}, diagnosis);
+    return diagnosis;
+  }
+  std::optional<knobs::InProgram> workers() const {
+    const Diagnosis diagnosis = diagnosed();
+    for (const knobs::Change& fix : diagnosis.findings.at(0).fixes) {
+      if (fix.knob == "loader.workers") {
+        return fix.in_program;
+      }
+    }
+    ADD_FAILURE() << "no workers are proposed";
+    return {};
+  }
+
+  TemporaryFolder folder;
+  Signals signals = waiting_cpu(0.62);
+};
+
+TEST_F(InProgram, TheArgumentOfTheCall) {
+  write_call("DataLoader(data, 4)");
+  const auto words = workers();
+  ASSERT_TRUE(words);
+  EXPECT_EQ(words->words, "num_workers=2");
+  EXPECT_EQ(words->call, "DataLoader");
+  EXPECT_EQ(words->where, "train.py:3");
+  EXPECT_THAT(words->before, ElementsAre("loader = DataLoader(data, 4)"));
+  EXPECT_THAT(words->after, ElementsAre("loader = DataLoader(data, 4, num_workers=2)"));
+  const std::string text = to_text(diagnosed(), 400, false);
+  EXPECT_THAT(text, HasSubstr("set num_workers=2 in DataLoader(...) (train.py:3), at best"));
+  EXPECT_THAT(text, HasSubstr("   => num_workers=2 in DataLoader(...), train.py:3 [loader.workers, exact]: "));
+  EXPECT_THAT(text, HasSubstr("\n      - loader = DataLoader(data, 4)\n"
+                              "      + loader = DataLoader(data, 4, num_workers=2)\n"));
+  const auto json = to_json(diagnosed())["findings"][0]["fixes"][0]["in_program"];
+  EXPECT_EQ(json["words"], "num_workers=2");
+  EXPECT_EQ(json["call"], "DataLoader");
+  EXPECT_EQ(json["where"], "train.py:3");
+  EXPECT_THAT(json["before"], ElementsAre("loader = DataLoader(data, 4)"));
+  EXPECT_THAT(json["after"], ElementsAre("loader = DataLoader(data, 4, num_workers=2)"));
+  EXPECT_EQ(json.size(), 5U);
+}
+
+TEST_F(InProgram, TheLineOfALongCallThatChanges) {
+  write_call("DataLoader(\n    data,\n    shuffle=True,\n)");
+  EXPECT_EQ(workers()->where, "train.py:5");
+  EXPECT_THAT(workers()->after, ElementsAre("    shuffle=True, num_workers=2,"));
+  EXPECT_THAT(to_text(diagnosed(), 80, false), HasSubstr("\n      - shuffle=True,\n")) << "moved left";
+}
+
+TEST_F(InProgram, NothingWhereTheSourceIsAnotherByNow) {
+  EXPECT_FALSE(workers()) << "it is gone";
+  write_call("make_loader(data)");
+  EXPECT_FALSE(workers());
+  write("train.py", "loader = DataLoader(data)\n");
+  EXPECT_FALSE(workers()) << "it moved";
+  write_call("DataLoader(data, **options)");
+  EXPECT_FALSE(workers());
+  write_call("DataLoader(data");
+  EXPECT_FALSE(workers());
+  EXPECT_THAT(to_text(diagnosed(), 400, false), HasSubstr("=> loader.workers: 0 -> 2 (exact)"));
+}
+
+TEST_F(InProgram, TheProgramsOwnOption) {
+  write_call("DataLoader(data, 4, num_workers=args.workers)");
+  signals.command = {"python", "train.py", "--workers", "0", "--name", "a b"};
+  ASSERT_TRUE(workers());
+  EXPECT_EQ(workers()->words, "--workers 2");
+  EXPECT_EQ(workers()->command, "python train.py --workers 2 --name 'a b'");
+  EXPECT_THAT(workers()->after, IsEmpty());
+  EXPECT_THAT(to_text(diagnosed(), 400, false),
+              AllOf(HasSubstr("=> --workers 2 on the command line [loader.workers: 0 -> 2, exact]: "),
+                    HasSubstr("   try: python train.py --workers 2 --name 'a b'\n")));
+  signals.command = {"python", "train.py"};
+  signals.omitted = {{"loader.workers", {"--workers", "0"}}};
+  EXPECT_EQ(workers()->words, "--workers 2");
+  EXPECT_EQ(workers()->command, "python train.py --workers 2");
+}
+
+TEST_F(InProgram, AnOptionThatTheCallDoesNotUseIsNone) {
+  signals.omitted = {{"loader.workers", {"--workers", "0"}}};
+  write_call("DataLoader(data, 4)");
+  EXPECT_EQ(workers()->words, "num_workers=2");
+  write_call("make_loader(data, args)");
+  EXPECT_EQ(workers()->words, "--workers 2") << "the function may";
+}
+
+TEST_F(InProgram, TheKeyOfAFile) {
+  write_call("DataLoader(data, 4, num_workers=config.workers)");
+  write("a.yaml", "batch_size: 4\nworkers: 0  # why\n");
+  configured("0", "a.yaml:2");
+  ASSERT_TRUE(workers());
+  EXPECT_EQ(workers()->words, "workers: 2");
+  EXPECT_EQ(workers()->where, "a.yaml:2");
+  EXPECT_THAT(workers()->after, ElementsAre("workers: 2  # why"));
+  write("a.yaml", "batch_size: 4\nworkers: 1\n");
+  EXPECT_EQ(workers()->words, "num_workers=2") << "the file says something else by now";
+  signals.settings["loader.workers"].configured = "1";
+  EXPECT_EQ(workers()->words, "num_workers=2") << "it is not in effect";
+}
+
+TEST_F(InProgram, AConstantOfTheScript) {
+  write("train.py", "WORKERS = 0\n\nloader = DataLoader(data, num_workers=WORKERS)\n");
+  configured("0", "train.py:1");
+  EXPECT_EQ(workers()->words, "WORKERS = 2");
+  EXPECT_THAT(workers()->after, ElementsAre("WORKERS = 2"));
+}
+
+TEST_F(InProgram, AnOptionWithoutAValue) {
+  Diagnosis diagnosis;
+  diagnosis.findings.resize(1);
+  diagnosis.findings[0].fixes = {knobs::change_of("precision.amp", "off", "bf16", "")};
+  signals.switches = {{"precision.amp", {{"fp16", "--fp16"}, {"bf16", "--bf16"}}}};
+  put_in_program(signals, {}, diagnosis);
+  ASSERT_TRUE(diagnosis.findings[0].fixes[0].in_program);
+  EXPECT_EQ(diagnosis.findings[0].fixes[0].in_program->command, "python train.py --bf16");
+}
+
+TEST_F(InProgram, CodeAroundTheCallOfTheModel) {
+  write("train.py", "import torch\n\nout = model(x)\n");
+  signals.model_where = "train.py:3";
+  signals.device_kind = "cuda";
+  signals.started_wall_ns = system_clock().wall_ns() + kNsPerSecond;
+  Diagnosis diagnosis;
+  diagnosis.findings.resize(1);
+  diagnosis.findings[0].fixes = {knobs::change_of("precision.amp", "off", "bf16", "run it under autocast")};
+  put_in_program(signals, {}, diagnosis);
+  EXPECT_THAT(to_text(diagnosis, 400, false),
+              HasSubstr("=> with torch.autocast(\"cuda\", dtype=torch.bfloat16): around the forward pass, train.py:3 "
+                        "[precision.amp: off -> bf16, numeric]: run it under autocast\n      | out = model(x)\n"));
+  signals.called = {{"train.py:3", "lightning.Trainer.fit"}};
+  put_in_program(signals, {}, diagnosis);
+  EXPECT_FALSE(diagnosis.findings[0].fixes[0].in_program) << "the call of the model is in a package";
+}
+
+TEST_F(InProgram, TheLineOfAFindingWithoutAKnob) {
+  write("train.py", "import torch\n\n  total += loss.item()\n");
+  Diagnosis diagnosis;
+  diagnosis.findings.resize(1);
+  diagnosis.findings[0].where = "train.py:3";
+  const auto lines = [&] {
+    put_in_program(signals, {}, diagnosis);
+    return diagnosis.findings[0].lines;
+  };
+  EXPECT_THAT(lines(), IsEmpty()) << "unknown when the run was";
+  signals.started_wall_ns = system_clock().wall_ns() + kNsPerSecond;
+  ASSERT_EQ(lines().size(), 1U);
+  EXPECT_EQ(lines()[0].text, "total += loss.item()");
+  EXPECT_THAT(to_text(diagnosis, 60, false), HasSubstr("\n      | total += loss.item()\n"));
+  EXPECT_EQ(to_json(diagnosis)["findings"][0]["lines"][0]["text"], "total += loss.item()");
+  signals.started_wall_ns = system_clock().wall_ns() - 10 * kNsPerSecond;
+  EXPECT_THAT(lines(), IsEmpty()) << "written after the run began";
+}
+
+TEST_F(InProgram, TheCallThatSetsTheThreads) {
+  write("train.py", "import torch\n\ntorch.set_num_threads(1)\n");
+  account::KnobReading reading;
+  reading.effective = "1";
+  reading.effective_at = "train.py:3";
+  signals.settings["cpu.threads"] = reading;
+  Diagnosis diagnosis;
+  diagnosis.findings.resize(1);
+  diagnosis.findings[0].fixes = {knobs::change_of("cpu.threads", 1, 4, "")};
+  put_in_program(signals, {}, diagnosis);
+  ASSERT_TRUE(diagnosis.findings[0].fixes[0].in_program);
+  EXPECT_THAT(diagnosis.findings[0].fixes[0].in_program->after, ElementsAre("torch.set_num_threads(4)"));
+}
+
+TEST_F(InProgram, AnIgnoredSettingIsMendedWhereItIsRead) {
+  write_call("DataLoader(data, 4, num_workers=config.get('workers', 0))");
+  configured("2", "a.yaml:2");
+  ASSERT_TRUE(workers());
+  EXPECT_THAT(workers()->before, ElementsAre("loader = DataLoader(data, 4, num_workers=config.get('workers', 0))"));
+  EXPECT_THAT(workers()->after, IsEmpty());
+}
+
+TEST_F(InProgram, ABatchChangesWholeOrNotAtAll) {
+  write_call("DataLoader(data, 8)");
+  Diagnosis diagnosis;
+  diagnosis.findings.resize(1);
+  signals.loader->batch_size = 8;
+  auto& fixes = diagnosis.findings[0].fixes;
+  fixes = {knobs::change_of("batch.size", 8, 16, ""), knobs::change_of("batch.accumulation", 4, 2, "")};
+  put_in_program(signals, {}, diagnosis);
+  EXPECT_FALSE(fixes[0].in_program);
+  fixes.pop_back();
+  put_in_program(signals, {}, diagnosis);
+  ASSERT_TRUE(fixes[0].in_program);
+  EXPECT_THAT(fixes[0].in_program->after, ElementsAre("loader = DataLoader(data, 16)"));
+  signals.loader->batch_size = 32;
+  put_in_program(signals, {}, diagnosis);
+  EXPECT_FALSE(fixes[0].in_program) << "the step takes another batch than the loader gives";
+}
+
+}  // namespace
+}  // namespace unidle::diagnose::testing

@@ -1,0 +1,22 @@
+// The lines in which two texts differ.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace unidle::knobs {
+
+struct ChangedLines {
+  int line = 0;  // of the first one, from 1
+  std::vector<std::string> before;
+  std::vector<std::string> after;
+};
+
+/// One range from the first to the last line that differs, without line ends; empty when the texts are equal.
+ChangedLines changed_lines(std::string_view before, std::string_view after);
+
+/// Line `line` of the text, counted from 1, without its end; empty when there is none.
+std::string_view line_of(std::string_view text, int line);
+
+}  // namespace unidle::knobs
