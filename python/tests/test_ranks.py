@@ -44,6 +44,49 @@ class ExchangeTest(unittest.TestCase):
     def test_what_hides_behind_the_backward_pass_is_no_wait(self):
         self.assertEqual(self.wait_s((3, 4, 6), (4, 5, 5)), 0)
 
+    def test_only_later_iterations_count_once_there_are_enough(self):
+        early = [(iteration, 90, 0) for iteration in range(3, 11)]
+        later = [(iteration, 10, 4) for iteration in range(20, 100, 10)]
+        self.assertAlmostEqual(self.wait_s(*early, *later[:7]), 0.090)
+        self.assertAlmostEqual(self.wait_s(*early, *later), 0.006)
+
+    def test_of_a_long_run_the_kept_iterations_are_spread_over_it_and_the_same_in_all_ranks(self):
+        kept = []
+        for missed in (0, 5):
+            exchange = ranks.Exchange()
+            model = Model(*((iteration, 5, 0) for iteration in range(3 + missed, 5000)))
+            for _ in range(4997 - missed):
+                exchange.look(model)
+            kept.append([iteration for iteration, _ in exchange.note(0)["waits_us"]])
+        self.assertLessEqual(len(kept[0]), 64)
+        self.assertGreater(len(kept[0]), 31)
+        self.assertGreater(kept[0][-1], 4800)
+        self.assertEqual(kept[0], kept[1])
+
+    def test_exchanges_of_a_step(self):
+        for iteration, steps, each in ((70, 71, 1), (150, 250, 1), (70, 280, 0.25), (400, 100, 4)):
+            exchange = ranks.Exchange()
+            exchange.look(Model((iteration, 5, 0)), steps)
+            self.assertEqual(exchange.note(0)["exchanges_per_step"], each)
+
+    def test_on_a_cpu_an_exchange_costs_no_more_than_the_backward_pass_waits(self):
+        for model_waits, waited_ms, cost_s in ((True, 30, 0.030), (True, 90, 0.050), (True, 2, 0.010)):
+            exchange, model = ranks.Exchange(), Model((3, 50, 40))
+            model.device_type, model.require_backward_grad_sync = "cpu", model_waits
+            model._set_ddp_runtime_logging_sample_rate = lambda rate: None
+            exchange.look(model)
+            exchange.backward_ends((waited_ms + 7) * 1000000, 7000000)
+            model.require_backward_grad_sync = False
+            exchange.backward_ends(1000000, 1000000)
+            self.assertAlmostEqual(exchange.note(0)["exchange_seconds"], cost_s)
+
+    def test_another_model_is_left_out(self):
+        exchange, model = ranks.Exchange(), Model((3, 5, 0), (4, 5, 0))
+        exchange.look(model)
+        exchange.look(Model((5, 70, 0)))
+        exchange.look(model)
+        self.assertEqual(exchange.note(1)["waits_us"], [[3, 5000], [4, 5000]])
+
     def test_other_books_tell_nothing(self):
         class Older:
             def _get_ddp_logging_data(self):

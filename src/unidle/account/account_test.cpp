@@ -166,6 +166,62 @@ TEST(Ranks, WaitAtMostTheirWholeStep) {
   EXPECT_EQ(account.ranks[1].work_s(), 0) << "it is the median of other steps";
 }
 
+/// Two ranks whose waits for each exchange, in ms, are given.
+RunData two_ranks(const std::vector<int>& first, const std::vector<int>& second) {
+  std::vector<record::Step> steps;
+  for (int i = 0; i < 40; ++i) {
+    steps.push_back(step_at(100 * i, 100, 1));
+    steps.push_back(step_at(100 * i + 2, 100, 2));
+  }
+  RunData run = run_of(steps);
+  for (const auto& [rank, waits_ms] : {std::pair(0, first), std::pair(1, second)}) {
+    nlohmann::json waits_us = nlohmann::json::array();
+    for (std::size_t i = 0; i < waits_ms.size(); ++i) {
+      waits_us.push_back({10 * (i + 1), 1000 * waits_ms[i]});
+    }
+    run.notes.push_back({0, rank + 1, {{"type", "parallel"}, {"kind", "ddp"}, {"rank", rank}, {"world_size", 2}}});
+    run.notes.push_back(
+        {0, rank + 1, {{"type", "rank"}, {"rank", rank}, {"wait_seconds", 0.02}, {"waits_us", waits_us}}});
+  }
+  return run;
+}
+
+TEST(Ranks, ThatComeLastInTurnHaveNoneThatIsLate) {
+  const auto found = arrivals(account_of(two_ranks({10, 30, 10, 50, 10, 30}, {30, 10, 30, 10, 50, 10})).ranks);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->compared, 6U);
+  EXPECT_NEAR(found->exchange_s, 0.01, 1e-9);
+  EXPECT_NEAR(found->last_share, 0.5, 1e-9);
+  EXPECT_NEAR(found->others_wait_s, (4 * 0.01 + 2 * 0.02) / 6, 1e-9);
+  EXPECT_LT(found->late_s, 0.025);
+}
+
+TEST(Ranks, TheOneThatWaitsLeastIsLateByWhatTheOthersWait) {
+  const auto found = arrivals(account_of(two_ranks({40, 42, 41, 10, 43, 40}, {9, 11, 10, 20, 8, 9})).ranks);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->last, 1U);
+  EXPECT_NEAR(found->last_share, 5.0 / 6, 1e-9);
+  EXPECT_NEAR(found->late_s, 0.031, 1e-9);
+  EXPECT_FALSE(arrivals(account_of(two_ranks({40, 42, 41, 10}, {9, 11, 10, 20})).ranks)) << "too few exchanges";
+}
+
+TEST(Ranks, ThatTimeNoWaitsAreKnownByTheirSteps) {
+  RunData run = two_ranks({}, {});
+  std::erase_if(run.notes, [](const record::Note& note) { return note.body.at("type") == "rank"; });
+  const Account account = account_of(run);
+  ASSERT_EQ(account.ranks.size(), 2U);
+  EXPECT_NEAR(account.ranks[1].step_s, 0.1, 1e-9);
+  EXPECT_TRUE(ranks_that_wait(account.ranks).empty());
+}
+
+TEST(Ranks, ThatExchangeInFewStepsWaitInFew) {
+  RunData run = two_ranks({10, 10, 10, 10, 10}, {10, 10, 10, 10, 10});
+  run.notes[1].body["exchanges_per_step"] = 0.25;
+  const Account account = account_of(run);
+  EXPECT_NEAR(*account.ranks[0].wait_s, 0.005, 1e-9);
+  EXPECT_NEAR(account.ranks[0].waits.at(10), 0.0025, 1e-9);
+}
+
 TEST(Processes, OneAfterTheOtherIsNotSideBySide) {
   std::vector<record::Step> steps;
   for (int i = 0; i < 10; ++i) {

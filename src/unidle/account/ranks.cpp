@@ -1,7 +1,8 @@
 #include "unidle/account/ranks.h"
 
 #include <algorithm>
-#include <map>
+#include <iterator>
+#include <set>
 #include <utility>
 
 #include "unidle/base/stats.h"
@@ -11,40 +12,144 @@ namespace unidle::account {
 
 namespace {
 
-/// The median duration of a process's steps; 0 without steps.
-double median_step_s(const RunData& run, std::int64_t process) {
-  std::vector<double> durations;
-  for (const record::Step& step : run.steps) {
-    if (step.process == process) {
-      durations.push_back(static_cast<double>(step.duration_ns) * 1e-9);
+constexpr std::size_t kFewestExchanges = 5;
+
+/// How the mean step of a process is spent; nothing without steps.
+std::optional<StepMeans> means_of(const RunData& run, std::int64_t process) {
+  RunData own;
+  own.meta = run.meta;
+  const auto is_own = [process](const auto& event) { return event.process == process; };
+  std::copy_if(run.steps.begin(), run.steps.end(), std::back_inserter(own.steps), is_own);
+  std::copy_if(run.spans.begin(), run.spans.end(), std::back_inserter(own.spans), is_own);
+  const Timeline timeline = make_timeline(own);
+  return step_means(timeline, make_periods(timeline));
+}
+
+std::map<std::int64_t, double> waits_of(const nlohmann::json& rows, double exchanges_per_step) {
+  std::map<std::int64_t, double> waits;
+  for (const nlohmann::json& row : rows.is_array() ? rows : nlohmann::json::array()) {
+    if (row.is_array() && row.size() == 2 && row[0].is_number_integer() && row[1].is_number()) {
+      waits[row[0].get<std::int64_t>()] = row[1].get<double>() * 1e-6 * exchanges_per_step;
     }
   }
-  return durations.empty() ? 0 : median(durations);
+  return waits;
+}
+
+/// The last recorded note of each rank counts: notes hold totals, and a launcher may start ranks again.
+std::map<std::int64_t, RankTime> reported(const RunData& run) {
+  std::map<std::int64_t, RankTime> newest;
+  record::each_note<record::NoteType::kParallel>(run.notes, [&](const auto& note) {
+    const auto rank = note.whole("rank");
+    if (rank && note.whole("world_size").value_or(1) > 1) {
+      newest[*rank] = RankTime{.rank = static_cast<int>(*rank), .process = note.process()};
+    }
+  });
+  std::map<std::int64_t, std::int64_t> process;
+  for (const auto& [rank, time] : newest) {
+    process[rank] = time.process;
+  }
+  record::each_note<record::NoteType::kRank>(run.notes, [&](const auto& note) {
+    const auto rank = note.whole("rank");
+    const auto wait_s = note.number("wait_seconds");
+    if (rank && wait_s && process.try_emplace(*rank, note.process()).first->second == note.process()) {
+      const double per_step = note.number("exchanges_per_step").value_or(1);
+      RankTime& time = newest[*rank];
+      time = RankTime{.rank = static_cast<int>(*rank), .wait_s = *wait_s * per_step, .process = note.process()};
+      time.step_s = note.number("step_seconds").value_or(0);
+      time.waits = waits_of(note.value("waits_us"), per_step);
+      if (const auto exchange_s = note.number("exchange_seconds")) {
+        time.exchange_s = *exchange_s * per_step;
+      }
+    }
+  });
+  return newest;
+}
+
+/// Numbers of exchanges that all ranks timed.
+std::vector<std::int64_t> common_exchanges(const std::vector<RankTime>& ranks) {
+  std::vector<std::int64_t> common;
+  for (const auto& [number, wait_s] : ranks.front().waits) {
+    if (std::ranges::all_of(ranks, [&](const RankTime& rank) { return rank.waits.contains(number); })) {
+      common.push_back(number);
+    }
+  }
+  return common;
+}
+
+/// The middle one of the others; of an even number the smaller one.
+double middle_of_others(std::vector<double> waits_s, std::size_t without) {
+  waits_s.erase(waits_s.begin() + static_cast<std::ptrdiff_t>(without));
+  const auto middle = waits_s.begin() + static_cast<std::ptrdiff_t>((waits_s.size() - 1) / 2);
+  std::nth_element(waits_s.begin(), middle, waits_s.end());
+  return *middle;
+}
+
+std::vector<double> waits_in(const std::vector<RankTime>& ranks, std::int64_t exchange) {
+  std::vector<double> waits_s;
+  std::ranges::transform(ranks, std::back_inserter(waits_s),
+                         [&](const RankTime& rank) { return rank.waits.at(exchange); });
+  return waits_s;
 }
 
 }  // namespace
 
 std::vector<RankTime> rank_times(const RunData& run) {
-  // Notes hold totals, so the last recorded note of each rank counts.
-  std::map<std::pair<std::int64_t, std::int64_t>, RankTime> newest;
-  record::each_note<record::NoteType::kRank>(run.notes, [&](const auto& note) {
-    const auto rank = note.whole("rank");
-    const auto wait_s = note.number("wait_seconds");
-    if (rank && wait_s) {
-      newest[{note.process(), *rank}] = {static_cast<int>(*rank), note.number("step_seconds").value_or(0), *wait_s,
-                                         note.process()};
-    }
-  });
   std::vector<RankTime> ranks;
-  for (auto& [key, rank] : newest) {
-    rank.step_s = rank.step_s > 0 ? rank.step_s : median_step_s(run, rank.process);
-    // Waits and steps are medians of different steps, so a rank that nearly only waits may seem to wait longer.
-    rank.wait_s = std::clamp(rank.wait_s, 0.0, rank.step_s);
+  for (auto& [key, rank] : reported(run)) {
+    const auto means = means_of(run, rank.process);
+    if (rank.step_s <= 0 && means) {
+      rank.step_s = means->step_s;
+      rank.parts = means->parts;
+    }
+    // Waits are of some steps and the mean is of all, so a rank that nearly only waits may seem to wait longer.
+    if (rank.wait_s) {
+      rank.wait_s = std::clamp(*rank.wait_s, 0.0, rank.step_s);
+    }
     if (rank.step_s > 0) {
       ranks.push_back(rank);
     }
   }
   return ranks;
+}
+
+std::vector<RankTime> ranks_that_wait(const std::vector<RankTime>& ranks) {
+  std::vector<RankTime> waiting;
+  std::ranges::copy_if(ranks, std::back_inserter(waiting),
+                       [](const RankTime& rank) { return rank.wait_s.has_value(); });
+  return waiting;
+}
+
+std::optional<Arrivals> arrivals(const std::vector<RankTime>& ranks) {
+  if (ranks.size() < 2) {
+    return std::nullopt;
+  }
+  const std::vector<std::int64_t> common = common_exchanges(ranks);
+  if (common.size() < kFewestExchanges) {
+    return std::nullopt;
+  }
+  std::vector<std::size_t> times_last(ranks.size());
+  std::vector<double> least_s;
+  double others_wait_s = 0;
+  for (const std::int64_t exchange : common) {
+    const std::vector<double> waits_s = waits_in(ranks, exchange);
+    const auto least = std::ranges::min_element(waits_s);
+    ++times_last[static_cast<std::size_t>(least - waits_s.begin())];
+    least_s.push_back(*least);
+    others_wait_s += mean(waits_s) - *least;
+  }
+  Arrivals found;
+  found.compared = common.size();
+  found.exchange_s = median(least_s);
+  found.others_wait_s = others_wait_s / static_cast<double>(common.size());
+  found.last = static_cast<std::size_t>(std::ranges::max_element(times_last) - times_last.begin());
+  found.last_share = static_cast<double>(times_last[found.last]) / static_cast<double>(common.size());
+  std::vector<double> late_s;
+  for (const std::int64_t exchange : common) {
+    const std::vector<double> waits_s = waits_in(ranks, exchange);
+    late_s.push_back(middle_of_others(waits_s, found.last) - waits_s[found.last]);
+  }
+  found.late_s = median(late_s);
+  return found;
 }
 
 }  // namespace unidle::account

@@ -38,6 +38,16 @@ bool is_about_samples(const Finding& finding) {
   return rule != nullptr && rule->about_samples;
 }
 
+/// Adds the ranks, and the part of the step in which the training process waits for others.
+void add_ranks(const Signals& signals, Diagnosis& diagnosis) {
+  diagnosis.ranks = signals.ranks;
+  for (const RankTime& rank : signals.ranks) {
+    if (signals.training_process == rank.process && rank.wait_s && rank.parts && signals.step) {
+      diagnosis.exchange = std::min(*rank.wait_s / rank.step_s, signals.step->compute);
+    }
+  }
+}
+
 }  // namespace
 
 Diagnosis diagnose(const Signals& signals, const Policy& policy, Language language) {
@@ -61,6 +71,7 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
   diagnosis.omitted = signals.omitted;
   diagnosis.blind = signals.blind;
   diagnosis.step = signals.step;
+  add_ranks(signals, diagnosis);
   diagnosis.input_stated = signals.input_stated;
   diagnosis.tokens_per_s = signals.tokens_per_s;
   diagnosis.tokens_per_device = signals.tokens_per_device;

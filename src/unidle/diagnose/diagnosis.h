@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "unidle/account/phases.h"
+#include "unidle/account/ranks.h"
 #include "unidle/account/steps.h"
 #include "unidle/knobs/change.h"
 #include "unidle/knobs/reach.h"
@@ -103,6 +104,9 @@ struct Diagnosis {
   bool underused = false;             // the device is less busy than in a healthy run; not in the JSON
   PhaseTimes time;
   std::optional<StepShares> step;
+  std::vector<account::RankTime> ranks;  // of a job with several
+  /// Share of a step in which the rank that the shares are of waits for gradients of others; part of step->compute.
+  std::optional<double> exchange;
   std::string input_stated;            // Signals::input_stated; not in the JSON
   std::optional<double> tokens_per_s;  // not in the JSON, as the next
   bool tokens_per_device = false;

@@ -96,6 +96,22 @@ Json step_json(const StepShares& step) {
   return json;
 }
 
+Json ranks_json(const std::vector<account::RankTime>& ranks) {
+  Json all = Json::array();
+  for (const account::RankTime& rank : ranks) {
+    Json json;
+    json["rank"] = rank.rank;
+    if (!rank.node.empty()) {
+      json["node"] = rank.node;
+    }
+    json["step_s"] = rate(rank.step_s);
+    json["input_s"] = rank.parts ? Json(rate((*rank.parts)[account::kInput])) : Json();
+    json["wait_s"] = optional_number(rank.wait_s, rate);
+    all.push_back(std::move(json));
+  }
+  return all;
+}
+
 Json time_json(const PhaseTimes& time) {
   Json json;
   json["startup"] = rounded_to_ms(time.startup);
@@ -127,6 +143,12 @@ nlohmann::ordered_json to_json(const Diagnosis& diagnosis) {
   }
   json["time"] = time_json(diagnosis.time);
   json["step"] = diagnosis.step ? step_json(*diagnosis.step) : Json();
+  if (diagnosis.step && diagnosis.exchange) {
+    json["step"]["exchange"] = share(*diagnosis.exchange);
+  }
+  if (!diagnosis.ranks.empty()) {
+    json["ranks"] = ranks_json(diagnosis.ranks);
+  }
   json["findings"] = Json::array();
   for (const Finding& finding : diagnosis.findings) {
     json["findings"].push_back(finding_json(finding));

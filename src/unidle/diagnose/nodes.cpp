@@ -47,13 +47,13 @@ std::optional<std::size_t> first_failed(const std::vector<NodeSignals>& nodes) {
   return first;
 }
 
-/// The node of the rank that works longest per step; nothing when no node reports ranks.
+/// The node of the rank that works longest per step; nothing when no rank reports its waits.
 std::optional<std::size_t> slowest(const std::vector<NodeSignals>& nodes) {
   std::optional<std::size_t> node;
   double most_s = 0;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     for (const RankTime& rank : nodes[i].signals.ranks) {
-      if (!node || rank.work_s() > most_s) {
+      if (rank.wait_s && (!node || rank.work_s() > most_s)) {
         most_s = rank.work_s();
         node = i;
       }

@@ -49,6 +49,14 @@ struct Policy {
   double slower_steps = 1.5;
   /// The same while other processes use the CPUs.
   double slower_steps_disturbed = 2.5;
+  /// A rank that comes last to this share of the exchanges is late; of two equal ranks each comes last to half. Own
+  /// choice.
+  double mostly_last = 0.75;
+  /// The part of a step by which a rank has to be late while other processes use the CPUs, which may hold up one of two
+  /// equal ranks: 28 % was measured. Own choice.
+  double late_disturbed = 0.5;
+  /// Fewer losses that are not finite may be steps that a gradient scaler skips. Own choice.
+  std::int64_t lasting_losses = 3;
   /// Memory that grows in each fifth of the training, and by at least this many bytes, is growing. Own choice.
   double growing_memory = 256e6;
   /// A machine whose memory is full within this time at that rate needs a person. Own choice.
@@ -226,6 +234,9 @@ inline constexpr std::array kThresholds = {
     Threshold{"after_training", &Policy::after_training},
     Threshold{"slower_steps", &Policy::slower_steps},
     Threshold{"slower_steps_disturbed", &Policy::slower_steps_disturbed},
+    Threshold{"mostly_last", &Policy::mostly_last},
+    Threshold{"late_disturbed", &Policy::late_disturbed},
+    Threshold{"lasting_losses", &Policy::lasting_losses},
     Threshold{"growing_memory", &Policy::growing_memory},
     Threshold{"memory_full_within_s", &Policy::memory_full_within_s},
     Threshold{"many_threads", &Policy::many_threads},

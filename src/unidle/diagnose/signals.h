@@ -6,10 +6,12 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "unidle/account/knob_readings.h"
 #include "unidle/account/ranks.h"
+#include "unidle/account/stalls.h"
 #include "unidle/diagnose/diagnosis.h"
 #include "unidle/knobs/reach.h"
 #include "unidle/logs/failure_line.h"
@@ -123,6 +125,36 @@ struct CompileFacts {
 };
 
 using account::RankTime;
+
+/// How DistributedDataParallel exchanges gradients.
+struct ExchangeFacts {
+  std::string backend;  // "gloo", "nccl"
+  std::optional<bool> find_unused;
+  std::optional<bool> static_graph;
+  std::string hook;  // that changes what is sent, by its name; empty: none
+  std::optional<double> gradient_bytes;
+  std::optional<double> per_step = {};  // exchanges in an optimiser step
+};
+
+/// A container of the program that grows with the steps.
+struct GrowingFacts {
+  std::string name;   // of the variable or attribute
+  std::string where;  // file:line at which it grows
+  double per_step = 0;
+  double bytes_per_step = 0;  // of its elements, without the graphs of tensors
+  bool graph = false;         // its elements hold tensors with their graph
+
+  /// "name (file:line)".
+  std::string text() const { return name + " (" + where + ")"; }
+};
+
+/// The losses of the training process.
+struct LossFacts {
+  std::int64_t seen = 0;
+  std::int64_t lasting = 0;     // those at the end of the run, in a row, that are not finite
+  std::int64_t first_step = 0;  // of these
+  std::optional<std::pair<std::int64_t, double>> last_finite;  // the step before them, and its loss
+};
 
 /// How the length of a step and the memory of the run develop: medians of the fifths of the training, after
 /// warm-up; of few readings of the memory, the readings themselves.
@@ -349,6 +381,10 @@ struct Signals {
   std::optional<OptimizerFacts> optimizer;
   std::optional<CompileFacts> compile;
   std::optional<Development> development;  // absent for short trainings
+  std::optional<account::Stalls> stalls;   // that come back
+  bool step_lengths_seen = false;          // whether stalls would have been seen
+  std::optional<LossFacts> losses;
+  std::vector<GrowingFacts> growing;  // the most bytes first
   std::optional<SkippedBatches> skipped;
   std::optional<TransferFacts> transfer;
   std::optional<PaddingFacts> padding;
@@ -356,7 +392,9 @@ struct Signals {
   std::optional<std::vector<SyncCall>> syncs;  // absent: calls were not watched
   std::optional<std::int64_t> batch_shapes;    // number of different shapes seen
   std::optional<std::string> parallel;         // "none", "data_parallel", "ddp"
+  std::optional<ExchangeFacts> exchange;
   std::vector<RankTime> ranks;
+  std::optional<std::int64_t> training_process;  // of which the shares of a step are
 
   account::KnobReadings settings;
   /// Keys of the configuration that the program did not read, with file:line.

@@ -318,6 +318,25 @@ void read_omitted(const RunData& run, Signals& signals) {
   signals.switches = account::omitted_switches(run, signals.command);
 }
 
+void read_losses(const Timeline& timeline, Signals& signals) {
+  LossFacts losses;
+  for (const record::Step& step : timeline.steps) {
+    if (!step.loss) {
+      continue;
+    }
+    ++losses.seen;
+    if (std::isfinite(*step.loss)) {
+      losses.lasting = 0;
+      losses.last_finite = {step.index, *step.loss};
+    } else if (losses.lasting++ == 0) {
+      losses.first_step = step.index;
+    }
+  }
+  if (losses.seen > 0) {
+    signals.losses = losses;
+  }
+}
+
 Signals signals_in(const record::Reader& reader, const RunData& run, Language language) {
   const Account account = account::account_of(run);
   const Timeline& timeline = account.timeline;
@@ -345,6 +364,7 @@ Signals signals_in(const record::Reader& reader, const RunData& run, Language la
     signals.micro_batches = account.step->micro_batches;
   }
   signals.ranks = account.ranks;
+  signals.training_process = timeline.process;
   signals.settings = account::knob_readings(run);
   read_omitted(run, signals);
   read_notes(run, timeline, signals);
@@ -358,6 +378,9 @@ Signals signals_in(const record::Reader& reader, const RunData& run, Language la
   read_loader(reader, timeline, signals);
   read_passes(reader, run, timeline, signals);
   detail::read_development(run, account, signals);
+  signals.stalls = account::stalls(timeline, account.periods);
+  signals.step_lengths_seen = !timeline.steps.empty();
+  read_losses(timeline, signals);
   return signals;
 }
 

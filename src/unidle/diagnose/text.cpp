@@ -24,6 +24,7 @@ namespace {
 
 constexpr std::size_t kMostFindings = 5;
 constexpr std::size_t kMostUnseen = 6;
+constexpr std::size_t kMostRanks = 8;
 constexpr int kNarrowest = 40;
 
 struct Style {
@@ -192,6 +193,21 @@ std::string speed(const Diagnosis& diagnosis, const Style& style) {
   return out;
 }
 
+std::string step_text(const StepShares& step, const std::optional<double>& exchange, const Style& style) {
+  const std::string input = format_share(step.input);
+  const std::string transfer = format_share(step.transfer);
+  const std::string sync = format_share(step.sync);
+  const std::string optimizer = format_share(step.optimizer);
+  const std::string other = format_share(step.other);
+  if (exchange) {
+    return style.say(
+        "Step: input {}, transfer {}, compute {}, waits for other ranks {}, host waits {}, optimizer {}, other {}.",
+        input, transfer, format_share(step.compute - *exchange), format_share(*exchange), sync, optimizer, other);
+  }
+  return style.say("Step: input {}, transfer {}, compute {}, host waits {}, optimizer {}, other {}.", input, transfer,
+                   format_share(step.compute), sync, optimizer, other);
+}
+
 std::string numbers(const Diagnosis& diagnosis, const Style& style) {
   const PhaseTimes& time = diagnosis.time;
   std::string out;
@@ -208,11 +224,7 @@ std::string numbers(const Diagnosis& diagnosis, const Style& style) {
     out += style.block(0, "",
                        style.say("Step: input {} ({}).", format_share(diagnosis.step->input), diagnosis.input_stated));
   } else if (diagnosis.step) {
-    const StepShares& step = *diagnosis.step;
-    out += style.block(0, "",
-                       style.say("Step: input {}, transfer {}, compute {}, host waits {}, optimizer {}, other {}.",
-                                 format_share(step.input), format_share(step.transfer), format_share(step.compute),
-                                 format_share(step.sync), format_share(step.optimizer), format_share(step.other)));
+    out += style.block(0, "", step_text(*diagnosis.step, diagnosis.exchange, style));
   }
   if (diagnosis.device.busy) {
     out += style.block(0, "", device_text(diagnosis.device, style));
@@ -244,6 +256,38 @@ std::string nodes_text(const Diagnosis& diagnosis, const Style& style) {
     out += style.block(2, "- ", node_text(node, diagnosis, style));
   }
   return out.empty() ? "" : style.block(0, "", style.say("{} nodes:", diagnosis.nodes.size())) + out;
+}
+
+std::string rank_text(const account::RankTime& rank, const Style& style) {
+  std::string text =
+      rank.node.empty() ? style.say("rank {}: {} a step", rank.rank, format_seconds(rank.step_s))
+                        : style.say("rank {} on node {}: {} a step", rank.rank, rank.node, format_seconds(rank.step_s));
+  if (rank.parts) {
+    text += style.say(", {} of it for input", duration((*rank.parts)[account::kInput]));
+  }
+  if (rank.wait_s) {
+    text += style.say(", {} for gradients of others", duration(*rank.wait_s));
+  }
+  return text;
+}
+
+/// All ranks, or of many those that wait least and those that wait most: the former hold the latter up.
+std::string ranks_text(const Diagnosis& diagnosis, const Style& style) {
+  if (diagnosis.ranks.size() < 2) {
+    return "";
+  }
+  std::vector<account::RankTime> ranks = diagnosis.ranks;
+  const std::size_t left_out = ranks.size() - std::min(ranks.size(), kMostRanks);
+  if (left_out > 0) {
+    std::ranges::stable_sort(ranks, {}, [](const account::RankTime& rank) { return rank.wait_s.value_or(0); });
+    const auto middle = ranks.begin() + static_cast<std::ptrdiff_t>(kMostRanks / 2);
+    ranks.erase(middle, middle + static_cast<std::ptrdiff_t>(left_out));
+  }
+  std::string out = style.block(0, "", style.say("{} ranks:", diagnosis.ranks.size()));
+  for (const account::RankTime& rank : ranks) {
+    out += style.block(2, "- ", rank_text(rank, style));
+  }
+  return out + (left_out > 0 ? style.block(2, "- ", style.say("{} more with --format json.", left_out)) : "");
 }
 
 /// What was checked and is not a cause.
@@ -364,7 +408,7 @@ std::string to_text(const Diagnosis& diagnosis, int width, bool colour, Language
   if (const std::string known = numbers(diagnosis, style); !known.empty()) {
     out += "\n" + known;
   }
-  out += nodes_text(diagnosis, style);
+  out += nodes_text(diagnosis, style) + ranks_text(diagnosis, style);
   const std::size_t shown = std::min(kMostFindings, diagnosis.findings.size());
   for (std::size_t i = 0; i < shown; ++i) {
     out += "\n" + finding_text(diagnosis.findings[i], i + 1, diagnosis, style);

@@ -28,6 +28,7 @@ enum class NoteType {
   kData,
   kDevice,
   kException,
+  kGrowing,
   kHot,
   kLoader,
   kLoaderStart,
@@ -78,6 +79,7 @@ inline constexpr std::array kNoteShapes = {
               "kind name uuid pci capability memory_bytes allocated_peak_bytes reserved_peak_bytes alloc_retries ooms "
               "looked_at kept_up"},
     NoteShape{NoteType::kException, "exception", "", "message class where traceback caught"},
+    NoteShape{NoteType::kGrowing, "growing", "name", "where length per_step graph bytes_per_step"},
     NoteShape{NoteType::kHot, "hot", "role phase where function caller", "hits total"},
     NoteShape{
         NoteType::kLoader, "loader", "id",
@@ -99,8 +101,10 @@ inline constexpr std::array kNoteShapes = {
               "class fused foreach fusable tensors parameters zero_to_none where zero_grad_where"},
     NoteShape{NoteType::kOptions, "options", "", "program words options switches"},
     NoteShape{NoteType::kPadding, "padding", "", "real padded where"},
-    NoteShape{NoteType::kParallel, "parallel", "", "kind world_size rank backend"},
-    NoteShape{NoteType::kRank, "rank", "rank", "wait_seconds step_seconds"},
+    NoteShape{NoteType::kParallel, "parallel", "",
+              "kind world_size rank backend find_unused static_graph bucket_bytes hook gradient_bytes"},
+    NoteShape{NoteType::kRank, "rank", "rank",
+              "wait_seconds step_seconds exchange_seconds exchanges_per_step waits_us"},
     NoteShape{
         NoteType::kSamples, "samples", "id",
         "count batches seconds_total p50 p95 p99 max batch_collate_seconds cpu_seconds wait_seconds run_delay_seconds "

@@ -4,7 +4,7 @@ import inspect
 import os
 import sys
 
-from _unidle_shim.facts import loading
+from _unidle_shim.facts import loading, ranks
 from _unidle_shim.host import places
 from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.host.guard import caught, value_or_none
@@ -139,7 +139,7 @@ def model_note(torch, module):
 
 def _model_note(torch, module):
     real = getattr(module, "_orig_mod", module)
-    wrapped = type(real).__name__ in ("DistributedDataParallel", "DataParallel", "FullyShardedDataParallel")
+    wrapped = type(real).__name__ in ranks.KINDS
     inner = getattr(real, "module", real) if wrapped else real
     parameters = [p for p in inner.parameters()]
     first = parameters[0] if parameters else None
@@ -149,7 +149,7 @@ def _model_note(torch, module):
     return {
         "type": "model",
         "class": type(inner).__name__,
-        "wrapper": type(real).__name__ if wrapped else None,
+        "wrapper": type(real).__name__ if wrapped else ranks.shards_itself(real),
         "parameters": sum(p.numel() for p in parameters),
         "dtype": str(first.dtype).replace("torch.", "") if first is not None else None,
         "device": str(first.device) if first is not None else None,
@@ -235,12 +235,11 @@ def training_notes(state, facts):
     compiled = compile_note(state, facts)
     yield ("compile",), compiled
     settings["compile.mode"] = compiled["mode"] if compiled["compiled"] else "off"
-    yield ("parallel",), facts.parallel
-    if facts.exchange is not None and facts.exchange.wait_s() is not None:
-        yield (
-            ("rank",),
-            {"type": "rank", "rank": facts.parallel["rank"], "wait_seconds": facts.exchange.wait_s()},
-        )
+    if facts.exchange is not None:
+        yield ("parallel",), dict(facts.parallel, **facts.exchange.settings)
+        yield ("rank",), facts.exchange.note(facts.parallel["rank"])
+    else:
+        yield ("parallel",), facts.parallel
     yield from measured_settings(state, facts, settings)
     for notes in state.actor_notes:
         yield from notes(settings)

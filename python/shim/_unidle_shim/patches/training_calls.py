@@ -3,6 +3,7 @@
 import gc
 import sys
 import threading
+from time import thread_time_ns
 
 from _unidle_shim import session
 from _unidle_shim.host import hidden_frames, imports, places, startup
@@ -102,6 +103,8 @@ def _watched_backward(state, torch):
                 loop.backward_begins(t0)
                 t1 = now() if timed else t0
                 inside, before, loop.inside = loop.inside, loop.total, True
+                exchange = state.facts.exchange
+                cpu = thread_time_ns() if exchange is not None and exchange.on_cpu else None
         except BaseException as failure:
             loop = caught(failure)
         if loop is None:
@@ -118,6 +121,8 @@ def _watched_backward(state, torch):
             own = t2 - t0 - (loop.total - before)
             loop.total = before + t2 - t0
             loop.backward_ends(t0, t2, own, loss)
+            if cpu is not None:
+                exchange.backward_ends(t2 - t0, thread_time_ns() - cpu)
             if loop.in_optimizer or state.facts.scaler:
                 # The optimiser's begin is too early before a closure, and too late before a scaler's read.
                 _queued(state)

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -366,6 +367,13 @@ void Notes::read_step(Signals& signals) const {
     signals.optimizer = OptimizerFacts{note.text("class"),    note.flag("fused"), note.flag("foreach"),
                                        note.whole("tensors"), note.text("where"), note.flag("fusable")};
   });
+  each<record::NoteType::kGrowing>([&](const auto& note) {
+    if (!training_ || note.process() == *training_) {
+      signals.growing.push_back({note.text("name"), note.text("where"), note.number("per_step").value_or(0),
+                                 note.number("bytes_per_step").value_or(0), note.flag("graph").value_or(false)});
+    }
+  });
+  std::ranges::stable_sort(signals.growing, std::greater<>(), &GrowingFacts::bytes_per_step);
   each<record::NoteType::kSkipped>([&](const auto& note) {
     signals.skipped = SkippedBatches{note.whole("batches").value_or(0), note.number("seconds").value_or(0)};
   });
@@ -392,6 +400,15 @@ void Notes::read_step(Signals& signals) const {
   each<record::NoteType::kParallel>([&](const auto& note) {
     if (const std::string kind = note.text("kind"); !kind.empty()) {
       signals.parallel = kind;
+    }
+    if (note.number("gradient_bytes") && (!training_ || note.process() == *training_)) {
+      signals.exchange = ExchangeFacts{note.text("backend"), note.flag("find_unused"), note.flag("static_graph"),
+                                       note.text("hook"), note.number("gradient_bytes")};
+    }
+  });
+  each<record::NoteType::kRank>([&](const auto& note) {
+    if (signals.exchange && (!training_ || note.process() == *training_)) {
+      signals.exchange->per_step = note.number("exchanges_per_step");
     }
   });
 }

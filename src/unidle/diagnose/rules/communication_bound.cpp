@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "unidle/account/ranks.h"
+#include "unidle/base/stats.h"
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/detail/timeline_findings.h"
@@ -13,16 +15,16 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// The share of a step that each rank waits for gradients of others, in the rank that waits least: nobody is late
-/// there, so that it is the exchange itself. Nothing when fewer than two ranks reported.
-std::optional<double> least_wait(const std::vector<RankTime>& ranks) {
-  std::optional<double> least;
-  for (const RankTime& rank : ranks) {
-    if (rank.step_s > 0) {
-      least = std::min(least.value_or(1), rank.wait_s / rank.step_s);
-    }
+/// What a step waits for gradients of others where nobody is late, in seconds: the exchange itself.
+std::optional<double> exchange_alone_s(const std::vector<RankTime>& ranks) {
+  if (const auto known = account::arrivals(ranks)) {
+    return known->exchange_s;
   }
-  return ranks.size() < 2 ? std::nullopt : least;
+  std::optional<double> least_s;
+  for (const RankTime& rank : ranks) {
+    least_s = std::min(least_s.value_or(*rank.wait_s), *rank.wait_s);
+  }
+  return ranks.size() < 2 ? std::nullopt : least_s;
 }
 
 /// The share of the wall time in which nothing but the exchange runs, and how that is known.
@@ -31,28 +33,98 @@ struct Exchange {
   std::vector<std::string> evidence;
 };
 
-std::optional<Exchange> exchange_of(const Context& context) {
-  if (const auto& timeline = context.signals.timeline) {
-    const double alone = timeline->communication_alone;
-    return Exchange{
-        alone,
-        {context.say("in the profiled steps the device exchanges data with others for {} of the time; for {} it does "
-                     "nothing else",
-                     format_share(timeline->communication), format_share(alone)),
-         "a late rank makes the others wait in the exchange: the traces of all ranks, given together, show which one"}};
-  }
-  const double waits = least_wait(context.signals.ranks).value_or(-1);
-  if (waits < 0 || !context.train) {
+Exchange exchange_of_timeline(const Context& context, const DeviceTimeline& timeline) {
+  const double alone = timeline.communication_alone;
+  return {
+      alone,
+      {context.say("in the profiled steps the device exchanges data with others for {} of the time; for {} it does "
+                   "nothing else",
+                   format_share(timeline.communication), format_share(alone)),
+       "a late rank makes the others wait in the exchange: the traces of all ranks, given together, show which one"}};
+}
+
+std::optional<Exchange> exchange_of_ranks(const Context& context, const Policy& policy) {
+  const std::vector<RankTime> ranks = account::ranks_that_wait(context.signals.ranks);
+  const auto alone_s = exchange_alone_s(ranks);
+  if (!alone_s || !context.train) {
     return std::nullopt;
   }
-  return Exchange{
-      waits * *context.train,
-      {context.say("even the rank that waits least waits {} of each step for gradients, after its backward pass",
-                   format_share(waits))}};
+  std::vector<double> steps_s;
+  double beside_s = 0;  // what it takes from the backward pass beside it; unknown while others take CPUs too
+  bool known =
+      !others_disturb(context.signals.others_cpus_used.value_or(0), context.signals.cpus_used.value_or(0), policy);
+  for (const RankTime& rank : ranks) {
+    steps_s.push_back(rank.step_s);
+    known = known && rank.exchange_s;
+    const double more_s = std::max(0.0, rank.exchange_s.value_or(0) - *rank.wait_s);
+    beside_s = steps_s.size() == 1 ? more_s : std::min(beside_s, more_s);
+  }
+  const double step_s = median(steps_s);
+  const double whole_s = *alone_s + (known ? beside_s : 0);
+  Exchange found{std::min(1.0, whole_s / step_s) * *context.train, {}};
+  found.evidence.push_back(
+      context.say("of each step of {}, even the rank that comes last waits {} for gradients, after "
+                  "its backward pass",
+                  format_seconds(step_s), format_seconds(*alone_s)));
+  if (known && beside_s > 0) {
+    found.evidence.push_back(context.say(
+        "beside the backward pass the exchange takes {} more from it, of the same CPUs", format_seconds(beside_s)));
+  }
+  if (const auto& exchange = context.signals.exchange; exchange && exchange->gradient_bytes) {
+    found.evidence.push_back(context.say("each exchange sends {} of gradients by {}",
+                                         format_bytes(static_cast<std::uint64_t>(*exchange->gradient_bytes)),
+                                         exchange->backend));
+  }
+  return found;
+}
+
+/// Gradients accumulate over several micro-batches and are exchanged after each of them.
+/// REQUIRES: context.signals.exchange.
+bool exchanges_each_micro_batch(const Context& context) {
+  constexpr double kSeveral = 1.5;
+  const auto& micro_batches = context.signals.micro_batches;
+  return micro_batches && *micro_batches >= kSeveral && context.signals.exchange->per_step.value_or(1) >= kSeveral;
+}
+
+/// What would help, the surest first.
+void add_fixes(const Context& context, Finding& finding) {
+  const auto add = [&](std::string_view how) {
+    finding.fixes.push_back(detail::code_fix(context, "batch.accumulation", how));
+  };
+  const auto& exchange = context.signals.exchange;
+  if (context.signals.timeline || !exchange) {
+    add("exchange less, or during the backward pass (no_sync() while gradients accumulate, 16-bit gradients, larger "
+        "DistributedDataParallel buckets, FSDP prefetching)");
+    return;
+  }
+  if (exchange->backend == "gloo" && context.on_gpu) {
+    add("exchange by NCCL, from GPU to GPU: init_process_group(\"nccl\")");
+  }
+  if (exchanges_each_micro_batch(context)) {
+    add("run all micro-batches of a step but the last one under model.no_sync(): gradients are exchanged in each of "
+        "them, and once is enough");
+  } else {
+    add("exchange less often: more samples in a step, or several batches in one, all but the last one under "
+        "model.no_sync(); both change how often parameters are updated");
+  }
+  if (exchange->hook.empty() && !context.signals.model_in_16_bits()) {
+    add("exchange half the bytes: model.register_comm_hook(None, default_hooks.bf16_compress_hook) rounds gradients to "
+        "16 bits");
+  }
+  if (exchange->find_unused.value_or(false) && !exchange->static_graph.value_or(false)) {
+    add("without find_unused_parameters=True no step searches the graph, and the exchange follows the order in which "
+        "gradients are ready; static_graph=True does too, where each step uses the same parameters");
+  }
 }
 
 Evaluation evaluate_communication_bound(const Context& context, const Policy& policy) {
-  auto exchange = exchange_of(context);
+  auto exchange = context.signals.timeline ? std::optional(exchange_of_timeline(context, *context.signals.timeline))
+                                           : exchange_of_ranks(context, policy);
+  if (!exchange && context.signals.ranks.size() > 1) {
+    return Missing{
+        "how long ranks wait for each other: DistributedDataParallel measures it, other ways to exchange do not (a "
+        "profiler's trace with the device's kernels shows it)"};
+  }
   if (!exchange) {
     return Missing{detail::kTimelineMissing};
   }
@@ -61,10 +133,7 @@ Evaluation evaluate_communication_bound(const Context& context, const Policy& po
   }
   Finding finding = detail::of_share(exchange->share, policy);
   finding.evidence = std::move(exchange->evidence);
-  finding.fixes.push_back(
-      detail::code_fix(context, "batch.accumulation",
-                       "exchange less, or during the backward pass (no_sync() while gradients accumulate, "
-                       "16-bit gradients, larger DistributedDataParallel buckets, FSDP prefetching)"));
+  add_fixes(context, finding);
   return finding;
 }
 
@@ -79,11 +148,12 @@ const Rule& communication_bound() {
       .explanation =
           "Devices that train together exchange gradients, parameters or activations. A communication kernel (NCCL, "
           "RCCL) that runs at the same time as other kernels costs little. One that runs alone makes the device wait "
-          "for the link or for a late rank.",
+          "for the link or for a late rank. On CPUs, Gloo's threads also take time from those that compute.",
       .thresholds =
           "Time of communication kernels that no other kernel overlaps, from warning_share (10 %) of the wall time; "
-          "critical from critical_share (30 %). Without kernels, what the rank that waits least waits for gradients of "
-          "others after its backward pass, as DistributedDataParallel itself measured it.",
+          "critical from critical_share (30 %). Without kernels, what the rank that comes last waits for gradients of "
+          "others after its backward pass, as DistributedDataParallel itself times it: the median of the exchanges "
+          "that all ranks timed. On CPUs that no other processes use, also what the backward pass waits meanwhile.",
       .needs = "a profiler's trace or window with the device's kernels, or the waits of several ranks",
       .proposes = "less exchange, or exchange during the backward pass",
       .evaluate = evaluate_communication_bound,

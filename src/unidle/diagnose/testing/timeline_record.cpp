@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <sstream>
 
 #include "unidle/base/clock.h"
@@ -304,6 +305,8 @@ class TimelineWriter {
         other_ns = time_ns(value);
       } else if (key == "samples") {
         step.samples = std::llround(number(value));
+      } else if (key == "loss") {
+        step.loss = value == "nan" ? std::numeric_limits<double>::quiet_NaN() : number(value);
       } else if (key == "micro") {
         step.micro_batches = std::llround(number(value));
       } else if (key == "syncs") {

@@ -192,10 +192,10 @@ std::vector<Rank> ranks_of(const Shown& shown, const Translator& translator) {
     const auto& known = shown.account.ranks;
     const auto rank =
         std::find_if(known.begin(), known.end(), [p = process](const auto& each) { return each.process == p; });
-    std::string name = rank == known.end()
-                           ? translator.say("process {}", process)
-                           : translator.say("rank {}, waits {} of each step for the others", rank->rank,
-                                            format_share(rank->step_s > 0 ? rank->wait_s / rank->step_s : 0));
+    std::string name = rank == known.end() ? translator.say("process {}", process)
+                       : rank->wait_s      ? translator.say("rank {}, waits {} of each step for the others", rank->rank,
+                                                            format_share(*rank->wait_s / rank->step_s))
+                                           : translator.say("rank {}", rank->rank);
     ranks.push_back({std::move(name), process, {}});
     ranks.back().run.steps = std::move(of_process);
     ranks.back().run.meta = shown.run->meta;
