@@ -78,6 +78,7 @@ const Rule& python_between_steps() {
       .evaluate = evaluate_python_between_steps,
       .counts = Counts::kHostTime,
       .sentence = "Your run spends {share} of its time outside model, optimiser and loader, above all at {where}",
+      .shows = Symptom::kWorkBetweenSteps,
   };
   return kRule;
 }
