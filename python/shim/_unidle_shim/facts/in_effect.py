@@ -9,7 +9,7 @@ import sys
 import time
 import weakref
 
-from _unidle_shim.facts import arguments, live_settings, memory_errors, ranks
+from _unidle_shim.facts import arguments, growing, live_settings, memory_errors, ranks
 from _unidle_shim.host import exceptions, places
 from _unidle_shim.host.guard import caught, value_or_none
 from _unidle_shim.host.notes import write_notes
@@ -29,6 +29,7 @@ class Facts:
         self.parallel = None
         self.exchange = None  # gradient exchange with other ranks
         self.forwards = 0
+        self.growing = growing.Growing(state)
         self.amp = None  # "off", "bf16", "fp16" inside the forward pass
         self.scaler = None  # whether the newest gradient scaler is enabled; None: no scaler seen
         self.optimizers = []  # weak references
@@ -57,8 +58,11 @@ class Facts:
                 self.shape = shape
                 if len(self.shapes) < _MAX_SHAPES:
                     self.shapes.add(tuple(shape))
-        if self.exchange is not None and (forwards <= self.exchange.SAMPLED_FIRST or not forwards & 255):
-            self.exchange.look(module)
+        exchange = self.exchange
+        if exchange is not None and (forwards <= exchange.SAMPLED_FIRST or not forwards & exchange.BETWEEN):
+            exchange.look(module, self.state.loop.steps if self.state.loop is not None else None)
+        if forwards >= 16 and self.state.loop is not None and growing.is_time(forwards):
+            self.growing.look(sys._getframe(1), self.state.loop.steps)
         if forwards > 3 and forwards & 255:
             return
         for seen in self.state.on_training_forward:
@@ -184,6 +188,7 @@ class Facts:
             yield from live_settings.training_notes(state, self)
             yield ("logging",), state.logging.note()
             yield from state.loop.saved_notes()
+            yield from self.growing.notes()
         yield from places.called_notes()
         if state.role != "worker":
             yield ("arguments",), arguments.note()

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -12,6 +13,16 @@ namespace {
 
 std::string bytes(double value) { return format_bytes(static_cast<std::uint64_t>(value)); }
 
+/// What makes it grow: a container whose elements are a good part of the growth, or hold tensors with their graph,
+/// whose bytes nobody counts.
+const GrowingFacts* grower(const Signals& signals) {
+  constexpr double kGoodPart = 0.1;
+  const auto found = std::ranges::find_if(signals.growing, [&](const GrowingFacts& one) {
+    return one.graph || one.bytes_per_step >= kGoodPart * signals.development->memory_per_step;
+  });
+  return found == signals.growing.end() ? nullptr : &*found;
+}
+
 Evaluation evaluate_memory_grows(const Context& context, const Policy& policy) {
   const auto& development = context.signals.development;
   if (!development || development->memory_bytes.empty()) {
@@ -21,11 +32,24 @@ Evaluation evaluate_memory_grows(const Context& context, const Policy& policy) {
   if (!detail::grows_steadily(memory) || memory.back() - memory.front() < policy.growing_memory) {
     return Nothing{};
   }
+  const GrowingFacts* one = grower(context.signals);
+  if (one == nullptr && context.signals.batch_shapes.value_or(0) > policy.fixed_shapes) {
+    return Nothing{};  // batches that become larger by a plan take more memory
+  }
   Finding finding;
   finding.severity = Severity::kInfo;
   finding.evidence.push_back(
       context.say("the run uses {} at the beginning of the training and {} at its end: {} more with each step",
                   bytes(memory.front()), bytes(memory.back()), bytes(development->memory_per_step)));
+  if (one != nullptr) {
+    finding.where = one->where;
+    finding.evidence.push_back(
+        one->graph
+            ? context.say("{} grows by {:.3g} with each step, and holds tensors with the graph that computed them",
+                          one->text(), one->per_step)
+            : context.say("{} grows by {:.3g} with each step, which takes {}", one->text(), one->per_step,
+                          bytes(one->bytes_per_step)));
+  }
   if (development->full_in_s) {
     finding.evidence.push_back(
         context.say("at that rate its memory is full {} later", format_seconds(*development->full_in_s)));
@@ -50,8 +74,12 @@ const Rule& memory_grows() {
       .thresholds =
           "The memory of the run grows over the whole training and not in one jump, by growing_memory "
           "(256 MB) in all: a hint; "
-          "critical where it would be full within memory_full_within_s (an hour).",
-      .needs = "readings of the run's memory while training, and its limit",
+          "critical where it would be full within memory_full_within_s (an hour). Nothing where batches have more than "
+          "fixed_shapes (4) shapes, unless it is known what grows.",
+      .needs =
+          "readings of the run's memory while training, and its limit; names a list, dict or set of the program that "
+          "grows "
+          "with the steps",
       .proposes =
           "keep numbers instead of tensors with their graph (loss.item(), loss.detach()), and bound lists and caches",
       .evaluate = evaluate_memory_grows,

@@ -21,6 +21,11 @@ Evaluation evaluate_steps_slow_down(const Context& context, const Policy& policy
   if (step_s.front() <= 0 || step_s.back() < least * step_s.front() || !detail::grows_steadily(step_s)) {
     return Nothing{};
   }
+  // Sequences that become longer by a plan make the model's part longer, and nothing else.
+  const bool varied = context.signals.batch_shapes.value_or(0) > policy.fixed_shapes;
+  if (varied && (!context.signals.step || context.signals.step->other < policy.warning_share)) {
+    return Nothing{};
+  }
   double sum = 0;
   for (const double one : step_s) {
     sum += one;
@@ -38,6 +43,12 @@ Evaluation evaluate_steps_slow_down(const Context& context, const Policy& policy
       context.signals, [](const HotLine& line) { return line.role == "train" && line.phase == "between"; });
   if (hot && context.signals.step && context.signals.step->other >= policy.warning_share) {
     finding.where = detail::place(hot->where);
+  }
+  constexpr std::size_t kMostNamed = 3;
+  for (std::size_t i = 0; i < std::min(kMostNamed, context.signals.growing.size()); ++i) {
+    const GrowingFacts& one = context.signals.growing[i];
+    finding.where = finding.where ? finding.where : detail::place(one.where);
+    finding.evidence.push_back(context.say("{} grows by {:.3g} with each step", one.text(), one.per_step));
   }
   return finding;
 }
@@ -57,8 +68,10 @@ const Rule& steps_slow_down() {
       .thresholds =
           "The median step of the last fifth of the training at least slower_steps (1.5) times that of the first, "
           "slower_steps_disturbed (2.5) while other processes use the CPUs, growing over nearly all fifths and not in "
-          "one jump, with as many samples. The share is what steps took beyond those of the first fifth.",
-      .needs = "at least 20 steps after warm-up",
+          "one jump, with as many samples; where batches "
+          "have more than fixed_shapes (4) shapes, only if warning_share (10 %) of a step lies outside the model. The "
+          "share is what steps took beyond those of the first fifth.",
+      .needs = "at least 20 steps after warm-up; names lists, dicts and sets of the program that grow with the steps",
       .proposes =
           "look for a list, a file or a graph that grows with every step and is read in each; keep sums instead",
       .evaluate = evaluate_steps_slow_down,
