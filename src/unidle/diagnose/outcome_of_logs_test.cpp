@@ -56,6 +56,24 @@ TEST_F(LogSignals, TablesThatAreFarApartAreNoMeasurement) {
   EXPECT_FALSE(tables("at_starts.out", 120));
 }
 
+TEST_F(LogSignals, BarsThatTellNoRateOfSteps) {
+  const auto bar = [](const char* label, int total, int seconds) {
+    std::string text;
+    for (const int part : {1, 2, 3, 4}) {
+      text += fmt::format("{}{:3}%|##| {}/{} [00:{:02}<00:00, 1.0it/s]\r", label, part * 25, total * part / 4, total,
+                          seconds * part / 4);
+    }
+    return text + "\n";
+  };
+  const auto rate = [&](const char* name, const std::string& text) {
+    return diagnose_logs({file(name, text)}).steps_per_s;
+  };
+  const std::string loop = bar("", 100, 50);
+  EXPECT_TRUE(rate("one.out", loop + loop));
+  EXPECT_FALSE(rate("two.out", loop + bar("", 1500, 30) + loop + bar("", 1500, 30)));  // either may be the validation
+  EXPECT_FALSE(rate("epochs.out", bar("Epoch: ", 4, 40)));
+}
+
 TEST_F(LogSignals, AFailureThatWasSurvivedDoesNotHideTheEnd) {
   const auto log = file("a.out",
                         "CondaError: Run 'conda init' before 'conda deactivate'\nstep 1 loss 0.5\n"

@@ -116,7 +116,8 @@ bool gives_reason(std::string_view comment, std::string_view value) {
       "keep",      "leave",       "dont",          "instead",      "too",
       "windows",   "work",        "works",         "worked",       "cause",
       "causes",    "instability", "minimum",       "maximum",      "at least",
-      "at most",   "divisible",   "can run",       "for now"};
+      "at most",   "divisible",   "safest",        "safer",        "limited",
+      "can run",   "for now"};
   static constexpr std::string_view kPhrases[] = {
       "n't",          "n\u2019t",     "do not",       "does not",           "cannot",       "can not",
       "not support",  "not work",     "must not",     "\u5fc5\u987b",       "\u4e0d\u8981", "\u4e0d\u80fd",

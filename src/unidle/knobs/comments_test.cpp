@@ -31,7 +31,7 @@ TEST(Comments, ReasonsAreToldFromDescriptions) {
         "2 on linux but 0 works on windows", "this works for 2 GPUs with 11GB", "causes instability on AMD GPUs",
         "must be 1 when using context parallel", "OOM with more", "fp16 gives NaNs", "Do not change",
         "keep at 0: the dataset opens an HDF5 file", "hangs with workers", "not supported by this model",
-        "\u4e0d\u8981\u6539"}) {
+        "num_workers=0 is safest for streaming", "small, /dev/shm is limited here", "\u4e0d\u8981\u6539"}) {
     EXPECT_TRUE(gives_reason(reason)) << reason;
   }
   for (const char* description :

@@ -42,10 +42,12 @@ struct Spelling {
 
 /// How configurations name a knob. All strings are lists of words separated by blanks.
 struct Names {
-  std::vector<Spelling> spellings;  // the first match counts
-  std::string topic = {};           // the path of any reference to this knob's value has one of these
-  std::string never_under = {};     // keys below one of these mean something else
-  std::string environment = {};     // variables that set the knob
+  std::vector<Spelling> spellings;           // the first match counts
+  std::string topic = {};                    // the path of any reference to this knob's value has one of these
+  std::string never_under = {};              // keys below one of these mean something else
+  std::string but_under = {};                // unless one of these is nearer
+  std::vector<std::string> own_values = {};  // values that mean this knob below any key
+  std::string environment = {};              // variables that set the knob
 };
 
 /// How to change a knob that neither a file nor a command's word sets.

@@ -70,7 +70,7 @@ class Recognizer {
   }
 
   bool by_name(const Scalar& scalar) {
-    const auto match = detail::match_path(scalar.path, result_.framework);
+    const auto match = detail::match_path(scalar.path, result_.framework, scalar.value);
     if (!match) {
       return false;
     }

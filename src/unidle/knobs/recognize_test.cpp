@@ -45,6 +45,19 @@ TEST(Recognize, ReadsKeysByTheirWords) {
               ElementsAre("compile.mode=off", "compile.mode=? option"));
 }
 
+TEST(Recognize, TheNearestKeyDecides) {
+  EXPECT_THAT(found("Scheduler_cfg: {args: {optimizer_args: {lr: 0.1}}}\n"), ElementsAre("optimizer.lr=0.1"));
+  EXPECT_THAT(found("optimizer: {scheduler: {lr: 0.1}}\n"), IsEmpty());
+  EXPECT_THAT(found("model: {precision: 16-mixed}\n"), ElementsAre("precision.amp=fp16"));
+  EXPECT_THAT(found("model: {precision: fp16}\n"), IsEmpty());
+  EXPECT_THAT(found("log_iters: 100\ndata_gen: {batch_size: 1200, precision: 32}\n"),
+              ElementsAre("metrics.interval=100"));
+  EXPECT_THAT(found("acc_grad: 3\nacc: 2\n"), ElementsAre("batch.accumulation=3"));
+  EXPECT_THAT(found("hooks: [{type: IterationTimer, warmup_iter: 2}]\n"), IsEmpty());
+  EXPECT_THAT(found("search_space: {gru: {batch_size: [32, 64], lr: 0.1}}\nbatch_size: 8\n"),
+              ElementsAre("batch.size=8"));
+}
+
 TEST(Recognize, FollowsReferencesOfHyperPyYaml) {
   EXPECT_THAT(found("num_workers: 4\ntrain_dataloader_opts:\n  num_workers: !ref <num_workers>\n"),
               ElementsAre("loader.workers=4", "loader.workers=4"));

@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 
 #include <cstdlib>
+#include <fstream>
 
 #include "unidle/base/error.h"
+#include "unidle/base/files.h"
 #include "unidle/logs/gpu_format.h"
 #include "unidle/logs/sniff.h"
 
@@ -205,6 +207,25 @@ TEST(Sniff, AHoleWhereALineBeginsIsNoBinaryData) {
   for (const std::string& head : {"name" + hole + "ustar", "epoch 1\n" + hole, std::string("a\0\n\0", 4)}) {
     EXPECT_THROW(sniff_bytes(head, "x"), Error);
   }
+}
+
+TEST(OtherTable, NamesTheProgramThatPrintedIt) {
+  const TemporaryFolder folder;
+  const auto what = [&](const char* text) {
+    const std::filesystem::path path = folder.path() / "table.txt";
+    std::ofstream(path) << text;
+    const auto table = other_table(path);
+    return table ? table->what : "";
+  };
+  using ::testing::HasSubstr;
+  EXPECT_THAT(what("  JobID    State       Elapsed  TimeEff   CPUEff   MemEff\n 24  COMPLETED\n"),
+              HasSubstr("reportseff"));
+  EXPECT_THAT(what("JobID           JobName      State ExitCode\n"), HasSubstr("cuts"));
+  EXPECT_THAT(what("JobID|State|Elapsed|TotalCPU\n24|TIMEOUT|01:00:00|00:01:00\n"), HasSubstr("list of jobs by sacct"));
+  EXPECT_THAT(what("  JOBID PARTITION  NAME  USER ST  TIME  NODES NODELIST(REASON)\n"), HasSubstr("squeue"));
+  EXPECT_THAT(what("JobId=24 JobName=train\n   JobState=RUNNING Reason=None\n"), HasSubstr("scontrol"));
+  EXPECT_THAT(what("Job ID: 24\nState: RUNNING\nCores: 1\n"), HasSubstr("not ended"));
+  EXPECT_EQ(what("nothing of that\n"), "");
 }
 
 TEST(OwnMonitor, ColumnsByTheNamesThatScriptsGive) {

@@ -118,9 +118,25 @@ std::optional<OtherTable> other_table(const std::filesystem::path& path) {
   Source source(path);
   const std::string head = head_of(source, kFirstLines);
   const auto has = [&](std::string_view word) { return head.find(word) != std::string::npos; };
+  constexpr const char* kAskSlurm =
+      "unidle slurm analyze JOB asks Slurm itself; the job's output can be diagnosed as well";
+  if (has("CPUEff") || has("MemEff")) {
+    return OtherTable{"is a table of reportseff, which has no times of the run", kAskSlurm};
+  }
+  if (has("JobID|") || (has("JobID,") && has(",State"))) {
+    return OtherTable{"is a list of jobs by sacct", kAskSlurm};
+  }
   if (has("JobID") && (has("State") || has("MaxRSS") || has("Elapsed"))) {
-    return OtherTable{"is a table of sacct, which cuts its columns off",
-                      "unidle slurm analyze JOB asks sacct itself; the job's output can be diagnosed as well"};
+    return OtherTable{"is a table of sacct, which cuts its columns off", kAskSlurm};
+  }
+  if (has("JOBID") && has("NODELIST")) {
+    return OtherTable{"is a table of squeue, which says nothing of how jobs run", kAskSlurm};
+  }
+  if (has("JobId=") && has("JobState=")) {
+    return OtherTable{"is a description of a job by scontrol", kAskSlurm};
+  }
+  if (has("Job ID:") && (has("State: RUNNING") || has("State: PENDING"))) {
+    return OtherTable{"is seff's report on a job that has not ended", kAskSlurm};
   }
   if (has("ROCm System Management Interface") || has("AMD-SMI")) {
     return OtherTable{"is a table of rocm-smi or amd-smi for people",

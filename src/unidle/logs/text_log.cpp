@@ -220,7 +220,7 @@ class TextReader {
   }
 
   void training_rows(const LogLine& line, const Hit& hit) {
-    if (log_.rows_per_epoch || phases_.validating()) {
+    if (other_rows_ || phases_.validating()) {
       return;
     }
     std::size_t at = hit.end;
@@ -230,7 +230,14 @@ class TextReader {
     }
     std::string_view rest = line.text.substr(at);
     const auto rows = detail::take_number(rest);
-    if (rows && *rows >= kFewestRows && *rows == std::floor(*rows) && !rest.starts_with("%")) {
+    if (!rows || *rows < kFewestRows || *rows != std::floor(*rows) || rest.starts_with("%")) {
+      return;
+    }
+    // Another size after training is that of another run in the same log.
+    other_rows_ = log_.rows_per_epoch && log_.rows_per_epoch != rows && phases_.training_seen();
+    if (other_rows_) {
+      log_.rows_per_epoch.reset();
+    } else if (!log_.rows_per_epoch) {
       log_.rows_per_epoch = rows;
     }
   }
@@ -340,6 +347,7 @@ class TextReader {
   StampReader stamps_;
   detail::Shapes shapes_;
   std::string scratch_;
+  bool other_rows_ = false;
   int rank_ = -1;
   std::int64_t elapsed_ns_ = 0;  // last value in the log
   std::int64_t elapsed_before_ns_ = 0;

@@ -57,6 +57,12 @@ TEST(Progress, CommonShapes) {
   }
 }
 
+TEST(Progress, RunsOfDifferentSizesHaveNoSizeInCommon) {
+  const std::string run = "train samples: 100\nepoch 1 loss 0.5\n";
+  EXPECT_EQ(log_of(run + run).rows_per_epoch, 100);
+  EXPECT_FALSE(log_of(run + "train samples: 5000\nepoch 1 loss 0.5\n" + run).rows_per_epoch);
+}
+
 TEST(Progress, WhatIsNoCount) {
   for (const char* line :
        {"epochs: 150", "iters: 3000", "steps=500 loss: mse", "step_play_time_T: 458635.0", "batch_size: 1024",

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "unidle/base/characters.h"
 #include "unidle/base/clock.h"
 #include "unidle/base/units.h"
 #include "unidle/diagnose/logs/how_far.h"
@@ -45,15 +46,29 @@ void add_timed_phases(const TextLog& log, const JobTimes& times, Signals& signal
   }
 }
 
-/// The training bar with most time; inner bars of the same loop have less.
+/// The training bar with most time; inner bars of the same loop have less. Nothing if loops without labels take much of
+/// the time, because any of them may be the validation.
 const BarUse* main_bar(const TextLog& log) {
+  constexpr double kMuch = 0.1;
   const BarUse* best = nullptr;
+  const BarUse* second = nullptr;  // without a label
   for (const BarUse& bar : log.bars) {
     if (!bar.validation && bar.seconds > (best == nullptr ? 0 : best->seconds)) {
+      second = best != nullptr && best->label.empty() ? best : second;
       best = &bar;
+    } else if (!bar.validation && bar.label.empty() && (second == nullptr || bar.seconds > second->seconds)) {
+      second = &bar;
     }
   }
-  return best;
+  const bool unclear = best != nullptr && best->label.empty() && best->runs > 1 && second != nullptr &&
+                       second->runs > 1 && second->seconds > kMuch * best->seconds;
+  return unclear ? nullptr : best;
+}
+
+/// A bar over epochs does not count steps.
+bool counts_steps(const BarUse& bar) {
+  const std::string label = lower(bar.label);
+  return bar.steps > 0 && label != "epoch:" && label != "epochs:";
 }
 
 /// Validation time by bars and stated durations, for lines that do not show its begin.
@@ -130,7 +145,7 @@ void add_steps(const TextLog& log, Signals& signals) {
   }
   if (const auto rate = rate_of(steps)) {
     signals.step_s = 1 / *rate;
-  } else if (const BarUse* bar = main_bar(log); bar != nullptr && bar->steps > 0) {
+  } else if (const BarUse* bar = main_bar(log); bar != nullptr && counts_steps(*bar)) {
     signals.step_s = bar->seconds / bar->steps;
     signals.steps = std::llround(bar->steps);
   }

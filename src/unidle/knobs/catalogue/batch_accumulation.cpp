@@ -19,9 +19,10 @@ const Knob& batch_accumulation() {
                        "?count "
                        "?num ?size "
                        "?freq ?every ?factor ?train"},
+                      {"acc gradient|gradients|grad|grads ?step ?steps ?num"},
                       {"update freq|frequency", Meaning::kValue, true},
                   },
-              .topic = "accumulation accum accumulate accumulative",
+              .topic = "accumulation accum accumulate accumulative acc",
               .never_under = "metric metrics",
               .environment = "ACCELERATE_GRADIENT_ACCUMULATION_STEPS",
           },

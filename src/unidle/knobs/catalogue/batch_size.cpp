@@ -24,7 +24,7 @@ const Knob& batch_size() {
                   },
               .topic = "batch",
               .never_under =
-                  "predict prediction predictor inference infer generate generation sampling teacher reward "
+                  "predict prediction predictor inference infer generate generation gen sampling teacher reward "
                   "retrieval index tokenizer preprocess cache buffer replay embedding export benchmark scale metadata",
           },
       .change =

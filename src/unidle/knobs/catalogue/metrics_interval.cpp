@@ -15,7 +15,7 @@ const Knob& metrics_interval() {
           {
               .spellings =
                   {
-                      {"log|logging|logger|print interval|freq|frequency|step|every ?n ?step ?iter"},
+                      {"log|logging|logger|print interval|freq|frequency|step|iter|every ?n ?step ?iter"},
                       {"report every|interval|freq|frequency ?step ?iter"},
                   },
               .topic = "log logging print",

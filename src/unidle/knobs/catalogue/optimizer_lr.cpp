@@ -16,13 +16,15 @@ const Knob& optimizer_lr() {
                       {"lr ?base ?init ?initial ?peak ?max ?train ?model ?backbone ?head ?encoder ?decoder ?vision "
                        "?text "
                        "?image "
-                       "?language ?g ?d ?gen ?generator ?disc ?discriminator ?unet ?adapter ?lora ?embedding ?embed "
+                       "?language ?llm ?g ?d ?gen ?generator ?disc ?discriminator ?unet ?adapter ?lora ?embedding "
+                       "?embed "
                        "?unembedding "
                        "?matrix ?scalar ?muon ?adam ?adamw ?sgd ?optimizer ?optim ?actor ?critic ?policy ?projector "
                        "?trunk"},
                   },
               .topic = "lr",
               .never_under = "scheduler schedule sched warmup swa finder schedulers",
+              .but_under = "optimizer optim",
           },
   };
   return kKnob;

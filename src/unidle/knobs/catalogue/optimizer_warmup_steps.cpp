@@ -16,6 +16,7 @@ const Knob& optimizer_warmup_steps() {
                       {"warmup step|iter|update ?lr ?num ?scheduler"},
                   },
               .topic = "warmup",
+              .never_under = "hook hooks timer latency benchmark profiler",
           },
   };
   return kKnob;

@@ -55,7 +55,8 @@ const Knob& precision_amp() {
               .topic = "amp precision dtype fp16 bf16",
               .never_under =
                   "model models fsdp quantize quantization quantizer offload predict prediction inference infer "
-                  "checkpoint export tokenizer teacher vae generation groupnorm layernorm rmsnorm",
+                  "checkpoint export tokenizer teacher vae generation gen groupnorm layernorm rmsnorm",
+              .own_values = {"16-mixed", "bf16-mixed", "16-true", "bf16-true", "32-true"},
               .environment = "ACCELERATE_MIXED_PRECISION",
           },
       .change =

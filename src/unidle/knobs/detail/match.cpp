@@ -88,9 +88,20 @@ Phase phase_of(const std::vector<std::string>& keys) {
   return Phase::kTraining;
 }
 
-bool is_under(const std::vector<std::string>& above, const std::string& forbidden) {
-  const Words never = split_words(forbidden);
-  return std::any_of(above.begin(), above.end(), [&](const std::string& key) { return any_in(words_of(key), never); });
+/// Whether the nearest key that decides it makes the setting one of something else.
+bool is_under(const std::vector<std::string>& above, const Names& names) {
+  static const Words kSearches = split_words("search sweep sweeper sweeps hpo optuna");  // values to be tried
+  const Words never = split_words(names.never_under);
+  const Words but = split_words(names.but_under);
+  bool decided = false;
+  for (auto key = above.rbegin(); key != above.rend(); ++key) {
+    const Words words = words_of(*key);
+    decided = decided || any_in(words, but);
+    if (any_in(words, kSearches) || (!decided && any_in(words, never))) {
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -111,7 +122,7 @@ std::optional<Match> match_words(const Words& words, std::string_view framework)
   return Match{pattern->knob, pattern->spelling, phase};
 }
 
-std::optional<Match> match_path(std::string_view path, std::string_view framework) {
+std::optional<Match> match_path(std::string_view path, std::string_view framework, std::string_view value) {
   static const Spelling kOwn{"", Meaning::kValue, false, ""};
   if (const Knob* own = find_knob(path)) {
     return Match{own, &kOwn, Phase::kTraining};
@@ -136,7 +147,12 @@ std::optional<Match> match_path(std::string_view path, std::string_view framewor
     pattern = find_pattern(both, framework);
     keys.pop_back();
   }
-  if (pattern == nullptr || is_under(keys, pattern->knob->names.never_under)) {
+  if (pattern == nullptr) {
+    return std::nullopt;
+  }
+  const Names& names = pattern->knob->names;
+  const bool own = std::find(names.own_values.begin(), names.own_values.end(), value) != names.own_values.end();
+  if (!own && is_under(keys, names)) {
     return std::nullopt;
   }
   return Match{pattern->knob, pattern->spelling, phase};

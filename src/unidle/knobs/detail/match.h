@@ -15,9 +15,9 @@ struct Match {
   Phase phase = Phase::kTraining;
 };
 
-/// Matches the words of the last key of `path`, or of it and its parent, and considers the keys further up. Ignores the
-/// value.
-std::optional<Match> match_path(std::string_view path, std::string_view framework);
+/// Matches the words of the last key of `path`, or of it and its parent, and considers the keys further up. Of the
+/// value it considers only whether it is one that no other setting has.
+std::optional<Match> match_path(std::string_view path, std::string_view framework, std::string_view value = {});
 
 /// Matches only the words of a flag or variable.
 std::optional<Match> match_words(const Words& words, std::string_view framework);
