@@ -174,6 +174,14 @@ RunData load_run(const record::Reader& reader) {
   return run;
 }
 
+RunData load_facts(const record::Reader& reader) {
+  RunData run = load_meta(reader);
+  run.notes = reader.notes();
+  run.settings = as_parsed(reader.settings(), run.notes);
+  tidy(run);
+  return run;
+}
+
 RunData load_series(const record::Reader& reader, const std::vector<std::string_view>& names) {
   RunData run = load_meta(reader);
   for (const record::Series& series : reader.all_series()) {

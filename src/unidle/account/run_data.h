@@ -45,6 +45,8 @@ bool is_representable(double value);
 /// Reads the record at `path` (its folder or record.db) and tidies it. Throws kInput when it is not a record.
 RunData load_run(const std::filesystem::path& path);
 RunData load_run(const record::Reader& reader);
+/// Reads meta values, notes and settings: what the program is, without what was measured.
+RunData load_facts(const record::Reader& reader);
 /// Reads meta values, and only the named series.
 RunData load_series(const record::Reader& reader, const std::vector<std::string_view>& names);
 

@@ -24,7 +24,8 @@ namespace {
 constexpr const char* kAbout =
     "unidle sees why a training run leaves its GPU idle, fixes it, and proves the gain.\n\n"
     "  unidle run -- python train.py     observe a training command\n"
-    "  unidle diagnose                   why its device idles";
+    "  unidle diagnose                   why its device idles\n"
+    "  unidle fix                        try what it proposes, and prove the gain";
 
 /// One line on stderr, for scripts and people alike.
 void print_error(const std::exception& failure) { say(failure.what()); }

@@ -40,15 +40,6 @@ bool is_of_a_record(std::string_view name) {
          (name.starts_with("trace-") && name.ends_with(".json"));
 }
 
-/// Whether a file of the record has changed within the last kSilent.
-bool is_being_written(const fs::path& folder) {
-  return std::any_of(kFiles.begin(), kFiles.end(), [&](const char* name) {
-    std::error_code failure;
-    const auto written = fs::last_write_time(folder / name, failure);
-    return !failure && fs::file_time_type::clock::now() - written < kSilent;
-  });
-}
-
 std::uint64_t bytes_of(const fs::path& folder) {
   std::uint64_t bytes = 0;
   std::error_code failure;
@@ -131,6 +122,14 @@ void look_at(RunSummary& run, Owners& owners) {
 
 }  // namespace
 
+bool is_being_written(const fs::path& folder) {
+  return std::any_of(kFiles.begin(), kFiles.end(), [&](const char* name) {
+    std::error_code failure;
+    const auto written = fs::last_write_time(folder / name, failure);
+    return !failure && fs::file_time_type::clock::now() - written < kSilent;
+  });
+}
+
 std::optional<std::int64_t> RunSummary::started_ns() const {
   const auto read = parse_utc(started_utc, "%Y-%m-%dT%H:%M:%SZ");
   return read ? read : parse_utc(name.substr(0, 15), "%Y%m%d-%H%M%S");
@@ -210,10 +209,11 @@ void remove_run(const fs::path& folder) {
         throw system_error(ErrorCode::kIo, entry.path().string(), "cannot be removed", failure.value());
       }
     }
-    holds_more = holds_more || (!is_of_a_record(name) && name != kPage);
+    holds_more = holds_more || (!is_of_a_record(name) && name != kPage && name != kPatch);
   }
   if (!holds_more) {
     fs::remove(folder / kPage, failure);
+    fs::remove(folder / kPatch, failure);
   }
   ::rmdir(folder.c_str());  // only when nothing else is in it
 }

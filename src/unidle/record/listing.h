@@ -50,8 +50,14 @@ bool is_bad(const RunSummary& run);
 /// Whether the folder holds a record, readable or damaged. A link to a record does not count.
 bool is_record(const std::filesystem::path& folder);
 
-/// Removes a record's files, and its folder and report page when nothing else is in it. Throws kUsage when `folder`
-/// holds no record or the record is being written.
+/// Whether a file of the record has changed within the last minute, as a recorder changes it once a second.
+bool is_being_written(const std::filesystem::path& folder);
+
+/// The file in a record's folder with the patch that a search found.
+inline constexpr const char* kPatch = "changes.patch";
+
+/// Removes a record's files, and its folder, report page and patch when nothing else is in it. Throws kUsage when
+/// `folder` holds no record or the record is being written.
 void remove_run(const std::filesystem::path& folder);
 
 /// If the target of the link `latest` in `folder` is gone, points it at the newest record by name, or removes the link

@@ -115,6 +115,7 @@ TEST_F(Listing, OnlyRecordsThatNobodyWritesAreRemoved) {
   write_file_atomic(mine / "notes.txt", "of the user's");
   fs::create_directory_symlink("ended", folder_.path() / "link");
   write_file_atomic(ended / "report.html", "what unidle report made");
+  write_file_atomic(ended / kPatch, "what a search found");
   remove_run(ended);
   EXPECT_FALSE(fs::exists(ended));
   EXPECT_EQ(code_of([&] { remove_run(live); }), ErrorCode::kUsage);

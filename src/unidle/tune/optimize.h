@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -12,6 +13,7 @@
 #include "unidle/traits/workload.h"
 #include "unidle/tune/advice/advise.h"
 #include "unidle/tune/advice/hardware.h"
+#include "unidle/tune/advice/proposals.h"
 #include "unidle/tune/output/result.h"
 #include "unidle/tune/search/tuner.h"
 
@@ -31,6 +33,8 @@ struct OptimizeOptions {
   std::set<std::string> only;  // knobs to search; empty: all
   bool fresh = false;          // measure again what an earlier, killed search has measured
   bool may_write = false;      // trials may overwrite the program's files when the kernel cannot prevent it
+  /// What to try with a command. Nothing: what the hardware, and the diagnosis of each trial, propose.
+  std::optional<std::vector<Proposal>> proposals;
 };
 
 /// What is told while a search runs, on its thread.

@@ -56,6 +56,13 @@ std::vector<Proposal> proposals_for(const ProgramPlan& plan, const std::vector<s
   return proposals;
 }
 
+/// Those of the given proposals that can be tried on the program as it is now.
+std::vector<Proposal> possible(std::vector<Proposal> proposals, const ProgramPlan& plan,
+                               const std::vector<std::string>& command) {
+  std::erase_if(proposals, [&](const Proposal& proposal) { return !can_try(plan, command, proposal.changes); });
+  return proposals;
+}
+
 /// Batch sizes that words of the command or options of the program can set.
 std::vector<BatchChoice> batches_said(const ProgramPlan& plan, const std::vector<std::string>& words,
                                       bool allow_semantic) {
@@ -141,18 +148,22 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Progress& 
   tuning.spent_s = seconds(system_clock().now_ns() - start);
   tuning.least_gain = kLeastGain;
   tuning.verify_fastest = true;
-  tuning.batches = batches_said(program.plan, options.command, options.allow_semantic);
+  tuning.follow_diagnoses = !options.proposals;
+  if (!options.proposals) {
+    tuning.batches = batches_said(program.plan, options.command, options.allow_semantic);
+  }
   tuning.of_program = true;
   tuning.expected_s = runner->has_baseline() ? 0 : program.plan.expected_s;
   tuning.say = progress.say;
-  if (tuning.batches.empty()) {
+  if (!options.proposals && tuning.batches.empty()) {
     if (std::string advice = batch_advice(program.plan.settings, program.plan.places, fs::current_path());
         !advice.empty()) {
       result.notes.push_back(std::move(advice));
     }
   }
-  Tuner tuner(resuming, system_clock(), program.plan.settings, proposals_for(program.plan, options.command), tuning,
-              progress.on_trial);
+  std::vector<Proposal> proposals = options.proposals ? possible(*options.proposals, program.plan, options.command)
+                                                      : proposals_for(program.plan, options.command);
+  Tuner tuner(resuming, system_clock(), program.plan.settings, std::move(proposals), tuning, progress.on_trial);
   result.outcome = tuner.run(stop);
   if (resuming.resumed() > 0) {
     result.notes.push_back(resumed_note(resuming.resumed()));
@@ -181,7 +192,7 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Progress& 
         fmt::format("unidle.data has a source that gives the samples of this data set; not measured, to review:\n{}",
                     patch->second));
   }
-  write_record(result);
+  write_record(result, options.proposals ? "fix" : "optimize");
   return result;
 }
 

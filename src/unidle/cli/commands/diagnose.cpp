@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "unidle/base/json.h"
+#include "unidle/base/shell.h"
 #include "unidle/base/terminal.h"
 #include "unidle/cli/language_option.h"
 #include "unidle/cli/subcommand.h"
@@ -18,6 +19,7 @@
 #include "unidle/observe/recovery.h"
 #include "unidle/record/record.h"
 #include "unidle/slurm/job_view.h"
+#include "unidle/tune/fix.h"
 
 namespace unidle::cli::commands {
 
@@ -124,6 +126,21 @@ nlohmann::ordered_json with_texts(const diagnose::Diagnosis& diagnosis, Language
   return json;
 }
 
+/// The next command, where a finding proposes a change that can be tried; otherwise empty.
+std::string next_command(const Options& options, const diagnose::Diagnosis& diagnosis, Language language) {
+  const bool named = options.files.size() == 1;
+  if (!options.job_id.empty() || options.files.size() > 1) {
+    return "";
+  }
+  const std::filesystem::path record = named ? record::find_run(options.files.front()) : record::latest_run_folder();
+  const std::size_t changes = tune::count_fixable(record, diagnosis);
+  const std::string command = "unidle fix" + (named ? " " + shell_quoted(options.files.front()) : "");
+  return changes == 0   ? ""
+         : changes == 1 ? translate(language, "next: {}  (tries 1 change in turns with the unchanged program)", command)
+                        : translate(language, "next: {}  (tries {} changes in turns with the unchanged program)",
+                                    command, changes);
+}
+
 int run(const Options& options) {
   if (options.rules_markdown) {
     print_to(stdout, "{}", diagnose::rules_markdown());
@@ -145,7 +162,11 @@ int run(const Options& options) {
              json_text(options.texts ? with_texts(diagnosis, chosen_language(options.language))
                                      : diagnose::to_json(diagnosis)));
   } else {
-    print_to(stdout, "{}", diagnose::to_text(diagnosis, width, use_colour(stdout), chosen_language(options.language)));
+    const Language language = chosen_language(options.language);
+    print_to(stdout, "{}", diagnose::to_text(diagnosis, width, use_colour(stdout), language));
+    if (const std::string next = next_command(options, diagnosis, language); !next.empty()) {
+      print_to(stdout, "\n{}\n", next);
+    }
   }
   return diagnosis.verdict == diagnose::Verdict::kFailed || reached(diagnosis, options.fail_on) ? 1 : 0;
 }

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -12,10 +11,11 @@
 #include "unidle/base/files.h"
 #include "unidle/base/json.h"
 #include "unidle/base/terminal.h"
-#include "unidle/base/units.h"
+#include "unidle/cli/budget_option.h"
 #include "unidle/cli/language_option.h"
 #include "unidle/cli/signal_stop.h"
 #include "unidle/cli/subcommand.h"
+#include "unidle/cli/words_after.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/language/sentence.h"
 #include "unidle/tune/optimize.h"
@@ -49,14 +49,6 @@ struct Arguments {
   Language speaks() const { return format == "json" ? Language::kEnglish : chosen_language(language); }
 };
 
-double budget_of(const std::string& text) {
-  const auto seconds = parse_seconds(text);
-  if (!seconds) {
-    throw Error(ErrorCode::kUsage, "--budget", "'" + text + "' is not a time", "write 90s, 10m or 1h");
-  }
-  return *seconds;
-}
-
 std::set<std::string> known_knobs(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     knobs::knob_named(name, "--only " + name);
@@ -76,7 +68,7 @@ tune::OptimizeOptions options_of(const Arguments& arguments) {
                                                   : tune::Profile::kBalanced;
   options.device = arguments.device;
   options.cpus = arguments.cpus;
-  options.budget_s = budget_of(arguments.budget);
+  options.budget_s = budget_seconds(arguments.budget);
   options.trials = arguments.trials;
   options.only = known_knobs(arguments.only);
   options.fresh = arguments.fresh;
@@ -121,23 +113,9 @@ int undo(const Arguments& arguments) {
   return 0;
 }
 
-/// The number of words after the first "--" of the command line; CLI11 does not say on which side a word was.
-std::size_t words_after_marker() {
-  const std::string line = try_read_file("/proc/self/cmdline").value_or("");
-  const std::string marker = std::string(1, '\0') + "--" + '\0';
-  const std::size_t at = line.find(marker);
-  return at == std::string::npos
-             ? 0
-             : static_cast<std::size_t>(
-                   std::count(line.begin() + static_cast<std::ptrdiff_t>(at + marker.size()), line.end(), '\0'));
-}
-
 /// `unidle optimize -- CMD ...` has no configuration: the first word, parsed as one, belongs to the program.
 Arguments move_config_to_command(Arguments arguments) {
-  if (!arguments.config.empty() && words_after_marker() == arguments.command.size() + 1) {
-    arguments.command.insert(arguments.command.begin(), arguments.config);
-    arguments.config.clear();
-  }
+  move_first_word(arguments.config, arguments.command);
   if (arguments.config.empty()) {
     if (arguments.command.empty()) {
       throw Error(ErrorCode::kUsage, "optimize", "neither CONFIG nor a command is given",

@@ -24,6 +24,7 @@
 #include "unidle/record/record.h"
 #include "unidle/trace/injection.h"
 #include "unidle/trace/recorded.h"
+#include "unidle/tune/fix.h"
 #include "unidle/tune/trials/applied.h"
 
 namespace unidle::cli::commands {
@@ -78,24 +79,33 @@ void print_applied_settings(const knobs::Reach& reached, const fs::path& folder,
   }
 }
 
-/// The diagnosis in one sentence; empty if nothing was trained. Nothing of long records, which would keep the shell
-/// waiting: an hour of 10 ms steps takes 0.8 s (`bench/diagnose_hour`).
-std::string verdict_of(const fs::path& folder, Language language) {
+/// What a finished run is told to do next.
+struct Verdict {
+  std::string sentence;  // the diagnosis; empty if nothing was trained
+  bool fixable = false;  // unidle fix has something to try
+};
+
+/// Nothing of long records, which would keep the shell waiting: an hour of 10 ms steps takes 0.8 s
+/// (`bench/diagnose_hour`).
+Verdict verdict_of(const fs::path& folder, Language language) {
   constexpr std::uintmax_t kMostBytes = 64 << 20;
   std::error_code failure;
   if (fs::file_size(folder / "record.db", failure) > kMostBytes || failure) {
-    return "";
+    return {};
   }
   const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(folder, {}, language);
-  return diagnosis.time.train > 0 ? diagnose::answer(diagnosis, language) : "";
+  if (diagnosis.time.train <= 0) {
+    return {};
+  }
+  return {diagnose::answer(diagnosis, language), tune::count_fixable(folder, diagnosis) > 0};
 }
 
 /// The last line: where the record is, and the commands that read it. `why_no_window`: nothing if none was asked for,
 /// empty if there is one.
-std::string closing_line(const std::string& folder, bool named, const std::optional<std::string>& why_no_window,
-                         Language language) {
+std::string closing_line(const std::string& folder, bool named, bool fixable,
+                         const std::optional<std::string>& why_no_window, Language language) {
   const std::string record = named ? " " + folder : "";
-  const std::string next = "unidle diagnose" + record;
+  const std::string next = "unidle diagnose" + record + (fixable ? ", unidle fix" + record : "");
   if (!why_no_window) {
     return translate(language, "recorded {}; next: {}", folder, next);
   }
@@ -109,6 +119,7 @@ std::string closing_line(const std::string& folder, bool named, const std::optio
 void tell(const Arguments& arguments, const knobs::Reach& reached, const fs::path& folder, bool named) {
   const Language language = chosen_language(arguments.language);
   std::optional<std::string> why_no_window;
+  Verdict verdict;
   try {
     if (reached.command != arguments.command) {
       say(translate(language, "ran {}", shell_joined(mask_secrets(reached.command))));
@@ -117,13 +128,14 @@ void tell(const Arguments& arguments, const knobs::Reach& reached, const fs::pat
     if (arguments.trace) {
       why_no_window = why_not_traced(folder, language);
     }
-    if (const std::string verdict = verdict_of(folder, language); !verdict.empty()) {
-      say(verdict);
+    verdict = verdict_of(folder, language);
+    if (!verdict.sentence.empty()) {
+      say(verdict.sentence);
     }
   } catch (const std::exception& failure) {  // the command's own result stays
     say(failure.what());
   }
-  say(closing_line(folder.string(), named, why_no_window, language));
+  say(closing_line(folder.string(), named, verdict.fixable, why_no_window, language));
 }
 
 int execute(const Arguments& arguments) {

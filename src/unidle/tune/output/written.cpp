@@ -10,13 +10,14 @@
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
 #include "unidle/base/signals_blocked.h"
+#include "unidle/record/listing.h"
 #include "unidle/record/record.h"
 #include "unidle/tune/output/undo.h"
 
 namespace unidle::tune {
 
-void write_record(OptimizeResult& result) {
-  const std::filesystem::path folder = record::new_run_folder("optimize");
+void write_record(OptimizeResult& result, std::string_view name) {
+  const std::filesystem::path folder = record::new_run_folder(name);
   try {
     record::Writer writer(folder);
     nlohmann::json document = to_json(result);
@@ -28,6 +29,9 @@ void write_record(OptimizeResult& result) {
     }
     writer.flush();
     result.record = folder;
+    if (result.program && !result.program->patch.empty()) {
+      write_file_atomic(folder / record::kPatch, result.program->patch);
+    }
   } catch (const Error& failure) {
     spdlog::warn("the trials were not recorded: {}", failure.what());
   }

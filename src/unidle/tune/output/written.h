@@ -3,14 +3,16 @@
 
 #include <filesystem>
 #include <optional>
+#include <string_view>
 
 #include "unidle/base/disk.h"
 #include "unidle/tune/output/result.h"
 
 namespace unidle::tune {
 
-/// Makes `.unidle/runs/TIME-optimize` and sets it in `result`; a failure is only logged.
-void write_record(OptimizeResult& result);
+/// Makes `.unidle/runs/TIME-NAME` and sets it in `result`; a failure is only logged. A patch of the program is in it
+/// as record::kPatch too.
+void write_record(OptimizeResult& result, std::string_view name = "optimize");
 
 struct Written {
   std::filesystem::path output;

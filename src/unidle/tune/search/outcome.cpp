@@ -46,6 +46,10 @@ std::string why_open(const TunerOutcome& outcome, const Circumstances& circumsta
   if (outcome.verification && outcome.verification->interval.high >= 1 + kWorthAsking) {
     return "the runs differ too much, or were too few, to say more";
   }
+  if (circumstances.untried > 0 && circumstances.first.trials > circumstances.searched + kRemovalReserve) {
+    return fmt::format("the budget ended before {} more changes were tried; give more with --budget",
+                       circumstances.untried);
+  }
   if (circumstances.untried > 0) {
     return fmt::format("budget or trials ended before {} more changes were tried; give more with --budget or --trials",
                        circumstances.untried);

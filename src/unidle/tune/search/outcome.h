@@ -13,6 +13,9 @@
 
 namespace unidle::tune {
 
+/// Trials reserved for removing changes, at most.
+constexpr int kRemovalReserve = 5;
+
 struct TunerOutcome {
   std::vector<LoggedTrial> trials;
   std::vector<knobs::Change> changes;  // changes to write; empty when no improvement was shown

@@ -9,6 +9,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 Circumstances of_a_program() {
@@ -80,7 +81,9 @@ TEST(Conclusion, IsOpenWhenTheSearchCannotTell) {
   Circumstances few = of_a_program();
   few.untried = 4;
   EXPECT_THAT(conclusion_of(narrow, few),
-              AllOf(StartsWith("the search is inconclusive: "), HasSubstr("4 more changes")));
+              AllOf(StartsWith("the search is inconclusive: "), HasSubstr("4 more changes"), HasSubstr("--trials")));
+  few.first.trials = 100;
+  EXPECT_THAT(conclusion_of(narrow, few), AllOf(HasSubstr("4 more changes"), Not(HasSubstr("--trials"))));
   Circumstances busy = of_a_program();
   busy.disturbed = true;
   EXPECT_THAT(conclusion_of(narrow, busy),

@@ -31,6 +31,24 @@ TEST(ProgramTuner, ARefusedKnobIsReportedAndDoesNotCount) {
   EXPECT_EQ(outcome.trials.at(1).verdict, "not taken");
 }
 
+TEST(ProgramTuner, WhatTrialsProposeIsTriedOnlyWhereItIsFollowed) {
+  for (const bool follows : {true, false}) {
+    unidle::testing::FakeClock clock;
+    FakeRunner runner(clock, [](const knobs::Settings& changes) {
+      TrialResult result = at_rate(changes.contains("loader.workers") ? 150 : 100);
+      result.suggestions = {{{{"optimizer.fused", true}}, "why", 1.2, true}};
+      return result;
+    });
+    TunerOptions options;
+    options.follow_diagnoses = follows;
+    Tuner tuner(runner, clock, kSettings, {{{{"loader.workers", 2}}, "why", 1, true}}, options);
+    EXPECT_EQ(tuner.run({}).changes.size(), 1U);
+    const bool tried = std::ranges::any_of(
+        runner.asked, [](const knobs::Settings& changes) { return changes.contains("optimizer.fused"); });
+    EXPECT_EQ(tried, follows);
+  }
+}
+
 TunerOutcome tune_fastest(double first, double later) {
   unidle::testing::FakeClock clock;
   int trials = 0;

@@ -24,8 +24,6 @@ namespace {
 constexpr int kBundleRounds = 3;
 /// For the batch size, in a search with other candidates.
 constexpr int kBatchTrials = 6;
-/// Trials reserved for removing changes.
-constexpr int kRemovalReserve = 5;
 /// Factor of the gain that is worth a change. Smaller than for accepting one: several knobs with small gains must not
 /// be removed one after the other.
 constexpr double kRemovalMargin = -0.75;
@@ -62,6 +60,7 @@ class Search {
 
  private:
   void announce();
+  void learn(const TrialResult& trial);
   void take_bundles();
   void take_batch();
   void take_steps();
@@ -119,6 +118,12 @@ void Search::announce() {
   }
 }
 
+void Search::learn(const TrialResult& trial) {
+  if (options_.follow_diagnoses) {
+    candidates_.add(trial.suggestions);
+  }
+}
+
 TunerOutcome Search::run() {
   if (options_.expected_s > 0) {
     budget_.expect(options_.expected_s, options_.expected_s, kFreshPairsOfFirstTrial);
@@ -138,7 +143,7 @@ TunerOutcome Search::run() {
   if (options_.expected_s <= 0) {
     announce();
   }
-  candidates_.add(baseline.result.suggestions);
+  learn(baseline.result);
   log_.add(std::move(baseline));
   take_bundles();
   take_batch();
@@ -163,7 +168,7 @@ void Search::take_bundles() {
     const auto [judgement, ratio] = challenge(all, "diagnosis");
     if (judgement == Judgement::kBetter) {
       candidates_.mark_tried(all);
-      candidates_.add(contest_.best().result.suggestions);
+      learn(contest_.best().result);
       if (all.size() == 1 && !before.contains(all.begin()->first)) {
         gains_[all.begin()->first] = ratio;
       }
@@ -200,7 +205,7 @@ void Search::take_batch() {
     gains_[knob] = found->gain;
   }
   candidates_.add_tried(found->choice.changes, found->choice.reason, 1);
-  candidates_.add(contest_.best().result.suggestions);
+  learn(contest_.best().result);
 }
 
 void Search::take_steps() {
@@ -228,7 +233,7 @@ void Search::take_steps() {
         gains_[knob] = ratio;
       }
     }
-    candidates_.add(contest_.best().result.suggestions);
+    learn(contest_.best().result);
   }
 }
 

@@ -31,8 +31,9 @@ struct TunerOptions {
   bool verify_fastest = false;
   /// Possible sizes, see batch_choices(); empty when the batch size cannot be changed.
   std::vector<BatchChoice> batches;
-  std::set<std::string> only;  // knobs to search, including those tied to them; empty: all
-  double expected_s = 0;       // of the first run; 0: unknown, or that run is already measured
+  std::set<std::string> only;    // knobs to search, including those tied to them; empty: all
+  bool follow_diagnoses = true;  // also tries what the diagnosis of a trial proposes
+  double expected_s = 0;         // of the first run; 0: unknown, or that run is already measured
   /// Called once, with a sentence about what the budget buys.
   std::function<void(const std::string&)> say = {};
   /// A program is tuned, for which the result is advice; otherwise a configuration, to which it is written.

@@ -30,7 +30,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr long long kCalibrationSteps = 30;
 constexpr long long kLeastTrialSteps = 30;
 constexpr long long kMostTrialSteps = 100'000;
 /// For a trial with larger batches: a quarter of the steps is warm-up.
@@ -104,6 +103,26 @@ knobs::ProgramCommand command_of(const ProgramPlan& plan, std::vector<std::strin
 std::string why_refused(const ProgramPlan& plan, const std::vector<std::string>& command,
                         const knobs::Settings& changes) {
   return knobs::why_refused(knobs::reach(command_of(plan, command), changes).command, plan.choices);
+}
+
+bool can_try(const ProgramPlan& plan, const std::vector<std::string>& command, const knobs::Settings& changes) {
+  const knobs::ProgramCommand program = command_of(plan, command);
+  return why_refused(plan, command, changes).empty() && std::ranges::all_of(changes, [&](const auto& change) {
+           const bool by_word = knobs::reach(program, {change}).at_run_time.empty();
+           return knobs::reaches(program, change.first, change.second) &&
+                  (by_word || knobs::matters_on(plan.device, change.first));
+         });
+}
+
+ProgramPlan plan_from_record(const record::Reader& reader, const account::RunData& run,
+                             const diagnose::Diagnosis& diagnosis, const std::vector<std::string>& command) {
+  ProgramPlan plan;
+  plan.settings = known_settings(effective_settings(run));
+  plan.places = places_in(reader, run, diagnosis);
+  plan.omitted = account::omitted_options(run, command, plan.settings);
+  plan.choices = account::option_choices(run);
+  plan.device = diagnosis.device.kind;
+  return plan;
 }
 
 long long steps_of_trial(double step_s, double target_s, double epoch_steps) {
@@ -182,11 +201,11 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
                 late ? "give more with --budget" : "a trial needs at least 8; unidle run shows what can be seen of it");
   }
   const std::int64_t end_ns = steps.back().t_ns + steps.back().duration_ns;
+  plan_ = plan_from_record(reader, run, diagnose::diagnose_record(ended.result.record), options_.command);
   plan_.step_s = account.rates.total_steps_per_s ? 1 / *account.rates.total_steps_per_s : 0;
   plan_.startup_s = std::max(0.0, ended.seconds - seconds(end_ns - steps.front().t_ns));
   const double target_s =
       std::clamp(options_.budget_s / kTrialsInBudget - plan_.startup_s, kShortestTarget_s, options_.target_s);
-  plan_.settings = known_settings(effective_settings(run));
   plan_.steps = steps_of_trial(plan_.step_s, target_s, epoch_steps(run, plan_.settings));
   const double trained_s = ended.seconds - plan_.startup_s;
   const bool scarce = options_.budget_s < kScarce * ended.seconds && trained_s >= kShortestTrial_s;
@@ -196,11 +215,6 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
   plan_.expected_s = plan_.startup_s + static_cast<double>(plan_.steps) * plan_.step_s;
   plan_.limit_s = kStartupAllowance_s + kHopeless * plan_.expected_s;
   plan_.protection = options_.protection;
-  const diagnose::Diagnosis diagnosis = diagnose::diagnose_record(ended.result.record);
-  plan_.places = places_in(reader, run, diagnosis);
-  plan_.omitted = account::omitted_options(run, options_.command, plan_.settings);
-  plan_.choices = account::option_choices(run);
-  plan_.device = diagnosis.device.kind;
   if (scarce) {
     baseline_.emplace();
     baseline_->seconds = ended.seconds;
@@ -230,14 +244,8 @@ void ApplyRunner::read(const fs::path& record, const knobs::Settings& changes, T
   } catch (const Error& failure) {
     spdlog::warn("trial {}: no diagnosis: {}", trials_, failure.what());
   }
-  std::erase_if(result.suggestions, [&](const Proposal& suggestion) {
-    return std::any_of(suggestion.changes.begin(), suggestion.changes.end(), [&](const auto& change) {
-      const bool by_word = knobs::reach(program, {change}).at_run_time.empty();
-      return !knobs::reaches(program, change.first, change.second) ||
-             !why_refused(plan_, options_.command, suggestion.changes).empty() ||
-             !(by_word || knobs::matters_on(plan_.device, change.first));
-    });
-  });
+  std::erase_if(result.suggestions,
+                [&](const Proposal& suggestion) { return !can_try(plan_, options_.command, suggestion.changes); });
 }
 
 TrialResult ApplyRunner::run(const knobs::Settings& changes, double limit_s, std::stop_token stop) {

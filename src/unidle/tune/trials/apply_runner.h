@@ -8,12 +8,18 @@
 #include <string>
 #include <vector>
 
+#include "unidle/account/run_data.h"
+#include "unidle/diagnose/diagnosis.h"
 #include "unidle/experiment/protection.h"
 #include "unidle/knobs/reach.h"
+#include "unidle/record/record.h"
 #include "unidle/tune/trials/trial.h"
 #include "unidle/tune/trials/trial_record.h"
 
 namespace unidle::tune {
+
+/// Steps of the first, short run of a program, and the least of a trial.
+constexpr long long kCalibrationSteps = 30;
 
 /// What a short run of the program showed, and the resulting length of trials.
 struct ProgramPlan {
@@ -38,6 +44,13 @@ knobs::ProgramCommand command_of(const ProgramPlan& plan, std::vector<std::strin
 /// Why the program would reject its command with `changes`; empty when it would not.
 std::string why_refused(const ProgramPlan& plan, const std::vector<std::string>& command,
                         const knobs::Settings& changes);
+
+/// True when the changes can reach the program, which accepts them, and have an effect on its device.
+bool can_try(const ProgramPlan& plan, const std::vector<std::string>& command, const knobs::Settings& changes);
+
+/// What a record of `command` and its diagnosis show of the program: settings, places, options and device.
+ProgramPlan plan_from_record(const record::Reader& reader, const account::RunData& run,
+                             const diagnose::Diagnosis& diagnosis, const std::vector<std::string>& command);
 
 /// Steps of a trial with `changes` that processes as many samples as one of `plan`, but at least 16.
 long long steps_with(const ProgramPlan& plan, const knobs::Settings& changes);

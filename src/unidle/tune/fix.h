@@ -1,0 +1,78 @@
+// `unidle fix`: what a record's findings propose, tried in turns with the unchanged program.
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "unidle/diagnose/diagnosis.h"
+#include "unidle/language/language.h"
+#include "unidle/record/record.h"
+#include "unidle/tune/advice/proposals.h"
+#include "unidle/tune/optimize.h"
+
+namespace unidle::tune {
+
+struct FixOptions {
+  std::filesystem::path record;
+  std::vector<std::string> command;  // in the working folder; empty: the record's
+  double budget_s = 300;
+  bool allow_semantic = false;
+  bool may_write = false;  // see OptimizeOptions
+};
+
+/// A setting that is tried.
+struct Attempt {
+  knobs::Change change;
+  std::string finding;  // id
+  std::string where;    // file:line; may be empty
+};
+
+/// A finding, or a fix of one, that is left to the person.
+struct ByHand {
+  std::string finding;       // id
+  std::string title;         // of its rule
+  std::string what;          // one sentence
+  std::string where;         // file:line; may be empty
+  std::string setting = {};  // "knob: from -> to"; may be empty
+};
+
+/// What a record leads to. Texts are English.
+struct FixPlan {
+  std::filesystem::path record;
+  std::vector<std::string> command;
+  std::filesystem::path folder;  // in which the command runs
+  diagnose::Diagnosis diagnosis;
+  std::vector<Proposal> proposals;
+  std::vector<Attempt> attempts;  // the settings of `proposals`, strongest first; of several values the likeliest
+  std::vector<ByHand> by_hand;
+  std::vector<std::string> notes;
+  double run_s = 0;  // the shortest run of the program that is a trial
+};
+
+/// Reads the record. Throws kInput for one whose command cannot be run again here, or that shows no training: a log,
+/// the record of a failed run, of several nodes or processes, of a program or folder that is gone. Throws kUsage when
+/// the budget is too short.
+FixPlan plan_fix(const FixOptions& options);
+
+/// How many settings plan_fix() would find to try; 0 also where it throws.
+std::size_t count_fixable(const std::filesystem::path& record, const diagnose::Diagnosis& diagnosis);
+
+/// Runs the trials. REQUIRES: `plan` has attempts, and its folder is the working folder. Throws like
+/// optimize_program().
+OptimizeResult try_fix(const FixPlan& plan, const FixOptions& options, const Progress& progress, std::stop_token stop);
+
+/// What will be tried, and what is left to the person.
+std::string to_text(const FixPlan& plan, const FixOptions& options, int width, Language language);
+/// The gain, how to get it, and what is left. `here`: the folder in which the person is.
+std::string to_text(const FixPlan& plan, const OptimizeResult& result, const std::filesystem::path& here, int width,
+                    Language language);
+/// One trial in plain words.
+std::string fix_line(const LoggedTrial& trial, Language language);
+/// unidle.fix/1, in English. `result`: nothing when nothing was tried.
+nlohmann::json to_json(const FixPlan& plan, const FixOptions& options, const std::optional<OptimizeResult>& result);
+
+}  // namespace unidle::tune
