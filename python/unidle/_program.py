@@ -28,8 +28,11 @@ def program() -> str:
 
 def main() -> None:
     """`python -m unidle`: replaces this process with the program."""
-    path = program()
-    os.execv(path, [path, *sys.argv[1:]])
+    path, words = program(), sys.argv[1:]
+    if words[:1] == ["demo"]:  # with the Python into which it was installed
+        named = any(word.startswith("--python") for word in words)
+        words[1:1] = [] if named else ["--python", sys.executable]
+    os.execv(path, [path, *words])
 
 
 def asked(*command: str, ends: tuple = (0,)) -> str:
