@@ -29,9 +29,8 @@ def program() -> str:
 def main() -> None:
     """`python -m unidle`: replaces this process with the program."""
     path, words = program(), sys.argv[1:]
-    if words[:1] == ["demo"]:  # with the Python into which it was installed
-        named = any(word.startswith("--python") for word in words)
-        words[1:1] = [] if named else ["--python", sys.executable]
+    if words[:1] == ["demo"]:  # trains with this Python
+        words[1:1] = ["--python", sys.executable]
     os.execv(path, [path, *words])
 
 

@@ -184,7 +184,8 @@ int execute(const Arguments& arguments) {
 std::function<int()> setup(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   app.add_option("--python", arguments->python, "the Python that has torch (default: python, or python3)")
-      ->type_name("PROGRAM");
+      ->type_name("PROGRAM")
+      ->take_last();
   app.add_option("-o,--output", arguments->folder, "the folder for the program and its records")
       ->type_name("FOLDER")
       ->capture_default_str();
