@@ -175,8 +175,8 @@ int execute(const Arguments& arguments) {
   heading(translate(language, "4. Prove the gain"));
   prove(place);
   heading(translate(language,
-                    "Now your own: unidle run -- python train.py, then unidle diagnose. unidle optimize -- "
-                    "python train.py tries changes by itself. The records of this demo are in {}.",
+                    "Now your own: unidle run -- python train.py, then unidle fix: it tries what unidle diagnose "
+                    "proposes, in turns with the unchanged program. The records of this demo are in {}.",
                     folder.string()));
   return 0;
 }
