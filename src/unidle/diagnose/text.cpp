@@ -50,10 +50,10 @@ struct Style {
 /// The program's own words, where they stand, and unidle's name of the knob.
 std::string in_program_text(const knobs::Change& fix, const Style& style) {
   const knobs::InProgram& change = *fix.in_program;
-  const std::string place = change.where.empty() ? "" : style.word(", ") + change.where;
+  const std::string place = change.where.empty() ? "" : ", " + change.where;
   const std::string from =
       change.after.empty() && fix.from && fix.to ? fmt::format(": {} -> {}", *fix.from, *fix.to) : "";
-  return fmt::format("{}{} [{}{}{}{}]{}{}", in_words(change, style.language), place, fix.knob, from, style.word(", "),
+  return fmt::format("{}{} [{}{}, {}]{}{}", in_words(change, style.language), place, fix.knob, from,
                      style.word(to_string(fix.knob_class)), style.word(": "), fix.reason);
 }
 

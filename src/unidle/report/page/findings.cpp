@@ -93,7 +93,7 @@ std::string weight_of(const Finding& finding, const Translator& translator) {
 Html finding_html(const Diagnosis& diagnosis, const Finding& finding, bool shown, const Translator& translator) {
   const Rule* rule = diagnose::find_rule(finding.id);
   const std::string severity = to_string(finding.severity);
-  const std::string title = rule == nullptr ? finding.id : translator.word(title_of(finding, *rule));
+  const std::string title = diagnose::title(finding, translator.language);
   const std::string weight = weight_of(finding, translator);
   std::vector<Html> evidence;
   for (const std::string& fact : finding.evidence) {
