@@ -157,7 +157,7 @@ FixPlan plan_of_record(const record::Reader& reader, const diagnose::Diagnosis& 
   }
   FixPlan plan;
   plan.record = reader.folder();
-  plan.diagnosis = diagnosis;
+  plan.answer = diagnose::answer(diagnosis);
   plan.command = repeatable.command;
   plan.folder = repeatable.folder;
   plan.notes = repeatable.notes;
@@ -176,6 +176,9 @@ FixPlan plan_fix(const FixOptions& options) {
   observe::recover(options.record);
   const record::Reader reader = open_record(options.record);
   FixPlan plan = plan_of_record(reader, diagnose::diagnose_record(reader.folder()), options);
+  if (options.language != Language::kEnglish) {  // now: the record may be gone after the trials
+    plan.answer = diagnose::answer(diagnose::diagnose_record(reader.folder(), {}, options.language), options.language);
+  }
   if (!plan.attempts.empty()) {
     plan.run_s = shortest_run_s(reader);
     check_budget(plan, options.budget_s);

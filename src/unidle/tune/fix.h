@@ -21,7 +21,8 @@ struct FixOptions {
   std::vector<std::string> command;  // in the working folder; empty: the record's
   double budget_s = 300;
   bool allow_semantic = false;
-  bool may_write = false;  // see OptimizeOptions
+  bool may_write = false;                  // see OptimizeOptions
+  Language language = Language::kEnglish;  // of FixPlan::answer
 };
 
 /// A setting that is tried.
@@ -40,12 +41,12 @@ struct ByHand {
   std::string setting = {};  // "knob: from -> to"; may be empty
 };
 
-/// What a record leads to. Texts are English.
+/// What a record leads to. Texts but the answer are English.
 struct FixPlan {
   std::filesystem::path record;
   std::vector<std::string> command;
   std::filesystem::path folder;  // in which the command runs
-  diagnose::Diagnosis diagnosis;
+  std::string answer;            // the diagnosis in one sentence
   std::vector<Proposal> proposals;
   std::vector<Attempt> attempts;  // the settings of `proposals`, strongest first; of several values the likeliest
   std::vector<ByHand> by_hand;

@@ -9,7 +9,6 @@
 #include "unidle/base/secrets.h"
 #include "unidle/base/shell.h"
 #include "unidle/base/units.h"
-#include "unidle/diagnose/diagnose.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/language/sentence.h"
 #include "unidle/language/translator.h"
@@ -37,7 +36,7 @@ class FixPage {
       : plan_(plan), width_(std::max(width, kNarrowest)), translator_{language} {}
 
   std::string before(const FixOptions& options) {
-    add(answer());
+    add(plan_.answer);
     line("");
     add(translator_.say("Record: {}", plan_.record.string()));
     add(translator_.say("Command: {}, in {}", shell_joined(mask_secrets(plan_.command)), plan_.folder.string()));
@@ -78,7 +77,7 @@ class FixPage {
     add_notes(result.notes);
     if (!plan_.by_hand.empty()) {
       line("");
-      add(translator_.say("Before: {}", answer()));
+      add(translator_.say("Before: {}", plan_.answer));
     }
     add_by_hand();
     return std::move(text_);
@@ -90,14 +89,6 @@ class FixPage {
     text_ += block(text, width_, indent, mark);
   }
   std::string sentence(const std::string& english) const { return translate_sentence(translator_.language, english); }
-
-  /// The diagnosis in one sentence.
-  std::string answer() const {
-    return translator_.language == Language::kEnglish
-               ? diagnose::answer(plan_.diagnosis)
-               : diagnose::answer(diagnose::diagnose_record(plan_.record, {}, translator_.language),
-                                  translator_.language);
-  }
 
   void add_notes(const std::vector<std::string>& notes) {
     for (const std::string& note : notes) {
@@ -217,7 +208,7 @@ json to_json(const FixPlan& plan, const FixOptions& options, const std::optional
                    {"record", plan.record.string()},
                    {"command", mask_secrets(plan.command)},
                    {"folder", plan.folder.string()},
-                   {"answer", diagnose::answer(plan.diagnosis)},
+                   {"answer", plan.answer},
                    {"budget_s", options.budget_s},
                    {"to_try", json::array()},
                    {"by_hand", json::array()},

@@ -62,6 +62,7 @@ tune::FixOptions options_of(const Arguments& arguments) {
   options.budget_s = budget_seconds(arguments.budget);
   options.allow_semantic = arguments.allow.contains("semantic");
   options.may_write = arguments.yes;
+  options.language = arguments.speaks();
   return options;
 }
 
