@@ -137,6 +137,19 @@ TEST(Phases, ARunThatMadeAnOptimiserAndFinishedNoStepIsStartUp) {
   EXPECT_NEAR(account_of(run).phases.startup, 2.0, 1e-9);
 }
 
+TEST(Phases, AFirstStepThatIsAHundredOthersIsStartUp) {
+  for (const std::int64_t first_ms : {9'900, 10'000}) {
+    std::vector<record::Step> steps = {step_at(0, first_ms)};
+    for (int i = 0; i < 20; ++i) {
+      steps.push_back(step_at(first_ms + 100 * i, 100));
+    }
+    const Account account = account_of(run_of(steps));
+    const bool start_up = first_ms == 10'000;
+    EXPECT_NEAR(account.phases.startup, start_up ? 10 : 0, 1e-9);
+    EXPECT_NEAR(account.phases.train, start_up ? 2 : 11.9, 1e-9);
+  }
+}
+
 TEST(Processes, RanksSideBySideGiveTheirSamplesAndOneOfThemTheTime) {
   std::vector<record::Step> steps;
   for (int i = 0; i < 10; ++i) {

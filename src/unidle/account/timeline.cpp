@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <span>
+#include <vector>
 
+#include "unidle/base/stats.h"
 #include "unidle/record/note_types.h"
 #include "unidle/trace/recorded.h"
 
@@ -140,6 +143,22 @@ bool prepares_to_train(const RunData& run) {
   return made;
 }
 
+/// The number of first steps, within warm-up, that take many times as long as the usual counted one: they compile,
+/// allocate or open files, and belong to the start-up.
+std::size_t start_up_steps(const Timeline& timeline) {
+  constexpr double kTimesAsLong = 100;
+  std::vector<double> usual;
+  for (const record::Step& step : timeline.counted()) {
+    usual.push_back(static_cast<double>(step.duration_ns));
+  }
+  const double many = usual.empty() ? 0 : kTimesAsLong * median(usual);
+  std::size_t count = 0;
+  while (many > 0 && count < timeline.first_counted && static_cast<double>(timeline.steps[count].duration_ns) >= many) {
+    ++count;
+  }
+  return count;
+}
+
 void set_ranges(const RunData& run, Timeline& timeline) {
   // Programs often save the best model before the validation span ends.
   timeline.checkpoint = spans_of(run, "checkpoint", timeline);
@@ -147,7 +166,7 @@ void set_ranges(const RunData& run, Timeline& timeline) {
   timeline.pauses = timeline.validate.plus(timeline.checkpoint);
   std::vector<TimeRange> steps;
   steps.reserve(timeline.steps.size());
-  for (const record::Step& step : timeline.steps) {
+  for (const record::Step& step : std::span(timeline.steps).subspan(start_up_steps(timeline))) {
     steps.push_back({std::max(begin_with_input_ns(step), timeline.begin_ns),
                      std::min(step.t_ns + step.duration_ns, timeline.end_ns)});
   }
