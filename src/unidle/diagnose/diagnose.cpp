@@ -39,7 +39,7 @@ bool is_about_samples(const Finding& finding) {
 }
 
 /// Adds the ranks, and the part of the step in which the training process waits for others.
-void add_ranks(const Signals& signals, Diagnosis& diagnosis) {
+void show_ranks(const Signals& signals, Diagnosis& diagnosis) {
   diagnosis.ranks = signals.ranks;
   for (const RankTime& rank : signals.ranks) {
     if (signals.training_process == rank.process && rank.wait_s && rank.parts && signals.step) {
@@ -71,7 +71,7 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
   diagnosis.omitted = signals.omitted;
   diagnosis.blind = signals.blind;
   diagnosis.step = signals.step;
-  add_ranks(signals, diagnosis);
+  show_ranks(signals, diagnosis);
   diagnosis.input_stated = signals.input_stated;
   diagnosis.tokens_per_s = signals.tokens_per_s;
   diagnosis.tokens_per_device = signals.tokens_per_device;

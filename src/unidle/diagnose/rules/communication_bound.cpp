@@ -87,7 +87,7 @@ bool exchanges_each_micro_batch(const Context& context) {
 }
 
 /// What would help, the surest first.
-void add_fixes(const Context& context, Finding& finding) {
+void add_exchange_fixes(const Context& context, Finding& finding) {
   const auto add = [&](std::string_view how) {
     finding.fixes.push_back(detail::code_fix(context, "batch.accumulation", how));
   };
@@ -133,7 +133,7 @@ Evaluation evaluate_communication_bound(const Context& context, const Policy& po
   }
   Finding finding = detail::of_share(exchange->share, policy);
   finding.evidence = std::move(exchange->evidence);
-  add_fixes(context, finding);
+  add_exchange_fixes(context, finding);
   return finding;
 }
 

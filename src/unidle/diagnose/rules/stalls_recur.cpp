@@ -11,20 +11,6 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// Workers make batches side by side and deliver them one after the other, so that a wait for input comes back with
-/// each round of them; each epoch begins with such a wait too. Other rules speak of both.
-bool is_of_the_loader(const Context& context, const account::Stalls& stalls) {
-  if (stalls.part != account::kInput) {
-    return false;
-  }
-  constexpr double kRounds = 2;
-  const auto workers = static_cast<double>(context.workers.value_or(0));
-  const double steps =
-      context.epochs.value_or(0) > 0 ? static_cast<double>(context.signals.steps.value_or(0)) / *context.epochs : 0;
-  const double every = stalls.every_steps.value_or(0);
-  return every <= kRounds * workers + 1 || steps <= 0 || every >= steps - 1;
-}
-
 std::string how_often(const Context& context, const account::Stalls& stalls) {
   return stalls.every_steps ? context.say("every {} steps", std::lround(*stalls.every_steps))
                             : context.say("every {}", format_seconds(*stalls.every_s));
@@ -32,11 +18,11 @@ std::string how_often(const Context& context, const account::Stalls& stalls) {
 
 std::string part_in_words(const Context& context, account::Part part) {
   switch (part) {
-    case account::kInput: return context.say("the step waits for its batch");
     case account::kTransfer: return context.say("the step copies its batch");
     case account::kCompute: return context.say("the model computes");
     case account::kSync: return context.say("the host waits for the device");
     case account::kOptimizer: return context.say("the optimiser updates");
+    case account::kInput:
     case account::kOther:
     case account::kPartCount: break;
   }
@@ -45,7 +31,7 @@ std::string part_in_words(const Context& context, account::Part part) {
 
 /// The function in which the stalls probably are: most looks at that part of the steps fell there.
 std::optional<detail::HotFunction> hot_in(const Context& context, account::Part part) {
-  const std::string phase = part == account::kInput ? "input" : part == account::kOther ? "between" : "train";
+  const std::string phase = part == account::kOther ? "between" : "train";
   const auto hot = detail::hot_function(
       context.signals, [&](const HotLine& line) { return line.role == "train" && line.phase == phase; });
   return hot && hot->looks >= detail::kEnoughStackSamples ? hot : std::nullopt;
@@ -56,8 +42,8 @@ Evaluation evaluate_stalls_recur(const Context& context, const Policy& policy) {
   if (!signals.step || signals.wall_s <= 0 || !signals.step_lengths_seen) {
     return Missing{context.no_steps.empty() ? context.say("the length of each training step") : context.no_steps};
   }
-  if (!signals.stalls || is_of_the_loader(context, *signals.stalls)) {
-    return Nothing{};
+  if (!signals.stalls || signals.stalls->part == account::kInput) {
+    return Nothing{};  // other rules speak of waits for input, which come back with rounds of workers and with epochs
   }
   const account::Stalls& stalls = *signals.stalls;
   if (context.on_gpu && !context.idle) {
@@ -95,8 +81,7 @@ const Rule& stalls_recur() {
           "Steps that take at least 4 times the median and 20 ms more, of which three quarters of the distances are "
           "within one step or 5 % of their median: at least 4 of them, or 6 where only the seconds between them are "
           "regular. What they take beyond the median from warning_share (10 %) of the wall time; critical from "
-          "critical_share (30 %). On a GPU at most the time that it idles. Waits for input of each round of workers "
-          "and of each epoch's start do not count.",
+          "critical_share (30 %). On a GPU at most the time that it idles. Waits for input do not count.",
       .needs = "the length of each training step; names the function where stack samples show it",
       .proposes = "do it less often, beside the training, or bound what it works on",
       .evaluate = evaluate_stalls_recur,
