@@ -38,7 +38,7 @@ Straggler straggler_of(const std::vector<RankTime>& ranks) {
   return {&*slowest, slowest->work_s() - *middle};
 }
 
-std::string name_of(const Context& context, const RankTime& rank) {
+std::string rank_in_words(const Context& context, const RankTime& rank) {
   return rank.node.empty() ? context.say("rank {}", rank.rank)
                            : context.say("rank {} on node {}", rank.rank, rank.node);
 }
@@ -132,11 +132,11 @@ Evaluation evaluate_straggler_rank(const Context& context, const Policy& policy)
   Finding finding = detail::of_share(share, policy);
   if (straggler.compared > 0) {
     finding.evidence.push_back(context.say("{} comes last to {} of {} exchanges, {} after the others",
-                                           name_of(context, slowest), format_share(straggler.last_share),
+                                           rank_in_words(context, slowest), format_share(straggler.last_share),
                                            straggler.compared, format_seconds(straggler.late_s)));
   } else {
     finding.evidence.push_back(
-        context.say("{} works {} of its time in steps, the others {} of the same time", name_of(context, slowest),
+        context.say("{} works {} of its time in steps, the others {} of the same time", rank_in_words(context, slowest),
                     format_share(slowest.work_s() / slowest.step_s),
                     format_share(std::max(0.0, slowest.work_s() - straggler.late_s) / slowest.step_s)));
   }
