@@ -3,6 +3,7 @@
 - A line of prose has at most 110 columns. Tables, code blocks, the addresses of links and generated files may
   be wider.
 - A link to a file of the tree leads to an existing file.
+- Each page of docs/ is in the contents of the site, mkdocs.yml.
 - Each module has a README.md of at most 60 lines, and the files that it names in code spans exist. Names with
   MY_, my_ or NAME in them are examples.
 
@@ -79,8 +80,19 @@ def faults_of_modules():
             yield from missing_files(name, text)
 
 
+def missing_from_site():
+    try:
+        with open("mkdocs.yml", encoding="utf-8") as file:
+            contents = file.read()
+    except FileNotFoundError:
+        return
+    for name in sorted(glob.glob("docs/*.md")):
+        if not re.search(rf"[\[ ]{re.escape(os.path.basename(name))}[\],]", contents):
+            yield f"{name}: is not in the contents of the site, mkdocs.yml"
+
+
 def check(names):
-    faults = list(faults_of_modules())
+    faults = [*faults_of_modules(), *missing_from_site()]
     for name in names:
         if name not in GENERATED:
             with open(name, encoding="utf-8") as file:
