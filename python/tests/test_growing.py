@@ -86,6 +86,18 @@ class GrowingTest(unittest.TestCase):
         del value
         self.assertIsNone(gone())
 
+    def test_the_body_of_a_class_keeps_its_names(self):
+        seen = growing.Growing(types.SimpleNamespace(torch=TORCH))
+
+        class Training:
+            step, kept = 0, []
+            while step < 64:
+                step += 1
+                kept.append(step)
+                seen.look(sys._getframe(), step)
+
+        self.assertEqual(len(Training.kept), 64)
+
     def test_a_function_that_reads_its_variables_keeps_them(self):
         seen = growing.Growing(types.SimpleNamespace(torch=TORCH))
         value = 1

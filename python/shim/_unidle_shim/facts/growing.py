@@ -14,6 +14,7 @@ from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.host.shapes import hidden_queries
 
 _CONTAINERS = (list, dict, set, deque)
+_OF_FUNCTION = 1  # inspect.CO_OPTIMIZED. f_locals of other code, of a class for one, are its real variables
 _MOST_FRAMES = 40
 _MOST_NAMES = 2000  # of a module or an object
 _MOST_KNOWN = 500
@@ -120,7 +121,7 @@ def _containers(frame):
             if id(frame.f_globals) not in modules:
                 modules.add(id(frame.f_globals))
                 yield from _named(frame.f_globals, "", code)
-            if code.co_name != "<module>":
+            if code.co_flags & _OF_FUNCTION:
                 yield from _of_function(frame, code)
         frame = frame.f_back
 
