@@ -28,7 +28,7 @@ PY
 expect 0 waiting --dry-run --lang zh -- python3 train.py
 all_chinese out
 refused waiting --budget 3s -- python3 train.py
-has err "give at least --budget"
+has err "leaves a margin"
 refused waiting --dry-run -- python3 gone.py
 has err "gone.py"
 refused waiting --dry-run # a timeline has no command

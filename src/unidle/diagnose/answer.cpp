@@ -200,6 +200,41 @@ std::string taken_sentence(const TakenCpus& cpus, Language language) {
       format_number(cpus.taken), format_number(cpus.allowed), format_number(cpus.used));
 }
 
+bool is_in_steps(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kInputBound:
+    case Verdict::kTransferBound:
+    case Verdict::kSyncBound:
+    case Verdict::kLaunchBound:
+    case Verdict::kComputeBound:
+    case Verdict::kCommunicationBound: return true;
+    default: return false;
+  }
+}
+
+/// The bound of a finding, which is of the whole run. A short run is mostly start-up, and a longer one gains more: what
+/// the steps alone can gain stands before it where that differs.
+std::string at_best(const Diagnosis& diagnosis, const Finding& finding, Language language) {
+  constexpr double kPrintsAboveOne = 1.05;  // below it {:.1f} prints 1.0x
+  constexpr double kDiffers = 1.2;
+  constexpr double kMost = 0.98;  // of the time of the steps
+  const double bound = finding.speedup_bound.value_or(0);
+  if (bound < kPrintsAboveOne) {
+    return "";
+  }
+  const PhaseTimes& time = diagnosis.time;
+  const double all_s = time.startup + time.train + time.validate + time.checkpoint + time.other;
+  if (is_in_steps(diagnosis.verdict) && time.train > 0) {
+    const double training = time.train / all_s;
+    const double won = std::min(1 - 1 / bound, kMost * training);
+    const double of_steps = training / (training - won);
+    if (of_steps >= kDiffers * bound) {
+      return translate(language, ", at best {:.1f}x as fast in training and {:.1f}x in this run", of_steps, bound);
+    }
+  }
+  return translate(language, ", at best {:.1f}x as fast", bound);
+}
+
 bool ends_sentence(std::string_view text) {
   return text.ends_with('.') || text.ends_with('!') || text.ends_with('?') || text.ends_with("。");
 }
@@ -223,10 +258,7 @@ std::string answer(const Diagnosis& diagnosis, Language language) {
   } else if (finding != nullptr) {
     if (const Advice what = advice(*finding, language); !what.text.empty()) {
       text.append(colon).append(what.text);
-      constexpr double kPrintsAboveOne = 1.05;  // below it {:.1f} prints 1.0x
-      if (finding->speedup_bound.value_or(0) >= kPrintsAboveOne) {
-        text += translate(language, ", at best {:.1f}x as fast", *finding->speedup_bound);
-      }
+      text += at_best(diagnosis, *finding, language);
       text += what.where.empty() ? "" : translate(language, "; see {}", what.where);
     }
   }

@@ -127,6 +127,15 @@ TEST(ToText, AnswersFirst) {
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }
 
+TEST(ToText, AShortRunIsNotTheBoundOfALongOne) {
+  Diagnosis diagnosis = diagnose(waiting_cpu(0.62));
+  diagnosis.time = {.startup = 60, .train = 40};
+  diagnosis.findings.front().speedup_bound = 1 / (1 - 0.3);
+  EXPECT_THAT(answer(diagnosis), HasSubstr(", at best 4.0x as fast in training and 1.4x in this run"));
+  diagnosis.findings.front().speedup_bound = 1 / (1 - 0.05);
+  EXPECT_THAT(answer(diagnosis), HasSubstr(", at best 1.1x as fast"));
+}
+
 TEST(ToText, KeepsToTheWidthAndColoursOnlyWhenAsked) {
   const Diagnosis diagnosis = diagnose(waiting_and_ignored());
   std::istringstream lines(to_text(diagnosis, 60, false));

@@ -127,7 +127,7 @@ void need_permission(const ProtectionOptions& found, Protection protection, bool
     return;
   }
   if (!may_write && !found.asked_for) {
-    throw Error(ErrorCode::kUsage, "optimize", found.lacking + "; trials could overwrite what the program writes",
+    throw Error(ErrorCode::kUsage, "trials", found.lacking + "; trials could overwrite what the program writes",
                 "--yes allows that");
   }
   spdlog::warn("{}{}{}", found.lacking, found.lacking.empty() ? "" : "; ", in_words(protection));

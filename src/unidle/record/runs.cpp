@@ -75,6 +75,27 @@ std::string program_of(const std::string& name, const std::vector<std::string>& 
   return whole.substr(std::min(kTime, whole.size()));
 }
 
+/// Whether it is the record of a search (`unidle optimize`, `unidle fix`), which trains in runs of its own.
+bool is_search(const std::string& name) {
+  try {
+    return Reader(runs_folder() / name).meta("kind") == "optimize";
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+/// The run that is `back` runs before the newest one.
+fs::path run_before(std::size_t back) {
+  std::size_t runs = 0;
+  for (const std::string& name : names_of_runs()) {
+    if (!is_search(name) && runs++ == back) {
+      return runs_folder() / name;
+    }
+  }
+  throw Error(ErrorCode::kInput, fmt::format("-{}", back + 1),
+              fmt::format("there are {} runs in {}", runs, runs_folder().string()), "unidle runs lists them");
+}
+
 constexpr std::string_view kListThem = "unidle runs lists them";
 
 }  // namespace
@@ -118,12 +139,7 @@ fs::path find_run(const std::string& text) {
   }
   std::vector<std::string> names = names_of_runs();
   if (const auto number = parse_number<int>(text); number && *number < 0) {
-    const auto back = static_cast<std::size_t>(-static_cast<std::int64_t>(*number));
-    if (back > names.size()) {
-      throw Error(ErrorCode::kInput, text, fmt::format("there are {} runs in {}", names.size(), runs_folder().string()),
-                  std::string(kListThem));
-    }
-    return runs_folder() / names[back - 1];
+    return run_before(static_cast<std::size_t>(-(static_cast<std::int64_t>(*number) + 1)));
   }
   if (std::ranges::find(names, text) != names.end()) {
     return runs_folder() / text;
@@ -143,18 +159,19 @@ fs::path find_run(const std::string& text) {
 
 std::pair<fs::path, fs::path> last_two_runs() {
   const std::vector<std::string> names = names_of_runs();
-  if (names.empty()) {
+  const auto newest = std::ranges::find_if_not(names, is_search);
+  if (newest == names.end()) {
     throw Error(ErrorCode::kInput, runs_folder().string(), "no run has been recorded yet",
                 "record one: unidle run -- CMD ...");
   }
-  const auto before = std::find_if(names.begin() + 1, names.end(), [&](const std::string& name) {
-    return program_of(name, names) == program_of(names.front(), names);
+  const auto before = std::find_if(newest + 1, names.end(), [&](const std::string& name) {
+    return program_of(name, names) == program_of(*newest, names) && !is_search(name);
   });
   if (before == names.end()) {
-    throw Error(ErrorCode::kInput, names.front(), "is the only run of its program",
+    throw Error(ErrorCode::kInput, *newest, "is the only run of its program",
                 "record another one, or name two records");
   }
-  return {runs_folder() / *before, runs_folder() / names.front()};
+  return {runs_folder() / *before, runs_folder() / *newest};
 }
 
 fs::path latest_run_folder() {

@@ -142,6 +142,20 @@ TEST_F(Runs, TheLastTwoAreOfOneProgram) {
   EXPECT_THROW(last_two_runs(), Error) << "two programs, fold-1.py and fold-2.py";
 }
 
+TEST_F(Runs, SearchesAreNoRuns) {
+  const fs::path runs = folder_.path() / "home/runs";
+  for (const char* name : {"20260101-000000-train", "20260102-000000-train"}) {
+    make_folders(runs / name);
+  }
+  for (const char* name : {"20260102-000001-train", "20260102-000002-fix", "20260102-000003-fix"}) {
+    Writer(runs / name).set_meta("kind", "optimize");
+  }
+  EXPECT_EQ(last_two_runs(), std::pair(runs / "20260101-000000-train", runs / "20260102-000000-train"));
+  EXPECT_EQ(find_run("-1"), runs / "20260102-000000-train");
+  EXPECT_EQ(find_run("-2"), runs / "20260101-000000-train");
+  EXPECT_THROW(find_run("-3"), Error);
+}
+
 TEST_F(Runs, LinkFailureIsIgnored) {
   ::setenv("UNIDLE_HOME", "/proc/nothing", 1);
   EXPECT_NO_THROW(link_latest(folder_.path()));

@@ -126,9 +126,9 @@ void check_budget(const FixPlan& plan, double budget_s) {
   const double least_s = kLeastRuns * plan.run_s;
   if (budget_s < least_s) {
     throw Error(ErrorCode::kUsage, fmt::format("--budget {:.0f}s", budget_s),
-                fmt::format("is too short: {:.0f} runs are the least, and one of this program takes about {:.0f} s",
+                fmt::format("is too short: {:.0f} runs are the least, and one of this program takes about {:.1f} s",
                             kLeastRuns, plan.run_s),
-                fmt::format("give at least --budget {:.0f}s", std::ceil(1.5 * least_s / 10) * 10));
+                fmt::format("--budget {:.0f}s leaves a margin", std::ceil(1.5 * least_s / 10) * 10));
   }
 }
 
@@ -204,6 +204,7 @@ OptimizeResult try_fix(const FixPlan& plan, const FixOptions& options, const Pro
   search.budget_s = options.budget_s;
   search.trials = kMostTrials;
   search.may_write = options.may_write;
+  search.fresh = options.fresh;
   search.proposals = plan.proposals;
   return optimize_program(search, progress, std::move(stop));
 }

@@ -22,6 +22,7 @@ struct FixOptions {
   double budget_s = 300;
   bool allow_semantic = false;
   bool may_write = false;                  // see OptimizeOptions
+  bool fresh = false;                      // see OptimizeOptions
   Language language = Language::kEnglish;  // of FixPlan::answer
 };
 

@@ -79,7 +79,7 @@ TEST_F(Fix, ABudgetForNoTrialIsRefusedBeforeItIsSpent) {
   options.budget_s = 19;
   const auto error = thrown_by([&] { plan_fix(options); });
   EXPECT_EQ(error->code(), ErrorCode::kUsage);
-  EXPECT_EQ(error->hint(), "give at least --budget 30s");
+  EXPECT_EQ(error->hint(), "--budget 30s leaves a margin");
   options.budget_s = 20;
   EXPECT_NO_THROW(plan_fix(options));
 }

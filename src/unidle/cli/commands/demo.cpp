@@ -81,7 +81,8 @@ std::string python_with_torch(const std::string& named) {
     command.in = command.out = command.err = Command::Stream::kPipe;
     try {
       if (run_to_end(command, kImportsAtMost).status.ok()) {
-        return python;
+        // The demo runs elsewhere. Links stay: a virtual environment's Python is one.
+        return python.find('/') == std::string::npos ? python : fs::absolute(python).string();
       }
       found = python;
     } catch (const Error&) {  // not there
@@ -140,10 +141,13 @@ const knobs::Change* change_to_try(const diagnose::Diagnosis& diagnosis) {
 
 void heading(std::string_view text) { print_to(stdout, "\n{}\n", text); }
 
-void prove(const Place& place) {
+/// Returns the exit code of the comparison.
+int prove(const Place& place) {
   Command command = our_own(place, {"compare", "before", "after"});
   command.out = Command::Stream::kPipe;
-  print_to(stdout, "$ unidle compare before after\n{}", first_paragraph(run_to_end(command).out));
+  const Finished ended = run_to_end(command);
+  print_to(stdout, "$ unidle compare before after\n{}", first_paragraph(ended.out));
+  return ended.status.shell_code();
 }
 
 int execute(const Arguments& arguments) {
@@ -173,7 +177,9 @@ int execute(const Arguments& arguments) {
     return code;
   }
   heading(translate(language, "4. Prove the gain"));
-  prove(place);
+  if (const int code = prove(place); code != 0) {
+    return code;
+  }
   heading(translate(language,
                     "Now your own: unidle run -- python train.py, then unidle fix: it tries what unidle diagnose "
                     "proposes, in turns with the unchanged program. The records of this demo are in {}.",

@@ -34,6 +34,7 @@ struct Arguments {
   std::set<std::string> allow;
   bool dry_run = false;
   bool yes = false;
+  bool fresh = false;
   std::string language;
 
   bool json() const { return format == "json"; }
@@ -62,6 +63,7 @@ tune::FixOptions options_of(const Arguments& arguments) {
   options.budget_s = budget_seconds(arguments.budget);
   options.allow_semantic = arguments.allow.contains("semantic");
   options.may_write = arguments.yes;
+  options.fresh = arguments.fresh;
   options.language = arguments.speaks();
   return options;
 }
@@ -136,6 +138,7 @@ std::function<int()> setup(CLI::App& app) {
   app.add_flag("--dry-run", arguments->dry_run, "Say what would be tried, and leave");
   app.add_flag("--yes", arguments->yes,
                "Trials may write over the program's files where the kernel cannot keep them from it");
+  app.add_flag("--fresh", arguments->fresh, "Do not go on with trials that were stopped, measure everything anew");
   app.add_option("--format", arguments->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();

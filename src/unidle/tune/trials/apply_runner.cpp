@@ -183,7 +183,7 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
   const double limit_s = std::max(30.0, options_.budget_s * kCalibrationShare);
   const Ended ended = start({}, {kCalibrationSteps, limit_s}, stop);
   if (stop.stop_requested()) {
-    throw Error(ErrorCode::kCancelled, "optimize", "stopped before the first trial");
+    throw Error(ErrorCode::kCancelled, "trials", "stopped before the first trial");
   }
   const std::string& program = options_.command.front();
   if (!ended.result.timed_out && !ended.result.status.ok()) {
