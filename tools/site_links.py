@@ -1,4 +1,4 @@
-"""A hook of mkdocs: the site holds docs/ alone, so links to other files of the source tree become their path."""
+"""A hook of mkdocs: the site holds docs/ alone, so links to other files of the tree become their path."""
 
 import re
 
