@@ -41,11 +41,18 @@ class Program:
             last = (last + [step])[-20:]
             self.logs["loss"].append(0.5)
             if growing.is_time(step):
-                self.seen.look(sys._getframe(), step)
+                self.look(step)
         return kept, last, fixed
+
+    def look(self, step):
+        self.seen.look(sys._getframe(1), step)
 
     def found(self):
         return {name: note for (_, name), note in self.seen.notes()}
+
+
+def look_from_here(seen, step):
+    seen.look(sys._getframe(1), step)
 
 
 class GrowingTest(unittest.TestCase):
@@ -75,16 +82,49 @@ class GrowingTest(unittest.TestCase):
         for step in range(1, 600):
             bounded[step % 50] = step
             if growing.is_time(step):
-                seen.look(sys._getframe(), step)
+                look_from_here(seen, step)
         self.assertEqual(list(seen.notes()), [])
 
     def test_nothing_is_kept_alive(self):
         seen = growing.Growing(types.SimpleNamespace(torch=TORCH))
         value = Tensor()
         gone = weakref.ref(value)
-        seen.look(sys._getframe(), 16)
+        look_from_here(seen, 16)
         del value
         self.assertIsNone(gone())
+
+    def test_variables_that_somebody_else_has_are_kept(self):
+        def variables_of_caller():
+            return sys._getframe(1).f_locals
+
+        def train():
+            width = 3
+            seen = growing.Growing(types.SimpleNamespace(torch=TORCH))
+            kept = variables_of_caller()
+            look_from_here(seen, 16)
+            return kept, width
+
+        # Without the name that the filter knows: the count of references alone decides.
+        names = growing._SEES_ITS_VARIABLES
+        self.addCleanup(setattr, growing, "_SEES_ITS_VARIABLES", names)
+        growing._SEES_ITS_VARIABLES = frozenset()
+        kept, width = train()
+        self.assertEqual(kept["width"], width)
+
+    def test_its_own_memory_does_not_grow(self):
+        seen = growing.Growing(types.SimpleNamespace(torch=TORCH))
+        for step in range(1000):
+            seen._compare(("fixed", Program.train.__code__), [1], step)
+            seen._compare(("of_module", Program.train.__code__), of_module, step)
+        self.assertLess(max(map(len, seen.known.values())), 10)
+
+    def test_elements_are_not_asked(self):
+        class Proxy:
+            @property
+            def __class__(self):
+                raise AssertionError("asked")
+
+        self.assertFalse(growing.Growing(types.SimpleNamespace(torch=TORCH))._has_graph(Proxy(), 1))
 
     def test_the_body_of_a_class_keeps_its_names(self):
         seen = growing.Growing(types.SimpleNamespace(torch=TORCH))
@@ -94,7 +134,7 @@ class GrowingTest(unittest.TestCase):
             while step < 64:
                 step += 1
                 kept.append(step)
-                seen.look(sys._getframe(), step)
+                look_from_here(seen, step)
 
         self.assertEqual(len(Training.kept), 64)
 
@@ -102,7 +142,7 @@ class GrowingTest(unittest.TestCase):
         seen = growing.Growing(types.SimpleNamespace(torch=TORCH))
         value = 1
         names = locals()
-        seen.look(sys._getframe(), 16)
+        look_from_here(seen, 16)
         self.assertEqual(names["value"], value)
 
 

@@ -4,6 +4,7 @@ Looked at by the training thread in a few forward passes, so that nothing of the
 another thread.
 """
 
+import itertools
 import linecache
 import re
 import sys
@@ -21,7 +22,23 @@ _MOST_KNOWN = 500
 _LOOKS = 3  # in which a container must have grown
 _FEWEST = 16  # elements more
 _UNEVEN = 4  # the most that its growth in a step may differ between looks
-_SEES_ITS_VARIABLES = frozenset(("locals", "vars", "dir", "exec", "eval"))
+_SEES_ITS_VARIABLES = frozenset(
+    (
+        "locals",
+        "vars",
+        "dir",
+        "exec",
+        "eval",
+        "f_locals",
+        "_getframe",
+        "currentframe",
+        "getargvalues",
+        "stack",
+    )
+)
+_OURS = (
+    3  # references to the dict of a frame's f_locals: the frame, our variable, the argument of getrefcount
+)
 _DEPTH, _WIDTH = 3, 64  # of an element whose bytes are counted
 # A line that makes a container grow, or one in it: x.append(..), x[k].append(..), x += .., x[k] = ..
 _GROWS = (
@@ -61,9 +78,9 @@ class Growing:
                 self.known[key] = [(steps, len(container))]
             return
         looks.append((steps, len(container)))
+        del looks[1:-_LOOKS]
         if len(looks) <= _LOOKS or not _grows(looks):
             return
-        del looks[1:-_LOOKS]
         name, code = key[:2]
         where = _place(code, name)
         if where is not None:
@@ -81,7 +98,7 @@ class Growing:
     def _bytes_of(self, element, depth):
         """Of an element of known kind, without the graph that a tensor belongs to."""
         kind = type(element)
-        if isinstance(element, self.state.torch.Tensor):
+        if issubclass(kind, self.state.torch.Tensor):
             return element.numel() * element.element_size()
         if kind in (str, bytes, bytearray):
             return 50 + len(element)
@@ -89,7 +106,7 @@ class Growing:
             return getattr(element, "nbytes", 8)
         if depth == 0 or kind not in (list, tuple, dict):
             return 32
-        inside = list(element.values() if kind is dict else element)[:_WIDTH]
+        inside = list(itertools.islice(element.values() if kind is dict else element, _WIDTH))
         if not inside:
             return 56
         mean = sum(self._bytes_of(each, depth - 1) for each in inside) / len(inside)
@@ -97,12 +114,12 @@ class Growing:
 
     def _has_graph(self, element, depth):
         """Whether it holds a tensor with the graph that computed it."""
-        if isinstance(element, self.state.torch.Tensor):
+        kind = type(element)  # a proxy may compute its __class__
+        if issubclass(kind, self.state.torch.Tensor):
             return element.grad_fn is not None
-        kind = type(element)
         if depth == 0 or kind not in (list, tuple, dict):
             return False
-        inside = list(element.values() if kind is dict else element)[:_WIDTH]
+        inside = list(itertools.islice(element.values() if kind is dict else element, _WIDTH))
         return any(self._has_graph(each, depth - 1) for each in inside)
 
     def notes(self):
@@ -143,7 +160,8 @@ def _variables(frame, code):
         return {}
     kept = frame.f_locals
     variables = dict(kept)
-    kept.clear()
+    if sys.getrefcount(kept) <= _OURS:  # otherwise somebody else has it
+        kept.clear()
     return variables
 
 

@@ -1,5 +1,6 @@
 """Distributed training: how work is divided among ranks, and how long this rank waits for the others."""
 
+import os
 import statistics
 import weakref
 from collections import deque
@@ -92,8 +93,12 @@ class Exchange:
     def _begin(self, model):
         self.model, self.iteration, self.times, self.stride = weakref.ref(model), _START_UP, {}, 1
         if getattr(model, "device_type", None) == "cpu":
-            self.on_cpu, self.every = True, _EVERY
-            model._set_ddp_runtime_logging_sample_rate(_EVERY)
+            self.on_cpu = True
+            if (
+                os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF") == "OFF"
+            ):  # otherwise each timed one is printed
+                self.every = _EVERY
+                model._set_ddp_runtime_logging_sample_rate(_EVERY)
 
     def _keep(self, iteration, seen):
         exchange_ns = seen["backward_comm_time"]

@@ -3,6 +3,8 @@
 import gc
 import sys
 import threading
+import types
+import weakref
 from time import thread_time_ns
 
 from _unidle_shim import session
@@ -253,15 +255,21 @@ def _patch_optimizers(state, torch):
             if issubclass(type(optimizer), Optimizer):
                 wrap_class(type(optimizer))
                 state.facts.optimizer_made(optimizer, None)
-                if "step" in vars(optimizer):
-                    optimizer.step = kept_step(optimizer, optimizer.step)
+                if type(vars(optimizer).get("step")) is types.FunctionType:  # a scheduler's
+                    optimizer.step = kept_step(weakref.ref(optimizer), optimizer.step)
 
-    def kept_step(optimizer, original):
+    def kept_step(reference, original):
+        """The optimiser holds it, so it does not hold the optimiser."""
+
         def step(*args, **kwargs):
-            if not is_followed():
+            optimizer = reference()
+            if optimizer is None or not is_followed():
                 return original(*args, **kwargs)
-            if state.marking is not None:
-                state.loop.look_up()
+            try:
+                if state.marking is not None:
+                    state.loop.look_up()
+            except BaseException as failure:
+                caught(failure)
             return optimizer_step(state, optimizer, original, args, kwargs)
 
         return hidden_frames.wraps(original)(step)
