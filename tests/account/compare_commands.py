@@ -102,6 +102,7 @@ class Asked:
         step = self.diagnosis["step"]
         if step is not None:  # a part that no step reported is null in one, and 0 in the other
             shares = {name: round(share or 0, 4) for name, share in self.side["step_share"].items()}
+            step.pop("exchange", None)  # part of compute, which only a diagnosis tells apart
             pairs.append(("shares of a step", shares, step))
         else:
             pairs.append(("shares of a step", self.side["step_ms"]["whole"], None))
