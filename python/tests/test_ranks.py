@@ -80,6 +80,11 @@ class ExchangeTest(unittest.TestCase):
             exchange.backward_ends(1000000, 1000000)
             self.assertAlmostEqual(exchange.note(0)["exchange_seconds"], cost_s)
 
+    def test_what_hides_behind_the_backward_pass_costs_nothing_on_a_gpu(self):
+        exchange = ranks.Exchange()
+        exchange.look(Model((3, 50, 40)))
+        self.assertAlmostEqual(exchange.note(0)["exchange_seconds"], 0.010)
+
     def test_another_model_is_left_out(self):
         exchange, model = ranks.Exchange(), Model((3, 5, 0), (4, 5, 0))
         exchange.look(model)

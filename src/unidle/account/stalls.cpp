@@ -14,7 +14,10 @@ constexpr double kLeastS = 0.02;         // beyond a usual step
 constexpr std::size_t kFewest = 4;       // stalls at equal distances in steps
 constexpr std::size_t kFewestTimes = 6;  // in seconds, which random stalls imitate more easily
 constexpr double kMostAlike = 0.75;      // share of the distances that are near their median
-constexpr double kNear = 0.05;           // of the median, and at least one step
+constexpr double kNear = 0.05;           // of the median
+constexpr double kMostNear = 0.25;       // of the median, where one step is more than kNear of it
+constexpr double kLeastApart = 2;        // the median distance in steps; a burst of slow steps does not come back
+constexpr double kLeastCovered = 0.5;    // share of the counted steps between the first stall and the last
 
 /// Seconds of each part; the gap until the next step is no part of the step.
 Parts with_gap(const Period& period) {
@@ -23,17 +26,29 @@ Parts with_gap(const Period& period) {
   return parts;
 }
 
-/// The median distance when most are near it, else nothing.
-std::optional<double> regular(const std::vector<double>& at, double least_near, std::size_t fewest) {
-  if (at.size() < fewest) {
-    return std::nullopt;
-  }
+std::vector<double> distances_of(const std::vector<double>& at) {
   std::vector<double> distances;
   for (std::size_t i = 1; i < at.size(); ++i) {
     distances.push_back(at[i] - at[i - 1]);
   }
+  return distances;
+}
+
+/// True for stalls in the steps `at` that neither follow each other at once nor lie in a small part of the steps.
+bool are_spread(const std::vector<double>& at, std::size_t counted) {
+  return at.size() >= kFewest && median(distances_of(at)) >= kLeastApart &&
+         at.back() - at.front() >= kLeastCovered * static_cast<double>(counted);
+}
+
+/// The median distance when most are near it, else nothing.
+/// `fixed` is what a stall itself takes of each distance: it is alike however the stalls lie.
+std::optional<double> regular(const std::vector<double>& at, double least_near, double fixed, std::size_t fewest) {
+  if (at.size() < fewest) {
+    return std::nullopt;
+  }
+  const std::vector<double> distances = distances_of(at);
   const double middle = median(distances);
-  const double near = std::max(least_near, kNear * middle);
+  const double near = std::max(std::min(least_near, kMostNear * middle), kNear * (middle - fixed));
   const auto alike =
       std::ranges::count_if(distances, [&](double distance) { return std::abs(distance - middle) <= near; });
   const bool most = static_cast<double>(alike) >= kMostAlike * static_cast<double>(distances.size());
@@ -84,15 +99,18 @@ std::optional<Stalls> stalls(const Timeline& timeline, const std::vector<Period>
       found.total_s += beyond;
     }
   }
-  found.every_steps = regular(steps, 1, kFewest);
+  if (!are_spread(steps, walls_s.size())) {
+    return std::nullopt;
+  }
+  found.each_s = median(beyond_s);
+  found.every_steps = regular(steps, 1, 0, kFewest);
   if (!found.every_steps) {
-    found.every_s = regular(times_s, 0, kFewestTimes);
+    found.every_s = regular(times_s, 0, found.usual_step_s + found.each_s, kFewestTimes);
   }
   if (!found.every_steps && !found.every_s) {
     return std::nullopt;
   }
   found.count = stalled.size();
-  found.each_s = median(beyond_s);
   found.part = longest_part(periods, stalled, timeline.first_counted, timeline.end_counted);
   return found;
 }

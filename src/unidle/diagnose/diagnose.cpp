@@ -38,6 +38,12 @@ bool is_about_samples(const Finding& finding) {
   return rule != nullptr && rule->about_samples;
 }
 
+/// True for numpy.__getattr__ and the like, which Python calls and no line of a program names.
+bool is_special(std::string_view function) {
+  const std::string_view name = function.substr(function.rfind('.') + 1);
+  return name.starts_with("__") && name.ends_with("__");
+}
+
 /// Adds the ranks, and the part of the step in which the training process waits for others.
 void show_ranks(const Signals& signals, Diagnosis& diagnosis) {
   diagnosis.ranks = signals.ranks;
@@ -98,7 +104,8 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
         const std::vector<std::string>& told = signals.*(rule->told);
         finding->evidence.insert(finding->evidence.end(), told.begin(), told.end());
       }
-      if (const auto called = signals.called.find(finding->where.value_or("")); called != signals.called.end()) {
+      if (const auto called = signals.called.find(finding->where.value_or(""));
+          called != signals.called.end() && !is_special(called->second)) {
         finding->evidence.push_back(context.say("{} calls {}", called->first, called->second));
       }
       diagnosis.findings.push_back(std::move(*finding));

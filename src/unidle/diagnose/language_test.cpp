@@ -26,6 +26,15 @@ TEST(Language, EveryRuleHasItsNameInChinese) {
   }
 }
 
+TEST(Language, ThePartsOfASentenceAreInChineseToo) {
+  Signals signals = healthy_cpu();
+  signals.cpu_bf16 = true;
+  const Diagnosis diagnosis = diagnose::diagnose(signals, {}, Language::kChinese);
+  const auto found = std::ranges::find(diagnosis.findings, "precision-fp32", &Finding::id);
+  ASSERT_NE(found, diagnosis.findings.end());
+  EXPECT_THAT(found->evidence.front(), ::testing::Not(HasSubstr("units")));
+}
+
 TEST(Language, AWholeDiagnosisInChinese) {
   Signals signals = waiting_cpu(0.6);
   set_effective(signals, "cache.features", "off");

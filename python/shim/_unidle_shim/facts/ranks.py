@@ -117,11 +117,11 @@ class Exchange:
             self.waited.append(max(0, wall_ns - cpu_ns) * 1e-9)
 
     def exchange_s(self):
-        """Seconds that an exchange adds to a step: all of it, but on a CPU no more than the backward pass
-        takes beyond the CPU time of its thread, because computing goes on beside it."""
+        """Seconds that an exchange adds to a step: the wait, and on a CPU, where it takes time from the
+        backward pass beside it, what that takes beyond the CPU time of its thread."""
         whole = statistics.median(whole for _, whole in self._counted().values())
         waited = list(self.waited)
-        return max(self.wait_s(), min(whole, statistics.median(waited))) if waited else whole
+        return max(self.wait_s(), min(whole, statistics.median(waited))) if waited else self.wait_s()
 
     def _counted(self):
         times = dict(self.times)  # the background thread reads while the training thread adds

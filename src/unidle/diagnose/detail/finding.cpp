@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -100,6 +101,11 @@ knobs::Change one_launch_fix(const Context& context) {
 
 std::optional<std::string> place(const std::string& place) {
   return place.empty() ? std::nullopt : std::optional(place);
+}
+
+std::string format_noted_bytes(double bytes) {
+  constexpr double kMost = 0x1p62;
+  return format_bytes(bytes > 0 ? static_cast<std::uint64_t>(std::min(bytes, kMost)) : 0);
 }
 
 std::optional<std::string> place_of_samples(const Signals& signals) {

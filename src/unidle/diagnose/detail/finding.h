@@ -36,6 +36,9 @@ std::optional<std::string> where_set(const Context& context, const std::string& 
 std::optional<std::string> where_loader(const Context& context, const std::string& knob);
 /// `place`, or nothing when it is empty.
 std::optional<std::string> place(const std::string& place);
+
+/// Of a number of bytes from a note, which may be anything: below zero it is nothing.
+std::string format_noted_bytes(double bytes);
 /// Where samples are made; when that is in a package, which users do not edit, the line that makes the loader.
 std::optional<std::string> place_of_samples(const Signals& signals);
 

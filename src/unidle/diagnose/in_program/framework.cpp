@@ -60,6 +60,20 @@ std::optional<CallInProgram> only_call(const FrameworkCall& framework, const std
   return found;
 }
 
+/// Switches for other values of the same knob, bf16 beside fp16, are refused together: those that the call names.
+std::vector<CallArgument> others_switched_off(const CallInProgram& at, const knobs::FrameworkArgument& argument) {
+  std::vector<CallArgument> off;
+  for (const knobs::FrameworkArgument& other : at.framework->arguments) {
+    const bool rival = other.knob == argument.knob && other.argument != argument.argument &&
+                       argument.literal == "True" && other.literal == "True";
+    const auto text = rival ? at.source.value_of(at.call, other.argument) : std::nullopt;
+    if (text && *text != "False") {
+      off.push_back({other.argument, "False"});
+    }
+  }
+  return off;
+}
+
 std::optional<double> number_at(const CallInProgram& at, std::string_view argument) {
   const auto text = at.source.value_of(at.call, argument);
   return text ? parse_number<double>(*text) : std::nullopt;
@@ -152,8 +166,9 @@ std::optional<InProgram> with_knob(const CallInProgram& at, const std::string& k
   if (argument == nullptr) {
     return std::nullopt;
   }
-  return with_arguments(
-      at, {{argument->argument, argument->literal.empty() ? knobs::python_value(value) : argument->literal}});
+  std::vector<CallArgument> arguments = others_switched_off(at, *argument);
+  arguments.push_back({argument->argument, argument->literal.empty() ? knobs::python_value(value) : argument->literal});
+  return with_arguments(at, arguments);
 }
 
 std::optional<InProgram> with_rarer_validation(const CallInProgram& at, double rarer_by) {

@@ -72,6 +72,14 @@ TEST_F(FrameworkTest, TheArgumentOfEachFramework) {
   EXPECT_EQ(after("precision.amp", "fp16"), "x = Accelerator(mixed_precision=\"fp16\")");
 }
 
+TEST_F(FrameworkTest, AFormatReplacesTheOtherOne) {
+  uses("transformers", "TrainingArguments('out', bf16=True)");
+  EXPECT_EQ(after("precision.amp", "fp16"), "x = TrainingArguments('out', bf16=False, fp16=True)");
+  EXPECT_EQ(words("precision.amp", "fp16")->words, "bf16=False, fp16=True");
+  uses("transformers", "TrainingArguments('out', bf16=False)");
+  EXPECT_EQ(words("precision.amp", "fp16")->words, "fp16=True");
+}
+
 TEST_F(FrameworkTest, OnlyWhereThereIsOneCallOfAFrameworkAtWork) {
   uses("lightning", "Trainer()", "y = Trainer()\n");
   EXPECT_FALSE(words("precision.amp", "bf16")) << "which of the two";

@@ -50,9 +50,10 @@ std::optional<Exchange> exchange_of_ranks(const Context& context, const Policy& 
     return std::nullopt;
   }
   std::vector<double> steps_s;
-  double beside_s = 0;  // what it takes from the backward pass beside it; unknown while others take CPUs too
-  bool known =
-      !others_disturb(context.signals.others_cpus_used.value_or(0), context.signals.cpus_used.value_or(0), policy);
+  double beside_s = 0;  // what it takes from the backward pass beside it; unknown while others take CPUs too; a GPU
+                        // computes meanwhile
+  bool known = context.on_cpu && !others_disturb(context.signals.others_cpus_used.value_or(0),
+                                                 context.signals.cpus_used.value_or(0), policy);
   for (const RankTime& rank : ranks) {
     steps_s.push_back(rank.step_s);
     known = known && rank.exchange_s;
@@ -72,8 +73,7 @@ std::optional<Exchange> exchange_of_ranks(const Context& context, const Policy& 
   }
   if (const auto& exchange = context.signals.exchange; exchange && exchange->gradient_bytes) {
     found.evidence.push_back(context.say("each exchange sends {} of gradients by {}",
-                                         format_bytes(static_cast<std::uint64_t>(*exchange->gradient_bytes)),
-                                         exchange->backend));
+                                         detail::format_noted_bytes(*exchange->gradient_bytes), exchange->backend));
   }
   return found;
 }
@@ -109,11 +109,13 @@ void add_exchange_fixes(const Context& context, Finding& finding) {
   }
   if (exchange->hook.empty() && !context.signals.model_in_16_bits()) {
     add("exchange half the bytes: model.register_comm_hook(None, default_hooks.bf16_compress_hook) rounds gradients to "
-        "16 bits");
+        "16 bits (from torch.distributed.algorithms.ddp_comm_hooks import default_hooks)");
   }
   if (exchange->find_unused.value_or(false) && !exchange->static_graph.value_or(false)) {
-    add("without find_unused_parameters=True no step searches the graph, and the exchange follows the order in which "
-        "gradients are ready; static_graph=True does too, where each step uses the same parameters");
+    add("if every parameter gets a gradient in each step, leave out find_unused_parameters=True: no step then searches "
+        "the graph, and the exchange follows the order in which gradients are ready. If always the same parameters get "
+        "none, keep it and add static_graph=True. Otherwise leave it: DistributedDataParallel stops with an error "
+        "without it");
   }
 }
 

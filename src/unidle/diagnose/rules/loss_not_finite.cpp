@@ -24,7 +24,9 @@ Evaluation evaluate_loss_not_finite(const Context& context, const Policy& policy
   } else {
     finding.evidence.push_back(context.say("none of the {} losses that were seen is a finite number", losses->lasting));
   }
-  finding.evidence.push_back(context.say("what is trained after that is lost: parameters are not finite either"));
+  finding.evidence.push_back(
+      context.say("unless the program leaves out the updates of such steps, its parameters are not finite either, and "
+                  "what is trained after that is lost"));
   return finding;
 }
 
@@ -38,9 +40,10 @@ const Rule& loss_not_finite() {
       .topic = "finite losses",
       .explanation =
           "A learning rate that is too high, a division by zero, a logarithm of zero, 16-bit numbers that overflow or "
-          "a damaged sample make the loss NaN or infinite. Once the parameters are, no later step brings them back. "
+          "a damaged sample make the loss NaN or infinite. Once parameters are not finite, no later step brings them "
+          "back. "
           "This says nothing about speed: the run is as fast as before, and its result is worthless. A loss that is "
-          "not finite now and then, as with a gradient scaler, is none.",
+          "not finite now and then, as with a gradient scaler, does not count.",
       .thresholds = "At least lasting_losses (3) losses that are not finite, with no finite one after them. Critical.",
       .needs = "losses, which are seen where the program reads them, or trains on a CPU",
       .proposes =

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdint>
 #include <string>
 
 #include "unidle/base/units.h"
@@ -10,8 +9,6 @@
 namespace unidle::diagnose::rules {
 
 namespace {
-
-std::string bytes(double value) { return format_bytes(static_cast<std::uint64_t>(value)); }
 
 /// What makes it grow: a container whose elements are a good part of the growth, or hold tensors with their graph,
 /// whose bytes nobody counts.
@@ -40,15 +37,16 @@ Evaluation evaluate_memory_grows(const Context& context, const Policy& policy) {
   finding.severity = Severity::kInfo;
   finding.evidence.push_back(
       context.say("the run uses {} at the beginning of the training and {} at its end: {} more with each step",
-                  bytes(memory.front()), bytes(memory.back()), bytes(development->memory_per_step)));
+                  detail::format_noted_bytes(memory.front()), detail::format_noted_bytes(memory.back()),
+                  detail::format_noted_bytes(development->memory_per_step)));
   if (one != nullptr) {
-    finding.where = one->where;
+    finding.where = detail::place(one->where);
     finding.evidence.push_back(
         one->graph
             ? context.say("{} grows by {:.3g} with each step, and holds tensors with the graph that computed them",
                           one->text(), one->per_step)
             : context.say("{} grows by {:.3g} with each step, which takes {}", one->text(), one->per_step,
-                          bytes(one->bytes_per_step)));
+                          detail::format_noted_bytes(one->bytes_per_step)));
   }
   if (development->full_in_s) {
     finding.evidence.push_back(

@@ -24,7 +24,8 @@ std::optional<Units> units_of(const Context& context, const Policy& policy) {
     if (!signals.cpu_bf16) {
       return std::nullopt;
     }
-    return *signals.cpu_bf16 ? Units{"bf16", "the CPU has bf16 units", policy.precision_gain_cpu} : Units{};
+    return *signals.cpu_bf16 ? Units{"bf16", context.say("the CPU has bf16 units"), policy.precision_gain_cpu}
+                             : Units{};
   }
   if (signals.device_kind != "cuda" || !signals.gpu_capability) {
     return std::nullopt;

@@ -21,8 +21,12 @@ Evaluation evaluate_ranks_uneven(const Context& context, const Policy& policy) {
     return Missing{"shapes of the batches"};
   }
   const bool in_turn = found->last_share < policy.mostly_last;
-  const double share = std::min(1.0, found->others_wait_s / ranks[found->last].step_s) * context.train.value_or(1);
-  if (!in_turn || *signals.batch_shapes <= policy.fixed_shapes || share < policy.warning_share) {
+  const double late = std::min(1.0, found->others_wait_s / ranks[found->last].step_s);
+  const double share = late * context.train.value_or(1);
+  const bool disturbed =
+      context.on_cpu && others_disturb(signals.others_cpus_used.value_or(0), signals.cpus_used.value_or(0), policy);
+  if (!in_turn || *signals.batch_shapes <= policy.fixed_shapes || share < policy.warning_share ||
+      (disturbed && late < policy.late_disturbed)) {
     return Nothing{};
   }
   Finding finding = detail::of_share(share, policy);
@@ -49,11 +53,15 @@ const Rule& ranks_uneven() {
       .thresholds =
           "What a rank waits on average for whichever comes last, from warning_share (10 %) of the wall time, critical "
           "from critical_share (30 %), where no rank comes last to mostly_last (75 %) of the exchanges and batches "
-          "have more than fixed_shapes (4) shapes.",
+          "have more than fixed_shapes (4) shapes. While other processes use the CPUs of ranks that train on them, "
+          "from "
+          "late_disturbed (50 %) of a step.",
       .needs = "waits of all ranks in the same exchanges, shapes of the batches",
       .proposes =
-          "give all ranks batches of about the same size in the same step: sort by length, cut into batches, and deal "
-          "neighbouring batches to the ranks; or fill batches by a number of tokens",
+          "give all ranks batches of about the same size in the same step: sort by length within shuffled pools of "
+          "many "
+          "batches, cut each into batches, shuffle these, and deal neighbouring ones to the ranks of one step; or fill "
+          "batches by a number of tokens",
       .evaluate = evaluate_ranks_uneven,
       .counts = Counts::kOther,
       .sentence = "Your ranks wait for each other's larger batches for {share} of the run",

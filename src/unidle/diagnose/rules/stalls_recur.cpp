@@ -79,8 +79,9 @@ const Rule& stalls_recur() {
           "step hides it. Validation and checkpoints that are known as such do not count.",
       .thresholds =
           "Steps that take at least 4 times the median and 20 ms more, of which three quarters of the distances are "
-          "within one step or 5 % of their median: at least 4 of them, or 6 where only the seconds between them are "
-          "regular. What they take beyond the median from warning_share (10 %) of the wall time; critical from "
+          "within 5 % of their median, or within one step where it is 4 steps or more: at least 4 stalls, or 6 where "
+          "only the seconds between them are regular. Their median distance is at least 2 steps, and they cover half "
+          "of the steps. What they take beyond the median from warning_share (10 %) of the wall time; critical from "
           "critical_share (30 %). On a GPU at most the time that it idles. Waits for input do not count.",
       .needs = "the length of each training step; names the function where stack samples show it",
       .proposes = "do it less often, beside the training, or bound what it works on",

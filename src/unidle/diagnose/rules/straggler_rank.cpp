@@ -162,7 +162,8 @@ const Rule& straggler_rank() {
       .thresholds =
           "What the middle one of the other ranks waits for the slowest, from warning_share (10 %) of the wall time; "
           "critical from critical_share (30 %). The slowest has to come last to mostly_last (75 %) of the exchanges "
-          "that all ranks timed: ranks that come last in turn are none. While other processes use the CPUs of ranks "
+          "that all ranks timed: ranks that come last in turn do not count. While other processes use the CPUs of "
+          "ranks "
           "that train on them, from late_disturbed (50 %) of a step.",
       .needs = "how long each rank waits for gradients of the others (DistributedDataParallel, traces of all ranks)",
       .proposes = "look at the device, the CPUs and the data of that rank alone",
