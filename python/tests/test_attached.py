@@ -134,7 +134,9 @@ class AttachedTest(AttachedCase):
     def test_stop_and_the_end_of_a_block_complete_the_record(self):
         done = self.ran("""
             import os, unidle
-            before = dict(os.environ), os.listdir("/proc/self/fd")
+            fds = "/proc/self/fd"
+            def opened(): return [os.path.realpath(f"{fds}/{fd}") for fd in os.listdir(fds)]
+            before = dict(os.environ), len(opened())
             watch = unidle.observe("first")
             for _ in range(4): unidle.step()
             print(str(watch.stop()) == os.path.abspath("first"), watch.stop(), watch.record)
@@ -144,13 +146,73 @@ class AttachedTest(AttachedCase):
             try:
                 with unidle.observe("third"): raise KeyError
             except KeyError: pass
-            print((dict(os.environ), os.listdir("/proc/self/fd")) == before)
+            kept = [path for path in opened() if path.endswith((".ring (deleted)", ".jsonl (deleted)"))]
+            print((dict(os.environ), len(opened()) - len(kept)) == before)
         """)
         self.assertEqual(done.stdout, "True None None\nTrue\n", done.stderr)
         records = [Record(Path(self.folder) / name) for name in ("first", "second", "third")]
         self.assertEqual([record.one("select count(*) from steps") for record in records], [3, 6, 0])
         outcomes = [record.meta("outcome") for record in records]
         self.assertEqual(outcomes, ["completed", "completed", "failed"])
+
+    def test_descriptors_that_are_the_programs_by_now_stay_its_own(self):
+        done = self.ran("""
+            import os, threading, unidle
+            watch = unidle.observe("record")
+            for _ in range(4): unidle.step()
+            os.closerange(3, 100)
+            mine = [os.open("/dev/null", os.O_RDONLY) for _ in range(20)]
+            threading.Thread(target=watch.stop).start()
+            while os.environ.get("UNIDLE_PROBE_DIR"): unidle.step()
+            for fd in mine: os.fstat(fd)
+            print("kept")
+        """)
+        self.assertEqual((done.returncode, done.stdout), (0, "kept\n"), done.stderr)
+        record = Record(Path(self.folder) / "record")
+        self.assertEqual((record.meta("outcome"), record.meta("problems")), ("completed", []))
+
+    def test_what_the_program_changes_in_its_environment_stays(self):
+        done = self.ran("""
+            import os, unidle
+            before = os.environ["PYTHONPATH"]
+            with unidle.observe(): os.environ["PYTHONPATH"] = "/mine"
+            print(os.environ["PYTHONPATH"])
+            os.environ["PYTHONPATH"] = before
+            with unidle.observe(): os.environ["PYTHONPATH"] = "/mine:" + os.environ["PYTHONPATH"] + ":/more"
+            print(os.environ["PYTHONPATH"] == f"/mine:{before}:/more")
+            os.environ["PYTHONPATH"] = before
+            watch = unidle.observe()
+            import _unidle_shim
+            _unidle_shim.detach = lambda: 1 / 0
+            watch.stop()
+            print(sorted(name for name in os.environ if name.startswith("UNIDLE_")))
+        """)
+        self.assertEqual(done.stdout, "/mine\nTrue\n[]\n", done.stderr)
+        self.assertIn("unidle: the record may be incomplete: division by zero\n", done.stderr)
+        self.assertEqual([record.meta("outcome") for record in self.records()], ["completed"] * 3)
+
+    def test_a_recorder_that_does_not_start_is_ended_and_holds_up_no_other_rank(self):
+        done = self.ran(
+            """
+            import os, subprocess, sys
+            if sys.argv[1:]:
+                import unidle
+                from unidle import _recording
+                _recording.program = lambda: "./recorder"
+                _recording._STARTS_S = 1.0
+                unidle.observe()
+            else:
+                several = dict(os.environ, LOCAL_WORLD_SIZE="6", TORCHELASTIC_RUN_ID="none")
+                with open("recorder", "w") as file: file.write("#!/bin/sh\\nsleep 99 & echo $! >> started\\n")
+                os.chmod("recorder", 0o700)
+                words = [sys.executable, __file__, "rank"]
+                for rank in [subprocess.Popen(words, env=several) for _ in range(6)]: rank.wait()
+                for number in open("started").read().split(): print(os.path.exists(f"/proc/{number}/fd/1"))
+            """,
+            TMPDIR=self.folder,
+        )
+        self.assertEqual(done.stdout, "False\n", done.stderr)
+        self.assertEqual(done.stderr.count("the recorder does not start"), 6, done.stderr)
 
     def test_ranks_of_one_launcher_share_a_record(self):
         done = self.ran(
@@ -290,6 +352,19 @@ class NotebookTest(AttachedCase):
         self.assertEqual(said[3][1:], ["ZeroDivisionError"])
         self.assertIn("<iframe srcdoc=", said[4][0]["text/html"])
         self.assertEqual(self.records()[0].one("select count(*) from steps"), 30)
+
+    def test_a_cell_of_the_magic_runs_as_without_it(self):
+        said = self.said(
+            "%load_ext unidle\nimport ast\nfrom __future__ import annotations",
+            "class Twice(ast.NodeTransformer):\n  def visit_Constant(self, node):\n"
+            "    return ast.Constant(42) if node.value == 21 else node\n"
+            "get_ipython().ast_transformers.append(Twice())",
+            "%%unidle\ndef f(x: Unknown): pass\n21",
+            "%%unidle\n6 * 7 ;  # hidden",
+            "%%unidle\n'a;'",
+        )
+        shown = [[out.get("text/plain") for out in cell if isinstance(out, dict)] for cell in said]
+        self.assertEqual(shown[2:], [["42"], [], ["'a;'"]], said)
 
 
 class DiagnosisTest(AttachedCase):

@@ -53,7 +53,7 @@ ACCELERATE = """
     import accelerate
     from unidle.integrations.accelerate import Observe
     accelerator = accelerate.Accelerator(cpu=True, log_with=Observe("record"))
-    accelerator.init_trackers("test", {"colour": "red"})
+    accelerator.init_trackers("test", {"colour": "red", 7: "seven"})
     model = torch.nn.Linear(4, 1)
     model, optimizer, loader = accelerator.prepare(
         model, torch.optim.SGD(model.parameters(), 0.1), torch.utils.data.DataLoader(Rows(), 4))
@@ -107,7 +107,7 @@ class IntegrationsTest(unittest.TestCase):
 
     def test_accelerate(self):
         record, notes = self.recorded("accelerate", ACCELERATE)
-        self.assertEqual(notes["colour"], "red")
+        self.assertEqual((notes["colour"], notes["7"]), ("red", "seven"))
         self.assertEqual(record.one("select count(*) from metrics where name='height'"), 16)
 
     def test_the_package_imports_no_framework(self):

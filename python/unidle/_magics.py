@@ -27,12 +27,23 @@ def _run(shell: Any, cell: str) -> Any:
     """Runs the cell as without the magic. Returns the value of its last expression, which is then shown."""
     source = "\n" + shell.transform_cell(cell)  # below the line of the magic
     name = shell.compile.cache(source, shell.execution_count)
-    tree = ast.parse(source, name)
+    tree = shell.compile.ast_parse(source, name)  # with the __future__ features of earlier cells
+    hidden = _ends_with_semicolon(source, tree)
+    tree = shell.transform_ast(tree)
     last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, name, "exec"), shell.user_ns)
+    exec(shell.compile(tree, name, "exec"), shell.user_ns)
     if last is None:
         return None
-    return eval(compile(ast.Expression(last.value), name, "eval"), shell.user_ns)
+    value = eval(shell.compile(ast.Expression(last.value), name, "eval"), shell.user_ns)
+    return None if hidden else value
+
+
+def _ends_with_semicolon(source: str, tree: ast.Module) -> bool:
+    if not tree.body:
+        return False
+    last = tree.body[-1]
+    lines = source.replace("\r\n", "\n").replace("\r", "\n").encode().split(b"\n")  # as Python counts them
+    return lines[last.end_lineno - 1][last.end_col_offset :].lstrip().startswith(b";")
 
 
 def _tell(record: Any) -> None:

@@ -69,7 +69,6 @@ class _Observation:
         library.unidle_probe_emit.argtypes = [ctypes.c_void_p, ctypes.POINTER(_Event)]
         library.unidle_probe_step.argtypes = [ctypes.c_void_p, ctypes.POINTER(_Step)]
         library.unidle_probe_note.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
-        library.unidle_probe_close.argtypes = [ctypes.c_void_p]
         self._library, self._probe, self._thread = library, None, 0
         limit = os.environ.get("UNIDLE_MAX_STEPS", "")
         self._most_steps = int(limit) if limit.isdigit() else 0
@@ -87,10 +86,10 @@ class _Observation:
             self._probe = self._library.unidle_probe_open(b"train")
         return self._probe is not None and self._thread == threading.get_ident()
 
-    def close(self) -> None:
-        probe, self._probe = self._probe, None
-        if probe is not None:
-            self._library.unidle_probe_close(probe)
+    def end(self) -> None:
+        """Writes nothing more. The ring stays mapped and open until the process ends: the followed thread may
+        be in it now, and its descriptors' numbers may be the program's by now (os.closerange)."""
+        self._probe = None
 
     def begin_loop(self) -> None:
         if self._begin == 0 and not _torch_steps():
@@ -257,7 +256,7 @@ def _recording_changed() -> None:
     global _since_ns
     if _observation is not None:
         _observation.write_notes()
-        _observation.close()
+        _observation.end()
     _since_ns = time.monotonic_ns()
     _begin()
 

@@ -1,7 +1,8 @@
 """Records a program that nobody started with `unidle run`: what unidle.observe() does.
 
-The recorder is a process of its own, `unidle attach`, no child of this one and out of reach of its terminal.
-It ends with this process, however that ends. Nothing here raises: observing must not end a training.
+The recorder is a process of its own, `unidle attach`, out of reach of this one's terminal. It is no child of
+this one, unless this one adopts orphans: as process 1 of a container, or as a subreaper. It ends with this
+process, however that ends. Nothing here raises: observing must not end a training.
 """
 
 from __future__ import annotations
@@ -11,19 +12,23 @@ import fcntl
 import importlib
 import json
 import os
+import signal
+import stat
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Callable, List, Optional
+from typing import Any, Callable, List, Optional, Tuple
 
 from unidle._program import program
 from unidle.errors import Error
 
 _STARTS_S = 60.0  # a file system may be slow
+_FAILED_S = 60.0  # how long other ranks do not try either
 _ENDS_S = 30.0  # the longest that the end of the program waits for the record
 _ENDED = "end.json"  # observe/attach.h
+_NO_START = "the recorder does not start"
 
 
 class Recording:
@@ -37,6 +42,7 @@ class Recording:
         self._folder = environment["UNIDLE_PROBE_DIR"]
         self._changed = changed
         self._process = os.getpid()
+        self._set = environment
         self._before = {name: os.environ.get(name) for name in environment}
         self._shim_folder = environment["PYTHONPATH"].split(os.pathsep)[0]
         self._shim: Any = None
@@ -58,17 +64,27 @@ class Recording:
 
     def end(self, failure: Optional[type] = None) -> None:
         """Returns once the record is complete. `failure`: class of the exception that ended the program."""
-        if self._shim is not None:
-            self._shim.detach()
-        for name, value in self._before.items():
-            if value is not None:
-                os.environ[name] = value
-            else:
-                os.environ.pop(name, None)
-        self._changed()
-        if not self.shared:
-            self._tell(failure)
-            self._wait()
+        try:
+            if self._shim is not None:
+                self._shim.detach()
+        finally:
+            self._restore()
+            self._changed()
+            if not self.shared:
+                self._tell(failure)
+                self._wait()
+
+    def _restore(self) -> None:
+        """Takes our variables out of the environment. What the program has changed since stays."""
+        for name, before in self._before.items():
+            now = os.environ.get(name)
+            if now == self._set[name]:
+                _set_variable(name, before)
+            elif name == "PYTHONPATH" and now is not None:
+                folders = now.split(os.pathsep)
+                if self._shim_folder in folders:
+                    folders.remove(self._shim_folder)
+                    _set_variable(name, os.pathsep.join(folders) or None)
 
     def _tell(self, failure: Optional[type]) -> None:
         body: dict = {"outcome": "completed" if failure is None else "failed"}
@@ -83,6 +99,13 @@ class Recording:
         until = time.monotonic() + _ENDS_S
         while _is_written(self._folder) and time.monotonic() < until:
             time.sleep(0.01)
+
+
+def _set_variable(name: str, value: Optional[str]) -> None:
+    if value is None:
+        os.environ.pop(name, None)
+    else:
+        os.environ[name] = value
 
 
 def _is_written(folder: str) -> bool:
@@ -181,18 +204,41 @@ def _start_recorder(record: Optional[Any], process: int, *options: str) -> dict:
         words += ["--output", os.fspath(record)]
     elif _is_interactive():
         words += ["--name", _notebook()]
-    done = subprocess.run(
-        [*words, "--", *_command(process)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        timeout=_STARTS_S,
-    )
-    lines = done.stdout.decode("utf-8", "replace").splitlines()
-    if not lines:
-        problems = done.stderr.decode("utf-8", "replace").strip().splitlines()
-        raise Error(problems[-1] if problems else "the recorder does not start")
-    return json.loads(lines[-1])
+    out, problems = _answer([*words, "--", *_command(process)])
+    if not out:
+        raise Error(problems[-1] if problems else _NO_START)
+    return json.loads(out[-1])
+
+
+def _answer(words: List[str]) -> Tuple[List[str], List[str]]:
+    """The lines on stdout and stderr of a program that goes on in the background. It is ended if it does not
+    answer in time."""
+    with subprocess.Popen(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as started:
+        try:
+            answers = started.communicate(timeout=_STARTS_S)
+        except BaseException as failure:
+            _end_writers(started.stdout)
+            started.kill()
+            if isinstance(failure, subprocess.TimeoutExpired):
+                raise Error(f"{_NO_START} within {_STARTS_S:g} s") from None
+            raise
+    out, problems = (answer.decode("utf-8", "replace").strip().splitlines() for answer in answers)
+    return out, problems
+
+
+def _end_writers(pipe: Any) -> None:
+    """Ends the processes that have the pipe as their stdout. The recorder is one of them, and its number is
+    unknown here: it is started by the process that we have started, which has ended."""
+    ours = os.readlink(f"/proc/self/fd/{pipe.fileno()}")
+    for process in filter(str.isdigit, os.listdir("/proc")):
+        stdout = f"/proc/{process}/fd/1"
+        try:
+            if os.readlink(stdout) == ours and os.lstat(stdout).st_mode & stat.S_IWUSR:  # not its reader
+                os.kill(int(process), signal.SIGKILL)
+        except OSError:  # another user's, or ended
+            pass
 
 
 def _launcher_of_ranks() -> Optional[int]:
@@ -208,17 +254,38 @@ def _shared_recorder(record: Optional[Any], launcher: int) -> dict:
     with open(handle, "r+") as file:
         if os.fstat(handle).st_uid != os.getuid():
             raise Error(f"{path}: belongs to another user")
-        fcntl.flock(handle, fcntl.LOCK_EX)  # until the file is closed
+        _lock(handle)  # until the file is closed
         text = file.read()
-        known = json.loads(text) if text.endswith("}") else None
-        if known and _is_written(known["environment"]["UNIDLE_PROBE_DIR"]):
+        known = json.loads(text) if text.endswith("}") else {}
+        if known.get("failed") and time.time() - os.fstat(handle).st_mtime < _FAILED_S:
+            raise Error(f"{_NO_START} for another rank")
+        if "environment" in known and _is_written(known["environment"]["UNIDLE_PROBE_DIR"]):
             return dict(known, joined=True)
-        started = _start_recorder(record, launcher, "--remove-at-end", path)
+        try:
+            started = _start_recorder(record, launcher, "--remove-at-end", path)
+        except Exception:
+            _replace(file, {"failed": True})  # the other ranks need not try for as long
+            raise
         started["record"] = os.path.abspath(started["record"])
-        file.seek(0)
-        file.truncate()
-        json.dump(started, file)
+        _replace(file, started)
     return started
+
+
+def _lock(handle: int) -> None:
+    until = time.monotonic() + _STARTS_S
+    while True:
+        try:
+            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() >= until:
+                raise Error(f"{_NO_START} for another rank") from None
+        time.sleep(0.02)
+
+
+def _replace(file: Any, content: dict) -> None:
+    file.seek(0)
+    file.truncate()
+    json.dump(content, file)
 
 
 def _command(process: int) -> List[str]:

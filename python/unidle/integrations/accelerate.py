@@ -30,13 +30,17 @@ class Observe(GeneralTracker):
 
     @on_main_process
     def store_init_configuration(self, values: dict) -> None:
-        unidle.note(**values)
+        _note(values)
 
     @on_main_process
     def log(self, values: dict, step: Optional[int] = None, **more: Any) -> None:
-        unidle.note(**values)
+        _note(values)
 
     def finish(self) -> None:
         watch, self._watch = self._watch, None
         if watch is not None:
             watch.__exit__(None, None, None)
+
+
+def _note(values: dict) -> None:
+    unidle.note(**{str(name): value for name, value in values.items()})  # other trackers take any key
