@@ -359,4 +359,11 @@ std::optional<double> lost_by_waiting(const Context& context, double waits) {
   return context.idle ? std::optional(std::min(waits, *context.idle)) : std::nullopt;
 }
 
+std::string stalls_in_words(const Context& context, const account::Stalls& stalls) {
+  const std::string every = stalls.every_steps ? context.say("every {} steps", std::lround(*stalls.every_steps))
+                                               : context.say("every {}", format_seconds(*stalls.every_s));
+  return context.say("{} a step takes {} longer than the usual {}, {} times in all", every,
+                     format_seconds(stalls.each_s), format_seconds(stalls.usual_step_s), stalls.count);
+}
+
 }  // namespace unidle::diagnose::detail

@@ -124,4 +124,7 @@ double lost_by_calls(const Context& context, double calls, double outside);
 /// nothing; only the device's idle time can be won back. Nothing when the GPU's busy share was not measured.
 std::optional<double> lost_by_waiting(const Context& context, double waits);
 
+/// "every 40 steps a step takes 600 ms longer than the usual 20 ms, 10 times in all".
+std::string stalls_in_words(const Context& context, const account::Stalls& stalls);
+
 }  // namespace unidle::diagnose::detail

@@ -177,5 +177,24 @@ TEST(StartupDominates, MinutesAreAWarning) {
   EXPECT_THAT(missing("startup-dominates", signals), HasSubstr("training began"));
 }
 
+TEST(StallsRecur, LeavesCodeBetweenTheStepsToTheRuleThatNamesIt) {
+  Signals signals = healthy_cpu();
+  signals.step = StepShares{.compute = 0.3, .other = 0.7};
+  signals.step_lengths_seen = true;
+  account::Stalls stalls;
+  stalls.every_steps = 16;
+  stalls.each_s = 0.08;
+  stalls.usual_step_s = 0.001;
+  stalls.count = 59;
+  stalls.total_s = 0.5 * signals.wall_s;
+  stalls.part = account::kOther;
+  signals.stalls = stalls;
+  fired("stalls-recur", signals);
+  signals.hot = {{"train", "between", "train.py:7", "rollout", 60, 63}};
+  EXPECT_TRUE(silent("stalls-recur", signals));
+  EXPECT_THAT(fired("python-between-steps", signals).evidence,
+              Contains(HasSubstr("every 16 steps a step takes 80.0 ms longer")));
+}
+
 }  // namespace
 }  // namespace unidle::diagnose::testing

@@ -51,6 +51,9 @@ Evaluation evaluate_python_between_steps(const Context& context, const Policy& p
   finding.evidence.push_back(
       context.say("{} of each step lies outside the model, its gradients, the optimiser, the loader and logging",
                   format_share(between)));
+  if (signals.stalls && signals.stalls->part == account::kOther) {
+    finding.evidence.push_back(detail::stalls_in_words(context, *signals.stalls));
+  }
   detail::add_hot_function(context, *hot, finding);
   return finding;
 }

@@ -11,11 +11,6 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-std::string how_often(const Context& context, const account::Stalls& stalls) {
-  return stalls.every_steps ? context.say("every {} steps", std::lround(*stalls.every_steps))
-                            : context.say("every {}", format_seconds(*stalls.every_s));
-}
-
 std::string part_in_words(const Context& context, account::Part part) {
   switch (part) {
     case account::kTransfer: return context.say("the step copies its batch");
@@ -46,6 +41,10 @@ Evaluation evaluate_stalls_recur(const Context& context, const Policy& policy) {
     return Nothing{};  // other rules speak of waits for input, which come back with rounds of workers and with epochs
   }
   const account::Stalls& stalls = *signals.stalls;
+  const Rule& between = *find_rule("python-between-steps");
+  if (stalls.part == account::kOther && std::holds_alternative<Finding>(between.evaluate(context, policy))) {
+    return Nothing{};  // that rule names what runs there, and how often
+  }
   if (context.on_gpu && !context.idle) {
     return Missing{context.say("how long the device idles")};  // a host that is ahead of its device waits now and then
   }
@@ -55,9 +54,7 @@ Evaluation evaluate_stalls_recur(const Context& context, const Policy& policy) {
     return Nothing{};
   }
   Finding finding = detail::of_share(share, policy);
-  finding.evidence.push_back(context.say("{} a step takes {} longer than the usual {}, {} times in all",
-                                         how_often(context, stalls), format_seconds(stalls.each_s),
-                                         format_seconds(stalls.usual_step_s), stalls.count));
+  finding.evidence.push_back(detail::stalls_in_words(context, stalls));
   finding.evidence.push_back(context.say("meanwhile {}", part_in_words(context, stalls.part)));
   if (const auto hot = hot_in(context, stalls.part)) {
     detail::add_hot_function(context, *hot, finding);
@@ -82,7 +79,8 @@ const Rule& stalls_recur() {
           "within 5 % of their median, or within one step where it is 4 steps or more: at least 4 stalls, or 6 where "
           "only the seconds between them are regular. Their median distance is at least 2 steps, and they cover half "
           "of the steps. What they take beyond the median from warning_share (10 %) of the wall time; critical from "
-          "critical_share (30 %). On a GPU at most the time that it idles. Waits for input do not count.",
+          "critical_share (30 %). On a GPU at most the time that it idles. Waits for input do not count, nor what "
+          "python-between-steps names.",
       .needs = "the length of each training step; names the function where stack samples show it",
       .proposes = "do it less often, beside the training, or bound what it works on",
       .evaluate = evaluate_stalls_recur,
