@@ -102,8 +102,8 @@ class Asked:
         step = self.diagnosis["step"]
         if step is not None:  # a part that no step reported is null in one, and 0 in the other
             shares = {name: round(share or 0, 4) for name, share in self.side["step_share"].items()}
-            step.pop("exchange", None)  # part of compute, which only a diagnosis tells apart
-            pairs.append(("shares of a step", shares, step))
+            told = {name: share for name, share in step.items() if name != "exchange"}  # part of compute
+            pairs.append(("shares of a step", shares, told))
         else:
             pairs.append(("shares of a step", self.side["step_ms"]["whole"], None))
         if self.diagnosis["device"]["kind"] == "cpu" and self.diagnosis["device"]["busy"] is not None:

@@ -34,7 +34,7 @@ enum class Symptom {
   kWorkersRestarted,  // workers are started again and again
   kNoBatch,           // the device idles while the loop waits for a batch
   kFullMemory,        // device memory is nearly full
-  kWorkBetweenSteps,  // the program does something else between the calls of its model
+  kStalls,            // steps take longer at regular distances
   kUseOfDevice,       // how well the selected device is used
 };
 

@@ -81,7 +81,7 @@ const Rule& python_between_steps() {
       .evaluate = evaluate_python_between_steps,
       .counts = Counts::kHostTime,
       .sentence = "Your run spends {share} of its time outside model, optimiser and loader, above all at {where}",
-      .shows = Symptom::kWorkBetweenSteps,
+      .explains = {Symptom::kStalls},
   };
   return kRule;
 }

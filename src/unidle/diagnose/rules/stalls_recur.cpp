@@ -41,10 +41,6 @@ Evaluation evaluate_stalls_recur(const Context& context, const Policy& policy) {
     return Nothing{};  // other rules speak of waits for input, which come back with rounds of workers and with epochs
   }
   const account::Stalls& stalls = *signals.stalls;
-  const Rule& between = *find_rule("python-between-steps");
-  if (stalls.part == account::kOther && std::holds_alternative<Finding>(between.evaluate(context, policy))) {
-    return Nothing{};  // that rule names what runs there, and how often
-  }
   if (context.on_gpu && !context.idle) {
     return Missing{context.say("how long the device idles")};  // a host that is ahead of its device waits now and then
   }
@@ -79,14 +75,13 @@ const Rule& stalls_recur() {
           "within 5 % of their median, or within one step where it is 4 steps or more: at least 4 stalls, or 6 where "
           "only the seconds between them are regular. Their median distance is at least 2 steps, and they cover half "
           "of the steps. What they take beyond the median from warning_share (10 %) of the wall time; critical from "
-          "critical_share (30 %). On a GPU at most the time that it idles. Waits for input do not count, nor what "
-          "python-between-steps names.",
+          "critical_share (30 %). On a GPU at most the time that it idles. Waits for input do not count.",
       .needs = "the length of each training step; names the function where stack samples show it",
       .proposes = "do it less often, beside the training, or bound what it works on",
       .evaluate = evaluate_stalls_recur,
       .counts = Counts::kHostTime,
       .sentence = "Your run stalls again and again at regular distances, which costs {share} of its time",
-      .explains = {Symptom::kWorkBetweenSteps},
+      .shows = Symptom::kStalls,
   };
   return kRule;
 }
