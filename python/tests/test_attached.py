@@ -283,6 +283,28 @@ class AttachedTorchTest(AttachedCase):
         self.assertEqual([note for note in record.notes("shim") if note["status"] == "off"], [])
         self.assertEqual(empty.one("select count(*) from steps"), 0)
 
+    def test_steps_that_were_replaced_before_stay_as_they_are(self):
+        done = self.ran("""
+            import gc, types, weakref, torch, unidle
+            net = torch.nn.Linear(2, 1)
+            scheduled, own = (torch.optim.SGD(net.parameters(), lr=0.1) for _ in range(2))
+            scheduler = torch.optim.lr_scheduler.StepLR(scheduled, 1)
+            own.step = types.MethodType(lambda self, closure=None: "own", own)
+            unidle.observe()
+            torch.optim.lr_scheduler.StepLR(own, 1)
+            for _ in range(20):
+                net(torch.ones(1, 2)).sum().backward()
+                scheduled.step()
+                scheduler.step()
+            gc.collect()
+            gc.disable()
+            gone = weakref.ref(scheduled)
+            del scheduled, scheduler
+            print(own.step(), gone() is None)
+        """)
+        self.assertEqual((done.returncode, done.stdout), (0, "own True\n"), done.stderr)
+        self.assertEqual(self.record().one("select count(*) from steps"), 20)
+
     def test_a_spawned_worker_is_observed(self):
         done = self.trained("unidle.observe(); epoch()", "spawn")
         self.assertEqual((done.returncode, done.stderr.count("\n")), (0, 1), done.stderr)
