@@ -97,9 +97,10 @@ std::optional<End> told_end(const fs::path& file) {
       end.status = ExitStatus{static_cast<int>(*code), 0};
     }
     end.outcome = text_in(body, "outcome") == "failed" ? "failed" : "completed";
-  } catch (const std::exception&) {  // what it says is damaged; that it ends is clear
+    return end;
+  } catch (const std::exception&) {
+    return end;  // what it says is damaged; that it ends is clear
   }
-  return end;
 }
 
 End wait_for_end(const Process& process, const fs::path& file) {

@@ -85,7 +85,8 @@ std::string python_with_torch(const std::string& named) {
         return python.find('/') == std::string::npos ? python : fs::absolute(python).string();
       }
       found = python;
-    } catch (const Error&) {  // not there
+    } catch (const Error&) {
+      continue;  // not there
     }
   }
   if (found.empty()) {
