@@ -265,11 +265,6 @@ def _patch_optimizers(state, torch):
             optimizer = reference()
             if optimizer is None or not is_followed():
                 return original(*args, **kwargs)
-            try:
-                if state.marking is not None:
-                    state.loop.look_up()
-            except BaseException as failure:
-                caught(failure)
             return optimizer_step(state, optimizer, original, args, kwargs)
 
         return hidden_frames.wraps(original)(step)
@@ -285,6 +280,8 @@ def optimizer_step(state, optimizer, call, args, kwargs):
         t0 = now()
         loop = state.loop or session.followed()
         if loop is not None:
+            if state.marking is not None:
+                loop.look_up()  # this step is observed in full
             timed = loop.own_cost.on
             loop.optimizer_begins(optimizer)
             t1 = now() if timed else t0
