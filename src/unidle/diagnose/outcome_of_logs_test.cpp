@@ -303,6 +303,52 @@ TEST_F(LogSignals, ResultsMayFollowAClaim) {
   EXPECT_EQ(outcome("Training complete in 26m 32s\ntest loss 0.45\n"), Outcome::kCompleted);
   EXPECT_EQ(outcome("Early stopping triggered.\ntest loss 0.45 accuracy 0.8\n"), Outcome::kCompleted);
   EXPECT_EQ(outcome("Training complete\nepoch 3 loss 0.3\n"), Outcome::kUnknown);  // of a part
+  EXPECT_EQ(outcome("training Res18 finished\ntest loss 0.45\n"), Outcome::kCompleted);
+  EXPECT_EQ(outcome("Finished training epoch 2\n"), Outcome::kUnknown);
+  EXPECT_EQ(outcome("Treinamento concluído com sucesso\n"), Outcome::kCompleted);
+}
+
+TEST_F(LogSignals, AnEstimatorEvaluatesAfterItsFinalStep) {
+  const std::string steps =
+      "INFO:tensorflow:loss = 0.7, step = 400 (9.1 sec)\nINFO:tensorflow:loss = 0.5, step = 500\n";
+  const std::string final_step = "INFO:tensorflow:Loss for final step: 0.45.\n";
+  const std::string results = "INFO:tensorflow:  global_step = 540\nINFO:tensorflow:  loss = 0.72\n";
+  const auto outcome = [&](const std::string& text) { return diagnose_logs({file("a.out", text)}).outcome; };
+  EXPECT_EQ(outcome(steps + final_step + results), Outcome::kCompleted);
+  EXPECT_EQ(outcome(steps + final_step + results + steps), Outcome::kUnknown);
+  EXPECT_EQ(outcome(steps + final_step + results + steps + final_step), Outcome::kUnknown);  // in turn
+}
+
+TEST_F(LogSignals, BannersOfBatchScripts) {
+  const auto outcome = [&](const std::string& end) {
+    return diagnose_logs({file("a.out", "epoch 1 loss 0.5\n" + end)}).outcome;
+  };
+  for (const char* end :
+       {"[FAIL] exit 1\n", "[FAIL] exit=1\n", "Exit status: 2\n", "Training failed with exit code 1\n"}) {
+    EXPECT_EQ(outcome(end), Outcome::kFailed) << end;
+  }
+  EXPECT_EQ(outcome("Exit code: 0\n"), Outcome::kCompleted);
+  EXPECT_EQ(outcome("Exit code: 0\nepoch 2 loss 0.4\n"), Outcome::kUnknown);
+}
+
+TEST_F(LogSignals, ThreadsThatFailAtTheExit) {
+  const std::string thread =
+      "Exception in thread Thread-1:\nTraceback (most recent call last):\n  File \"a.py\", line 1\nOSError: closed\n";
+  const std::string threads =
+      "Exception in thread Thread-1:\nException in thread Thread-3:\n\nEnd training....\n"
+      "Traceback (most recent call last):\nTraceback (most recent call last):\n  File \"a.py\", line 1\n"
+      "  File \"a.py\", line 1\nOSError: closed\nOSError: closed\n";
+  const auto outcome = [&](const std::string& text) { return diagnose_logs({file("a.out", text)}).outcome; };
+  EXPECT_EQ(outcome("epoch 1/2 loss 0.5\nepoch 2/2 loss 0.4\n" + thread), Outcome::kCompleted);
+  EXPECT_EQ(outcome("epoch 1 loss 0.5\n" + threads), Outcome::kCompleted);
+  EXPECT_EQ(outcome("epoch 1/2 loss 0.5\n" + thread), Outcome::kFailed);
+}
+
+TEST_F(LogSignals, TimesOfTheStartAloneGiveNoPhases) {
+  const auto told = diagnose_logs({file("a.out",
+                                        "W1205 12:44:41.166 276 a.cc:447] device: 0\nW1205 12:44:41.171 276 a.cc:465] "
+                                        "cuDNN\nepoch 1 loss 0.5\nepoch 2 loss 0.4\n")});
+  EXPECT_EQ(find(told, "startup-dominates"), nullptr);
 }
 
 TEST_F(LogSignals, WhatSeffPrintsBehindAJob) {

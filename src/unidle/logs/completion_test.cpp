@@ -177,7 +177,7 @@ TEST(Claims, EndsOfEverythingAndBareOnes) {
 TEST(Claims, ACountOfBeforeIsNoProgress) {
   const TextLog log = log_told_by("epoch 20 loss 0.5\nTraining finished\nBest mAP: 61.5% (at Epoch 5)\n");
   EXPECT_EQ(log.counter("epoch")->restarts, 0);
-  EXPECT_EQ(log.counted(), log.counted_before_claim);
+  EXPECT_EQ(log.counted().changes, log.before_claim.changes);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ bool replaces(const Failure& later, const Failure& earlier) {
 
 /// Whether training continued, or the program handled the failure and claims to be done.
 bool survived(const TextLog& log, const Failure& failure) {
-  return progress_after(log, failure.quote) > 0 || (failure.facts.hint && log.claim);
+  return progress_after(log, failure.quote) > 0 || (failure.facts.hint && (log.claim || log.is_whole));
 }
 
 /// The first failure after which nothing continued; with `rank`, of this rank only.

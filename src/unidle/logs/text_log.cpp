@@ -364,10 +364,11 @@ const Counter* TextLog::counter(std::string_view kind) const {
   return found == counters.end() ? nullptr : &*found;
 }
 
-double TextLog::counted() const {
-  double sum = 0;
+Counted TextLog::counted() const {
+  Counted sum;
   for (const Counter& counter : counters) {
-    sum += counter.advanced;
+    sum.changes += counter.changes;
+    sum.restarts += counter.restarts;
   }
   return sum;
 }

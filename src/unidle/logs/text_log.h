@@ -38,6 +38,7 @@ struct Counter {
   double last = 0;
   std::optional<double> total;
   double advanced = 0;          // sum of its increments, over all restarts
+  std::int64_t changes = 0;     // how often its value changed
   std::int64_t restarts = 0;    // how often it fell back, as the inner of two loops does
   bool first_had_loss = false;  // its first line had a loss: the count is of what is done, not of what begins
   bool last_had_loss = false;
@@ -47,6 +48,12 @@ struct Counter {
   double train_s_first = 0;                // training time before first_ns
   double train_s_changed = 0;              // training time before changed_ns
   double train_s_last = 0;
+};
+
+/// Changes and restarts of all counters of a log.
+struct Counted {
+  std::int64_t changes = 0;
+  std::int64_t restarts = 0;
 };
 
 /// The time spent in each phase, from the times in the lines.
@@ -123,7 +130,7 @@ struct TextLog {
   std::optional<Quote> claim;        // the last line that claims success
   std::optional<Quote> failed_part;  // "Experiment 2 failed!": the last line that reports a failed part of the run
   bool claim_names_training = false;
-  double counted_before_claim = 0;  // counted() at that time
+  Counted before_claim;             // counted() at that time
   std::uint64_t open_bar_line = 0;  // the last line of a bar that never reached its end
   bool is_whole = false;            // the last of all announced units is done: "epoch 10/10" with its results
 
@@ -155,8 +162,7 @@ struct TextLog {
   static constexpr std::size_t kMostFailures = 64;
 
   const Counter* counter(std::string_view kind) const;
-  /// Sum of the advances of all counters.
-  double counted() const;
+  Counted counted() const;
   /// Whether nothing in the text is known to come from a run.
   bool has_no_run_data() const;
 };

@@ -122,9 +122,15 @@ const Counter* step_counter(const TextLog& log) {
   return best;
 }
 
-/// True when the lines' times do not cover training: its steps take far longer than the interval between the times.
+/// True when the lines' times do not cover training: none is later than its begin, or its steps take far longer than
+/// the interval between the times.
 bool times_miss_training(const TextLog& log, const JobTimes& times) {
   constexpr double kFar = 10;
+  const auto& phases = log.phases;
+  const double in_phases = phases.train_s + phases.validate_s + phases.checkpoint_s + phases.away_s;
+  if (phases.training_seen && in_phases <= 0 && *times.end_ns <= *log.last_ns) {
+    return true;
+  }
   const Counter* steps = step_counter(log);
   return steps != nullptr && log.stated.step_s &&
          steps->advanced * *log.stated.step_s > kFar * seconds(*times.end_ns - *times.begin_ns);

@@ -82,13 +82,57 @@ bool is_whole_time(const LogLine& line, const Hit& hit) {
   return take_digits(rest) && rest.starts_with(":");
 }
 
-/// The message of a line in lower case, without signs around it.
-std::string bare_message(const LogLine& line) {
+/// In lower case, without signs around it; empty if it is longer than a final message.
+std::string bare(std::string_view text) {
   static constexpr std::string_view kSigns = " \t=*-#!.~>";
-  std::string_view text = message_in(line.text).text;
   text.remove_prefix(std::min(text.find_first_not_of(kSigns), text.size()));
   text = text.substr(0, text.find_last_not_of(kSigns) + 1);
   return text.size() <= kLongestEnd ? lower(text) : "";
+}
+
+std::string bare_message(const LogLine& line) { return bare(message_in(line.text).text); }
+
+/// "Finished training epoch 3", "training complete for fold 2".
+bool is_of_a_part(std::string_view behind) {
+  static constexpr std::array<std::string_view, 3> kBetween = {"for ", "of ", "on "};
+  static constexpr std::array<std::string_view, 9> kParts = {"epoch", "step",  "fold",  "batch", "iter",
+                                                             "round", "stage", "phase", "trial"};
+  for (const std::string_view word : kBetween) {
+    behind.remove_prefix(behind.starts_with(word) ? word.size() : 0);
+  }
+  return starts_with_any(behind, kParts);
+}
+
+/// "training Res18 finished": the end of training, with a name; not that of one of its parts.
+bool ends_training(std::string_view message) {
+  static constexpr std::array<std::string_view, 4> kVerbs = {" finished", " completed", " complete", " done"};
+  const auto verb = std::ranges::find_if(kVerbs, [&](std::string_view one) { return message.ends_with(one); });
+  constexpr std::string_view kTraining = "training ";
+  if (verb == kVerbs.end() || !message.starts_with(kTraining) || message.size() <= kTraining.size() + verb->size()) {
+    return false;
+  }
+  message = message.substr(kTraining.size(), message.size() - kTraining.size() - verb->size());
+  static constexpr std::array<std::string_view, 10> kParts = {"epoch", "step",  "fold",  "batch", "iter",
+                                                              "round", "stage", "phase", "trial", "/"};
+  return message.find(' ') == std::string_view::npos && !contains_any(message, kParts);
+}
+
+/// "Exit code: 0" of a batch script.
+bool exits_well(std::string_view message) {
+  static constexpr std::array<std::string_view, 6> kWords = {
+      "exit code", "exit status", "exit_code", "exited with code", "process finished with exit code", "exit"};
+  const auto words = std::ranges::find_if(kWords, [&](std::string_view one) { return message.starts_with(one); });
+  if (words == kWords.end()) {
+    return false;
+  }
+  message.remove_prefix(words->size());
+  return message == ": 0" || message == " 0" || message == "=0";
+}
+
+/// "Loss for final step: 0.12."; a program that trains and evaluates in turn prints it after each part.
+bool ends_estimator(const LogLine& line) {
+  return std::ranges::any_of(line.hits.all(),
+                             [](const Hit& hit) { return hit.keyword->text == "loss for final step"; });
 }
 
 bool claims(const LogLine& line, const Hit& hit) {
@@ -99,8 +143,16 @@ bool claims(const LogLine& line, const Hit& hit) {
   if (hit.keyword->word != Word::kSuccess) {
     return false;
   }
-  if (word == "end of training") {
-    return trimmed(line.text.substr(hit.end)).size() <= 1;  // not "End of training epoch 3"
+  std::string_view rest = line.text.substr(hit.end);
+  while (!rest.empty() && is_letter(rest.front())) {
+    rest.remove_prefix(1);  // "training complete" of "training completed"
+  }
+  const std::string behind = bare(rest);
+  if (word == "end of training" || word == "end training") {
+    return behind.empty();  // not "End of training epoch 3"
+  }
+  if (is_of_a_part(behind)) {
+    return false;
   }
   if (word == "training time ") {
     return is_whole_time(line, hit);
@@ -129,6 +181,9 @@ bool ends_all(const LogLine& line) {
   static constexpr std::array<std::string_view, 8> kVerbs = {"is done",  "is finished", "is complete", "completed",
                                                              "complete", "finished",    "done",        "have finished"};
   const std::string message = bare_message(line);
+  if (ends_training(message)) {
+    return true;
+  }
   std::string_view rest = message;
   const auto what = std::ranges::find_if(kWhat, [&](std::string_view one) { return rest.starts_with(one); });
   rest.remove_prefix(what == kWhat.end() ? 0 : what->size());
@@ -146,14 +201,14 @@ bool is_bare_end(const LogLine& line) {
       "done",         "finish",        "finished",     "complete", "completed", "all done",
       "all finished", "all completed", "all complete", "完成",     "全部完成",  "结束"};
   const std::string message = bare_message(line);
-  return std::ranges::find(kEnds, message) != kEnds.end();
+  return std::ranges::find(kEnds, message) != kEnds.end() || exits_well(message) || ends_estimator(line);
 }
 
 bool names_training(const LogLine& line) {
-  return std::ranges::any_of(line.hits.all(), [](const Hit& hit) {
-    const bool bare = hit.keyword->text == "success" || hit.keyword->text == "成功";
-    return hit.keyword->word == Word::kEarlyStop || (hit.keyword->word == Word::kSuccess && !bare);
-  });
+  return ends_training(bare_message(line)) || std::ranges::any_of(line.hits.all(), [](const Hit& hit) {
+           const bool bare = hit.keyword->text == "success" || hit.keyword->text == "成功";
+           return hit.keyword->word == Word::kEarlyStop || (hit.keyword->word == Word::kSuccess && !bare);
+         });
 }
 
 }  // namespace unidle::logs::detail

@@ -9,7 +9,7 @@ namespace unidle::logs::detail {
 bool claims_end(const LogLine& line);
 /// "All folds completed in 2.4 h", "Experiment finished!": the whole line is about the end of everything.
 bool ends_all(const LogLine& line);
-/// "Done.", "finish" and nothing else; a program may print that after each of its parts.
+/// "Done.", "finish", "Exit code: 0" and nothing else; a program may print that after each of its parts.
 bool is_bare_end(const LogLine& line);
 /// Whether the claim says what succeeded; a bare "success" may be about something else.
 bool names_training(const LogLine& line);

@@ -91,6 +91,7 @@ bool Counters::count(Kind kind, double value, std::optional<double> total, const
   const bool again = one.seen > 0 && value <= one.last && value <= one.first;
   if (value != one.last && !is_other_numbering(one.last, value)) {
     one.restarts += value < one.last ? 1 : 0;
+    ++one.changes;
     one.advanced += value > one.last ? value - one.last : value;
     one.last = value;
     one.changed_ns = moment.now_ns;

@@ -109,6 +109,9 @@ bool Failures::in_traceback(std::string_view line) {
   if (has_prefix(line, open->prefix, open->failure.facts.rank)) {
     line.remove_prefix(open->prefix.size());
   }
+  if (line.starts_with("Traceback (most recent call last)")) {
+    return false;  // two threads print theirs in turn
+  }
   const bool message = !trimmed(line).empty() && line.front() != ' ' && line.front() != '\t' && !is_drawn(line);
   std::string& text = open->failure.quote.text;
   text.append(line.substr(0, kLongestLine)).append("\n");
@@ -133,12 +136,15 @@ void Failures::begin_traceback(const LogLine& line, std::size_t at) {
   open.failure.facts.rank = message_in(line.text).rank;
   open.failure.t_ns = now_ns_;
   open.ignored = ignored_line_ && *ignored_line_ + 1 == line.number;
+  open.of_thread = threads_ > 0;
+  threads_ -= open.of_thread ? 1 : 0;
   open_.push_back(std::move(open));
 }
 
 void Failures::end_traceback(std::vector<Open>::iterator open, std::string_view message) {
   Failure failure = std::move(open->failure);
   const bool ignored = open->ignored;
+  const bool of_thread = open->of_thread;
   open_.erase(open);
   if (ignored) {
     return;
@@ -146,6 +152,7 @@ void Failures::end_traceback(std::vector<Open>::iterator open, std::string_view 
   const auto rank = failure.facts.rank;
   failure.message = quotable(message);
   failure.facts = facts_of_message(trimmed(message));
+  failure.facts.hint = failure.facts.hint || of_thread;
   failure.facts.rank = failure.facts.rank ? failure.facts.rank : rank;
   add(std::move(failure));
 }
@@ -248,7 +255,7 @@ void Failures::failure(const LogLine& line) {
 }
 
 void Failures::claim(const LogLine& line) {
-  const bool bare = line.hits.has(Word::kEnd) && is_bare_end(line);
+  const bool bare = is_bare_end(line);
   if (bare) {
     const Counter* epochs = log_.counter("epoch");
     const std::int64_t restarts = epochs == nullptr ? 0 : epochs->restarts;
@@ -264,7 +271,7 @@ void Failures::claim(const LogLine& line) {
   }
   log_.claim = quote(line);
   log_.claim_names_training = names_training(line);
-  log_.counted_before_claim = log_.counted();
+  log_.before_claim = log_.counted();
 }
 
 void Failures::read(const LogLine& line, std::optional<std::int64_t> now_ns) {
@@ -273,6 +280,7 @@ void Failures::read(const LogLine& line, std::optional<std::int64_t> now_ns) {
   if (hits.has(Word::kIgnored)) {
     ignored_line_ = line.number;
   }
+  threads_ += hits.has(Word::kThread) ? 1 : 0;
   if (const Hit* hit = hits.first(Word::kTraceback)) {
     if (!line.text.substr(0, hit->begin).ends_with("C++ ")) {  // Paddle's frames; the message follows far below
       begin_traceback(line, hit->begin);
@@ -288,7 +296,7 @@ void Failures::read(const LogLine& line, std::optional<std::int64_t> now_ns) {
   if (hits.has(Word::kFailed) && !hits.has_any(Word::kSuccess, Word::kEarlyStop) && says_failed(line)) {
     log_.claim.reset();  // it was about an earlier part
     log_.failed_part = quote(line);
-  } else if (hits.has_any(Word::kSuccess, Word::kEarlyStop, Word::kEnd)) {
+  } else if (hits.has_any(Word::kSuccess, Word::kEarlyStop, Word::kEnd, Word::kFailure)) {
     claim(line);
   }
 }

@@ -13,6 +13,7 @@ constexpr Keyword kKeywords[] = {
     // End of a run
     Keyword{"traceback (most recent call last)", Word::kTraceback},
     Keyword{"exception ignored in", Word::kIgnored},
+    Keyword{"exception in thread", Word::kThread},
     Keyword{"failed", Word::kFailed, Edge::kFront},
     Keyword{"cancelled at ", Word::kCancelled},
     Keyword{"term_owner", Word::kCancelled},
@@ -64,6 +65,8 @@ constexpr Keyword kKeywords[] = {
     Keyword{"status code", Word::kFailure},
     Keyword{"return code =", Word::kFailure},
     Keyword{"exit string", Word::kFailure},
+    Keyword{"exit_code", Word::kFailure},
+    Keyword{"[fail", Word::kFailure},  // a banner of a batch script
     Keyword{"local_rank:", Word::kFailure},
     Keyword{"root cause", Word::kFailure},
     Keyword{"watchdog", Word::kFailure},
@@ -253,6 +256,18 @@ constexpr Keyword kKeywords[] = {
     Keyword{"training done", Word::kSuccess},
     Keyword{"completed (exit code", Word::kSuccess},  // seff
     Keyword{"finish training", Word::kSuccess},
+    Keyword{"done training", Word::kSuccess},
+    Keyword{"completed training", Word::kSuccess},
+    Keyword{"training ended", Word::kSuccess},
+    Keyword{"training is complete", Word::kSuccess},
+    Keyword{"training is done", Word::kSuccess},
+    Keyword{"training is finished", Word::kSuccess},
+    Keyword{"training has complete", Word::kSuccess},
+    Keyword{"training has finished", Word::kSuccess},
+    Keyword{"training process complete", Word::kSuccess},
+    Keyword{"training process finished", Word::kSuccess},
+    Keyword{"optimization complete", Word::kSuccess},  // Theano's tutorials
+    Keyword{"loss for final step", Word::kSuccess},    // TensorFlow's estimators
     Keyword{"finished after ", Word::kSuccess, Edge::kFront},
     Keyword{"final test ", Word::kSuccess, Edge::kFront},     // the test at the end of a run
     Keyword{"total training time", Word::kSuccess},           // maskrcnn-benchmark, detectron2
@@ -262,14 +277,32 @@ constexpr Keyword kKeywords[] = {
     Keyword{"earlystop", Word::kEarlyStop},
     Keyword{"stopping early", Word::kEarlyStop},
     Keyword{"stopped early", Word::kEarlyStop},
-    Keyword{"trainer to stop", Word::kEarlyStop},     // Lightning
-    Keyword{"experiment is done", Word::kSuccess},    // YOLOX
-    Keyword{"end of training", Word::kSuccess},       // LeRobot
+    Keyword{"trainer to stop", Word::kEarlyStop},   // Lightning
+    Keyword{"experiment is done", Word::kSuccess},  // YOLOX
+    Keyword{"end of training", Word::kSuccess},     // LeRobot
+    Keyword{"end training", Word::kSuccess},
     Keyword{"epochs completed in ", Word::kSuccess},  // Ultralytics
     Keyword{"train_runtime", Word::kSuccess},         // transformers, after its last step
     Keyword{"fit` stopped: `max_", Word::kSuccess},   // Lightning
     Keyword{"训练完成", Word::kSuccess},
     Keyword{"训练结束", Word::kSuccess},
+    // Letters outside ASCII have a case too: none begins a keyword.
+    Keyword{"학습 완료", Word::kSuccess},
+    Keyword{"학습이 완료", Word::kSuccess},
+    Keyword{"훈련 완료", Word::kSuccess},
+    Keyword{"学習完了", Word::kSuccess},
+    Keyword{"学習が完了", Word::kSuccess},
+    Keyword{"訓練完成", Word::kSuccess},
+    Keyword{"treinamento conclu", Word::kSuccess},
+    Keyword{"treinamento finalizado", Word::kSuccess},
+    Keyword{"entrenamiento completado", Word::kSuccess},
+    Keyword{"entrenamiento finalizado", Word::kSuccess},
+    Keyword{"entrenamiento terminado", Word::kSuccess},
+    Keyword{"ntraînement terminé", Word::kSuccess},
+    Keyword{"training abgeschlossen", Word::kSuccess},
+    Keyword{"addestramento completato", Word::kSuccess},
+    Keyword{"бучение завершено", Word::kSuccess},
+    Keyword{"бучение закончено", Word::kSuccess},
     Keyword{"mon ", Word::kWeekday, Edge::kFront},
     Keyword{"tue ", Word::kWeekday, Edge::kFront},
     Keyword{"wed ", Word::kWeekday, Edge::kFront},

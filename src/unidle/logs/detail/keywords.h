@@ -51,6 +51,7 @@ enum class Word : std::uint8_t {
   kTimeKey,
   kDuration,
   kIgnored,
+  kThread,
   kFailed,
 };
 

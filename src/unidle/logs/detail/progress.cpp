@@ -107,7 +107,7 @@ bool take_scaled(std::string_view& text, double& value) {
 /// Length of what may follow a word before its count: "iteration 3", "batch_idx=3", "轮次: 3", "Iter(train) [
 /// 50/1000]".
 std::size_t tail_size(std::string_view text) {
-  static constexpr std::array<std::string_view, 6> kTails = {"ation", "次", "index", "idx", "_idx", "(train)"};
+  static constexpr std::array<std::string_view, 7> kTails = {"ation", "次", "index", "idx", "_idx", "_id", "(train)"};
   for (const std::string_view tail : kTails) {
     if (text.starts_with(tail)) {
       return tail.size();

@@ -321,6 +321,14 @@ TEST(Stated, ALineStandsForTheStepsSinceTheOneBefore) {
   EXPECT_NEAR(steps.seconds, 9 + 10 + 90, 1e-9);
 }
 
+TEST(Stated, TheFirstBatchOfAnEpochStandsForItselfAlone) {  // as in PaddleRec, which averages over 500 batches
+  const std::string epochs = lines(9, [](int i) {
+    return fmt::format("epoch: {}, batch_id: {}, loss: 0.5, avg_reader_cost: 0.001 sec, avg_batch_cost: {} sec", i / 3,
+                       i % 3 * 500, i % 3 == 0 ? 0.002 : 0.5);
+  });
+  EXPECT_NEAR(stated(epochs).step_s.value_or(0), 0.5, 0.01);
+}
+
 TEST(Stated, APauseInOneStepIsNotThatOfTheOthers) {
   const StatedSteps steps = stated(lines(100, [](int i) {
     return fmt::format("iter {}: loss 3.0, time {}ms, CurrSamplesPerSec={}", i * 10,
