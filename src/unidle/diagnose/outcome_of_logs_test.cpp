@@ -323,8 +323,8 @@ TEST_F(LogSignals, BannersOfBatchScripts) {
   const auto outcome = [&](const std::string& end) {
     return diagnose_logs({file("a.out", "epoch 1 loss 0.5\n" + end)}).outcome;
   };
-  for (const char* end :
-       {"[FAIL] exit 1\n", "[FAIL] exit=1\n", "Exit status: 2\n", "Training failed with exit code 1\n"}) {
+  for (const char* end : {"[FAIL] exit 1\n", "[FAIL] exit 1  (both attempts)\n", "[FAIL] exit=1\n", "Exit status: 2\n",
+                          "Training failed with exit code 1\n"}) {
     EXPECT_EQ(outcome(end), Outcome::kFailed) << end;
   }
   EXPECT_EQ(outcome("Exit code: 0\n"), Outcome::kCompleted);

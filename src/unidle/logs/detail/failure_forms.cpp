@@ -98,6 +98,7 @@ constexpr std::array kForms = {
     Form{"EXIT_CODE=%x", kLauncher, kNo, kAfter},
     Form{"exit=%x", kLauncher, kNo, kAfter},  // "[FAIL] exit=1"
     Form{"exit %x", kLauncher, kNo, kAfter},
+    Form{"exit %x (*)", kLauncher, kNo, kAfter},
     Form{"*ailed with exit code %x", kLauncher, kNo, kAfter},
     Form{"*finished with exit code %x*", kLauncher, kNo, kAfter},
     Form{"*exited with code %x", kLauncher, kNo, kAfter},

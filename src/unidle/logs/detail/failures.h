@@ -37,7 +37,7 @@ class Failures {
   struct Open {
     std::string prefix;  // "[rank0]: " before every line
     Failure failure;
-    bool ignored = false;  // ignored by Python itself, mostly in destructors at shutdown
+    bool ignored = false;    // ignored by Python itself, mostly in destructors at shutdown
     bool of_thread = false;  // ends a thread, and the program only if it waits for its result
   };
   static constexpr std::size_t kMostOpen = 64;
@@ -58,7 +58,7 @@ class Failures {
   std::vector<Open> open_;
   std::optional<std::int64_t> now_ns_;
   std::optional<std::uint64_t> ignored_line_;
-  std::int64_t threads_ = 0;  // announced by "Exception in thread", without their traceback so far
+  std::int64_t threads_ = 0;              // announced by "Exception in thread", without their traceback so far
   std::optional<std::int64_t> bare_end_;  // progress lines before the first "Done." of this run
   std::int64_t bare_end_restarts_ = 0;    // restarts of the epochs until then
   bool root_cause_ = false;               // inside torchrun's report on the process that failed first
