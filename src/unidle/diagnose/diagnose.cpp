@@ -54,9 +54,8 @@ void show_ranks(const Signals& signals, Diagnosis& diagnosis) {
   }
 }
 
-}  // namespace
-
-Diagnosis diagnose(const Signals& signals, const Policy& policy, Language language) {
+/// What was measured, without a judgement.
+Diagnosis measured(const Signals& signals, const Policy& policy) {
   Diagnosis diagnosis;
   diagnosis.outcome = signals.outcome;
   diagnosis.device = {signals.device_kind,   signals.device_busy, signals.device_busy_how,
@@ -82,37 +81,54 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
   diagnosis.tokens_per_s = signals.tokens_per_s;
   diagnosis.tokens_per_device = signals.tokens_per_device;
   diagnosis.idle_gpus = signals.idle_gpus;
+  return diagnosis;
+}
 
+/// Adds what the rule itself cannot know: the reader's language, what the device hides, and other readings' words.
+Finding completed(Finding finding, const Rule& rule, const Context& context) {
+  const Signals& signals = context.signals;
+  finding.id = rule.id;
+  for (std::string& evidence : finding.evidence) {
+    evidence = std::string(translate(context.language, evidence));  // messages without numbers are still English here
+  }
+  if (context.hidden_by_device && is_hidden(rule)) {
+    finding.evidence.push_back(
+        context.say("the device computes meanwhile: only what it idles, {} of the wall time, can be won back",
+                    format_share(*context.idle_between)));
+  }
+  if (rule.told != nullptr) {
+    const std::vector<std::string>& told = signals.*(rule.told);
+    finding.evidence.insert(finding.evidence.end(), told.begin(), told.end());
+  }
+  if (const auto called = signals.called.find(finding.where.value_or(""));
+      called != signals.called.end() && !is_special(called->second)) {
+    finding.evidence.push_back(context.say("{} calls {}", called->first, called->second));
+  }
+  return finding;
+}
+
+/// Asks each rule.
+void evaluate_rules(const Context& context, const Policy& policy, Diagnosis& diagnosis) {
+  for (const Rule* rule : all_rules()) {
+    Evaluation evaluation = rule->evaluate(context, policy);
+    if (auto* finding = std::get_if<Finding>(&evaluation)) {
+      diagnosis.findings.push_back(completed(std::move(*finding), *rule, context));
+    } else if (auto* missing = std::get_if<Missing>(&evaluation)) {
+      diagnosis.abstained.push_back({rule->id, std::string(translate(context.language, missing->signal))});
+    }
+  }
+}
+
+}  // namespace
+
+Diagnosis diagnose(const Signals& signals, const Policy& policy, Language language) {
+  Diagnosis diagnosis = measured(signals, policy);
   const Context context = make_context(signals, policy, language);
   if (context.crowded_out) {
     diagnosis.taken = TakenCpus{*context.cpus_taken, *signals.cpus_used, *context.cpus};
   }
   const Policy judging = without_start_up(policy, signals);
-  for (const Rule* rule : all_rules()) {
-    Evaluation evaluation = rule->evaluate(context, judging);
-    if (auto* finding = std::get_if<Finding>(&evaluation)) {
-      finding->id = rule->id;
-      for (std::string& evidence : finding->evidence) {
-        evidence = std::string(translate(language, evidence));  // messages without numbers are still English here
-      }
-      if (context.hidden_by_device && is_hidden(*rule)) {
-        finding->evidence.push_back(
-            context.say("the device computes meanwhile: only what it idles, {} of the wall time, can be won back",
-                        format_share(*context.idle_between)));
-      }
-      if (rule->told != nullptr) {
-        const std::vector<std::string>& told = signals.*(rule->told);
-        finding->evidence.insert(finding->evidence.end(), told.begin(), told.end());
-      }
-      if (const auto called = signals.called.find(finding->where.value_or(""));
-          called != signals.called.end() && !is_special(called->second)) {
-        finding->evidence.push_back(context.say("{} calls {}", called->first, called->second));
-      }
-      diagnosis.findings.push_back(std::move(*finding));
-    } else if (auto* missing = std::get_if<Missing>(&evaluation)) {
-      diagnosis.abstained.push_back({rule->id, std::string(translate(language, missing->signal))});
-    }
-  }
+  evaluate_rules(context, judging, diagnosis);
   rank(diagnosis.findings, policy);
   diagnosis.folded = fold(diagnosis.findings, language);
   const auto first = std::find_if(diagnosis.findings.begin(), diagnosis.findings.end(), is_about_samples);

@@ -135,7 +135,7 @@ void read_notes(const RunData& run, const Timeline& timeline, Signals& signals) 
   if (timeline.steps.empty()) {
     signals.blind = why_blind(run.notes);
   }
-  detail::Notes(run.notes, timeline.process).read(signals);
+  detail::read_notes(detail::Notes(run.notes, timeline.process), signals);
 }
 
 void read_passes(const record::Reader& reader, const RunData& run, const Timeline& timeline, Signals& signals) {

@@ -1,19 +1,15 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "unidle/base/json.h"
 #include "unidle/base/layout.h"
 #include "unidle/base/printable.h"
 #include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
+#include "unidle/diagnose/detail/text_style.h"
 #include "unidle/diagnose/detail/try_command.h"
 #include "unidle/diagnose/diagnosis.h"
 #include "unidle/diagnose/rule.h"
@@ -22,30 +18,10 @@ namespace unidle::diagnose {
 
 namespace {
 
+using detail::Style;
+
 constexpr std::size_t kMostFindings = 5;
-constexpr std::size_t kMostUnseen = 6;
 constexpr std::size_t kMostRanks = 8;
-constexpr int kNarrowest = 40;
-
-struct Style {
-  int width;
-  bool colour;
-  Language language;
-
-  template <typename... Args>
-  std::string say(fmt::format_string<Args...> english, Args&&... args) const {
-    return unidle::translate(language, english, std::forward<Args>(args)...);
-  }
-  std::string word(std::string_view english) const { return std::string(translate(language, english)); }
-  std::string paint(const char* code, const std::string& text) const {
-    const bool ends_line = !text.empty() && text.back() == '\n';
-    const std::string inside = text.substr(0, text.size() - (ends_line ? 1 : 0));
-    return colour ? painted(inside, code) + (ends_line ? "\n" : "") : text;
-  }
-  std::string block(int indent, std::string_view mark, std::string_view text) const {
-    return unidle::block(text, std::max(width, kNarrowest), indent, mark);
-  }
-};
 
 /// The program's own words, where they stand, and unidle's name of the knob.
 std::string in_program_text(const knobs::Change& fix, const Style& style) {
@@ -290,116 +266,6 @@ std::string ranks_text(const Diagnosis& diagnosis, const Style& style) {
   return out + (left_out > 0 ? style.block(2, "- ", style.say("{} more with --format json.", left_out)) : "");
 }
 
-/// What was checked and is not a cause.
-std::string fine(const Diagnosis& diagnosis, const Style& style) {
-  std::set<std::string> named(diagnosis.folded.begin(), diagnosis.folded.end());
-  for (const Finding& finding : diagnosis.findings) {
-    named.insert(finding.id);
-  }
-  for (const Abstention& abstention : diagnosis.abstained) {
-    named.insert(abstention.id);
-  }
-  std::string topics;
-  for (const Rule* rule : all_rules()) {
-    if (!named.contains(rule->id)) {
-      topics += (topics.empty() ? "" : style.word(", ")) + style.word(rule->topic);
-    }
-  }
-  return topics.empty() ? "" : "\n" + style.block(0, "", style.say("Fine: {}.", topics));
-}
-
-std::string_view blind_in_words(std::string_view why) {
-  constexpr std::pair<std::string_view, std::string_view> kSentences[] = {
-      {"isolated",
-       "The training process was started with python -I or -E, which leaves out what unidle adds: without that option "
-       "its training loop is seen."},
-      {"no-site",
-       "The training process was started with python -S, which leaves out what unidle adds: without that option its "
-       "training loop is seen."},
-      {"environment",
-       "The training process was started without the variables that unidle set (by env -i, sudo or a container, say): "
-       "hand PYTHONPATH and UNIDLE_PROBE_DIR on to it, and its training loop is seen."},
-      {"no-python",
-       "The training process is no Python program; others tell of their steps through libunidle_probe "
-       "(docs/probe-format.md)."},
-      {"other",
-       "The training process did not load what unidle adds to a Python of 3.9 or newer; something changed how that "
-       "Python starts."},
-      {"off", "What observes the program from within switched itself off; the record's shim notes say why."},
-      {"no-training", "The program was followed and called nothing of PyTorch's training."},
-  };
-  for (const auto& [code, sentence] : kSentences) {
-    if (code == why) {
-      return sentence;
-    }
-  }
-  return "To see inside the training loop, record it with unidle run and a Python that has torch; unidle diagnose "
-         "--explain ID says what each rule needs.";
-}
-
-/// How to measure the missing signals; nothing when this machine has no way.
-std::string_view way_to_see(const Diagnosis& diagnosis, const std::set<std::string>& ids) {
-  if (!diagnosis.step || !diagnosis.input_stated.empty()) {
-    return blind_in_words(diagnosis.blind);
-  }
-  const bool busy = diagnosis.device.kind != "cpu" && !diagnosis.device.busy;
-  if (busy) {
-    return "To see how busy the device is, NVML has to be found: install the driver's libnvidia-ml.so.1 or set "
-           "UNIDLE_NVML_LIBRARY.";
-  }
-  return ids.empty() ? "" : "unidle diagnose --explain ID says what each rule needs.";
-}
-
-using BySignal = std::map<std::string, std::set<std::string>>;
-
-/// The signals that most rules lack, with those rules; the others are only counted.
-std::string unseen_signals(const BySignal& by_signal, const Style& style) {
-  std::vector<BySignal::const_pointer> order;
-  for (const auto& entry : by_signal) {
-    order.push_back(&entry);
-  }
-  std::stable_sort(order.begin(), order.end(), [](auto* a, auto* b) { return a->second.size() > b->second.size(); });
-  std::string out;
-  const std::size_t shown = order.size() <= kMostUnseen + 1 ? order.size() : kMostUnseen;
-  for (std::size_t i = 0; i < shown; ++i) {
-    const auto& [signal, rules] = *order[i];
-    out += style.block(2, "- ", fmt::format("{} [{}]", signal, fmt::join(rules, ", ")));
-  }
-  if (shown < order.size()) {
-    out += style.block(2, "- ", style.say("{} more with --format json.", order.size() - shown));
-  }
-  return out;
-}
-
-/// Grouped by missing signal; rules about GPUs are only counted when the machine trains on its CPU.
-std::string unseen(const Diagnosis& diagnosis, const Style& style) {
-  BySignal by_signal;
-  std::set<std::string> ids;
-  std::size_t gpu_only = 0;
-  for (const Abstention& abstention : diagnosis.abstained) {
-    const bool about_gpu = abstention.missing.find("the device is a CPU") != std::string::npos ||
-                           abstention.missing.find(style.word("the device is a CPU")) != std::string::npos;
-    if (about_gpu) {
-      ++gpu_only;
-    } else {
-      by_signal[abstention.missing].insert(abstention.id);
-      ids.insert(abstention.id);
-    }
-  }
-  if (diagnosis.abstained.empty()) {
-    return "";
-  }
-  std::string out = "\n" + style.block(0, "", style.word("Not seen:"));
-  out += unseen_signals(by_signal, style);
-  if (gpu_only > 0) {
-    out += style.block(2, "- ", style.say("{} rules are about GPUs, and this run trains on the CPU", gpu_only));
-  }
-  if (const std::string_view way = way_to_see(diagnosis, ids); !way.empty()) {
-    out += style.block(0, "", style.word(way));
-  }
-  return out;
-}
-
 }  // namespace
 
 std::string to_text(const Diagnosis& diagnosis, int width, bool colour, Language language) {
@@ -416,7 +282,7 @@ std::string to_text(const Diagnosis& diagnosis, int width, bool colour, Language
   if (diagnosis.findings.size() > shown) {
     out += "\n" + style.block(0, "", style.say("{} more with --format json.", diagnosis.findings.size() - shown));
   }
-  return out + fine(diagnosis, style) + unseen(diagnosis, style);
+  return out + detail::fine_text(diagnosis, style) + detail::not_seen_text(diagnosis, style);
 }
 
 std::string title(const Finding& finding, Language language) {

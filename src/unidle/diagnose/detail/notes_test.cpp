@@ -13,7 +13,7 @@ record::Note note(std::int64_t t_ns, std::int64_t process, const json& body) { r
 
 Signals read(std::vector<record::Note> notes) {
   Signals signals;
-  Notes(std::move(notes), kTraining).read(signals);
+  read_notes(Notes(std::move(notes), kTraining), signals);
   return signals;
 }
 
