@@ -16,6 +16,7 @@
 #include "unidle/knobs/same_value.h"
 #include "unidle/record/note_types.h"
 #include "unidle/report/learning.h"
+#include "unidle/report/scaling.h"
 
 namespace unidle::report {
 
@@ -29,6 +30,17 @@ void add_step_means(Summary& summary, const account::StepMeans& means) {
   }
   summary.whole_step_s = means.step_s;
   summary.samples_per_step = means.samples_per_step;
+}
+
+/// The wait is measured in some steps, and the compute part is the mean of all: the former is no longer than the
+/// latter.
+void add_ranks(Summary& summary, const Account& account) {
+  summary.ranks = std::max<std::size_t>(1, account.ranks.size());
+  for (const account::RankTime& rank : account.ranks) {
+    if (summary.ranks > 1 && rank.wait_s && account.timeline.process == rank.process && summary.step_s[kCompute]) {
+      summary.rank_wait_s = std::min(*rank.wait_s, *summary.step_s[kCompute]);
+    }
+  }
 }
 
 /// Total power of all devices in W, mean while training.
@@ -131,9 +143,12 @@ void find_regressions(Comparison& c, const Translator& translator) {
                                              format_share(c.tolerance)));
     }
   };
-  if (!c.different_programs) {
+  const bool fewer_ranks = c.b.ranks < c.a.ranks;  // which explains a lower rate
+  if (!c.different_programs && !fewer_ranks) {
     slower(c.training, c.training_ratio, translator.say("Training throughput"));
     slower(c.total, c.total_ratio, translator.say("End-to-end throughput"));
+  }
+  if (!c.different_programs) {
     for (const experiment::Measure& measure : c.learning.measures) {
       if (!measure.held) {
         c.regressions.push_back(experiment::in_words(measure, translator.language) + translator.word("."));
@@ -230,6 +245,11 @@ void add_notes(Comparison& c, const RunData& a, const RunData& b, const Translat
     c.notes.push_back(translator.say("Steps differ in size: {} samples in A, {} in B. Compare samples, not steps.",
                                      format_number(*c.a.samples_per_step), format_number(*c.b.samples_per_step)));
   }
+  if (const auto scaling = scaling_of(c, translator)) {
+    if (const std::string lost = loss_words(*scaling, translator); !lost.empty()) {
+      c.notes.push_back(lost);
+    }
+  }
   const experiment::Measure& loss = c.learning.measures.front();
   if (loss.verdict == experiment::Verdict::kNotComparable) {
     c.notes.push_back(translator.say("Loss parity could not be judged: {}.", loss.why));
@@ -243,6 +263,33 @@ nlohmann::json first_present(const RunData& a, const RunData& b, const char* key
     }
   }
   return nullptr;
+}
+
+std::string speed_words(const Comparison& c, const std::string& a, const std::string& b, const Translator& translator) {
+  if (c.different_programs) {
+    return translator.say("{} and {} are different programs: their speeds cannot be compared.", a, b);
+  }
+  if (!c.training_ratio) {
+    return translator.say("The throughput of the two runs cannot be compared.");
+  }
+  const experiment::Ratio& r = *c.training_ratio;
+  if (!r.interval) {
+    return translator.say("{} ran at {:.2f}x the rate of {}, but there are too few steps to tell.", b, r.value, a);
+  }
+  const std::string interval = translator.say("95 % interval {:.2f}x to {:.2f}x", r.interval->low, r.interval->high);
+  switch (c.training) {
+    case experiment::SpeedChange::kFaster:
+      return translator.say("{} trains {:.2f}x as fast as {} ({}).", b, r.value, a, interval);
+    case experiment::SpeedChange::kSlower:
+    case experiment::SpeedChange::kRegression:
+      return translator.say("{} is slower: it trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);
+    default:
+      if (r.interval->low >= 1 - kTolerance &&
+          r.interval->high <= 1 + kTolerance) {  // a wider one may hide a difference
+        return translator.say("Same speed: {} trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);
+      }
+      return translator.say("No difference shown: {} trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);
+  }
 }
 
 }  // namespace
@@ -263,6 +310,7 @@ Summary summarise(const RunData& run, const Account& account, std::uint64_t seed
   if (account.step) {
     add_step_means(summary, *account.step);
   }
+  add_ranks(summary, account);
   add_machine(summary, run, account);
   return summary;
 }
@@ -327,30 +375,8 @@ Comparison compare(std::span<const RunData> a, std::span<const RunData> b, doubl
 
 std::string headline(const Comparison& c, const std::string& a, const std::string& b, Language language) {
   const Translator translator{language};
-  if (c.different_programs) {
-    return translator.say("{} and {} are different programs: their speeds cannot be compared.", a, b);
-  }
-  if (!c.training_ratio) {
-    return translator.say("The throughput of the two runs cannot be compared.");
-  }
-  const experiment::Ratio& r = *c.training_ratio;
-  if (!r.interval) {
-    return translator.say("{} ran at {:.2f}x the rate of {}, but there are too few steps to tell.", b, r.value, a);
-  }
-  const std::string interval = translator.say("95 % interval {:.2f}x to {:.2f}x", r.interval->low, r.interval->high);
-  switch (c.training) {
-    case experiment::SpeedChange::kFaster:
-      return translator.say("{} trains {:.2f}x as fast as {} ({}).", b, r.value, a, interval);
-    case experiment::SpeedChange::kSlower:
-    case experiment::SpeedChange::kRegression:
-      return translator.say("{} is slower: it trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);
-    default:
-      if (r.interval->low >= 1 - kTolerance &&
-          r.interval->high <= 1 + kTolerance) {  // a wider one may hide a difference
-        return translator.say("Same speed: {} trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);
-      }
-      return translator.say("No difference shown: {} trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);
-  }
+  const auto scaling = scaling_of(c, translator);
+  return speed_words(c, a, b, translator) + (scaling ? " " + scaling_words(*scaling, translator) : "");
 }
 
 }  // namespace unidle::report

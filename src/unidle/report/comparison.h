@@ -30,6 +30,8 @@ struct Summary {
   std::optional<double> samples_per_step;                // median after warm-up, of all ranks
   std::array<std::optional<double>, kPartCount> step_s;  // mean seconds per step, of the parts that were seen
   std::optional<double> whole_step_s;
+  std::size_t ranks = 1;              // processes that train together
+  std::optional<double> rank_wait_s;  // of the compute part: waits for gradients of others
   account::PhaseTimes phases;
   double wall_s = 0;
   std::size_t validations = 0;

@@ -3,6 +3,7 @@
 
 #include "unidle/report/comparison.h"
 #include "unidle/report/figures.h"
+#include "unidle/report/scaling.h"
 
 namespace unidle::report {
 
@@ -73,6 +74,8 @@ json side(const Summary& s) {
                 {"checkpoint", s.phases.checkpoint},
                 {"other", s.phases.other},
                 {"wall", s.wall_s}}},
+              {"ranks", s.ranks},
+              {"rank_wait_ms", s.rank_wait_s ? number(*s.rank_wait_s * 1e3) : json()},
               {"validations", s.validations},
               {"checkpoints", s.checkpoints},
               {"rough", s.rough}};
@@ -92,6 +95,14 @@ json measure(const experiment::Measure& p) {
           {"b", compared ? number(p.b) : json()},
           {"allowed", compared && p.judged ? number(p.allowed) : json()},
           {"why", p.why.empty() ? json() : json(p.why)}};
+}
+
+json scaling(const std::optional<Scaling>& found) {
+  if (!found) {
+    return nullptr;
+  }
+  return {{"ranks", {found->fewer, found->more}},
+          {"efficiency", with_interval(found->efficiency.value, found->efficiency.interval)}};
 }
 
 }  // namespace
@@ -121,6 +132,7 @@ json to_json(const Comparison& c) {
           {"b", side(c.b)},
           {"training_ratio", ratio(c.training_ratio, c.training)},
           {"total_ratio", ratio(c.total_ratio, c.total)},
+          {"scaling", scaling(scaling_of(c, Translator{}))},
           {"loss", measure(c.learning.measures.front())},
           {"metrics", metrics},
           {"settings", settings},

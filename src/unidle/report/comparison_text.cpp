@@ -7,6 +7,7 @@
 #include "unidle/language/translator.h"
 #include "unidle/report/comparison.h"
 #include "unidle/report/comparison_words.h"
+#include "unidle/report/scaling.h"
 #include "unidle/report/text_table.h"
 
 namespace unidle::report {
@@ -77,6 +78,7 @@ std::string to_text(const Comparison& c, int width, bool colour, Language langua
   const std::vector<std::string> with_change = {"", "A", "B", translator.word("change")};
   add("Throughput", rows_as_text(throughput_rows(c, translator), {"", "A", "B", "B/A"}, width));
   add("Where a step's time went", rows_as_text(step_rows(c, translator), with_change, width));
+  add("Time of a rank for each sample", rows_as_text(scaling_rows(c, translator), with_change, width));
   add("Where the run's time went", rows_as_text(phase_rows(c, translator), with_change, width));
   add("Learning at equal samples",
       rows_as_text(learning_rows(c, translator), {"", "A", "B", translator.word("difference")}, width));

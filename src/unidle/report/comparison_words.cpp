@@ -40,22 +40,20 @@ std::string ratio_words(const std::optional<experiment::Ratio>& ratio, experimen
   return change == experiment::SpeedChange::kNoDifference ? words + translator.say(" no difference shown") : words;
 }
 
-/// The relative change of a duration: "-62 %"; nothing when it was zero before.
-std::string change_words_of(double before, double after) {
-  if (before <= 0 || after <= 0) {
-    return "";
-  }
-  const double change = std::round((after / before - 1) * 100) + 0.0;  // avoids "-0"
-  return fmt::format("{}{:.0f} %", change > 0 ? "+" : "", change);
-}
-
-std::string duration_words(double seconds) { return seconds > 0 ? format_seconds(seconds) : "0 s"; }
-
 std::string part_of(const std::optional<double>& part, const std::optional<double>& whole) {
   if (!part || !whole) {
     return kAbsent;
   }
   return *whole > 0 ? fmt::format("{} ({:.0f} %)", step_words(part), *part / *whole * 100) : step_words(part);
+}
+
+/// A part of the step; the wait for other ranks has a row of its own.
+std::optional<double> without_wait(const Summary& run, std::size_t part) {
+  std::optional<double> seconds = run.step_s[part];
+  if (part == kCompute && seconds) {
+    *seconds -= run.rank_wait_s.value_or(0);
+  }
+  return seconds;
 }
 
 std::string reading(const std::optional<std::string>& configured, const std::optional<std::string>& effective,
@@ -78,6 +76,16 @@ std::string difference_words(const experiment::Measure& measure, const Translato
 }
 
 }  // namespace
+
+std::string duration_words(double seconds) { return seconds > 0 ? format_seconds(seconds) : "0 s"; }
+
+std::string change_words(double before, double after) {
+  if (before <= 0 || after <= 0) {
+    return "";
+  }
+  const double change = std::round((after / before - 1) * 100) + 0.0;  // avoids "-0"
+  return fmt::format("{}{:.0f} %", change > 0 ? "+" : "", change);
+}
 
 std::string step_words(const std::optional<double>& seconds) {
   if (!seconds) {
@@ -108,15 +116,18 @@ std::vector<WordRow> throughput_rows(const Comparison& c, const Translator& tran
        {rate_words(a.total), rate_words(b.total), ratio_words(c.total_ratio, c.total, translator)}},
       {translator.say("steps counted"), {std::to_string(a.steps), std::to_string(b.steps), ""}},
   };
+  if (c.a.ranks > 1 || c.b.ranks > 1) {
+    rows.push_back({translator.word("ranks"), {std::to_string(c.a.ranks), std::to_string(c.b.ranks), ""}});
+  }
   for (const Figure& figure : figures()) {
     const std::optional<double>& before = c.a.*figure.value;
     const std::optional<double>& after = c.b.*figure.value;
     const bool wanted = !figure.label.empty() && (!figure.when_rough || c.a.rough || c.b.rough);
     if (wanted && (before || after)) {
       const auto words = [&](const std::optional<double>& value) { return value ? figure.words(*value) : kAbsent; };
-      rows.push_back({translator.word(figure.label),
-                      {words(before), words(after),
-                       figure.changes ? change_words_of(before.value_or(0), after.value_or(0)) : ""}});
+      rows.push_back(
+          {translator.word(figure.label),
+           {words(before), words(after), figure.changes ? change_words(before.value_or(0), after.value_or(0)) : ""}});
     }
   }
   return rows;
@@ -127,19 +138,23 @@ std::vector<WordRow> step_rows(const Comparison& c, const Translator& translator
   if (!c.a.whole_step_s && !c.b.whole_step_s) {
     return rows;
   }
-  for (std::size_t part = 0; part < kPartCount; ++part) {
-    const auto& a = c.a.step_s[part];
-    const auto& b = c.b.step_s[part];
+  const auto add = [&](std::string label, const std::optional<double>& a, const std::optional<double>& b) {
     if (a || b) {
       rows.push_back(
-          {part_label(static_cast<Part>(part), translator),
-           {part_of(a, c.a.whole_step_s), part_of(b, c.b.whole_step_s), a && b ? change_words_of(*a, *b) : ""}});
+          {std::move(label),
+           {part_of(a, c.a.whole_step_s), part_of(b, c.b.whole_step_s), a && b ? change_words(*a, *b) : ""}});
+    }
+  };
+  for (std::size_t part = 0; part < kPartCount; ++part) {
+    add(part_label(static_cast<Part>(part), translator), without_wait(c.a, part), without_wait(c.b, part));
+    if (part == kCompute) {
+      add(translator.say("waits for other ranks"), c.a.rank_wait_s, c.b.rank_wait_s);
     }
   }
   const bool both = c.a.whole_step_s && c.b.whole_step_s;
   rows.push_back({translator.say("whole step"),
                   {step_words(c.a.whole_step_s), step_words(c.b.whole_step_s),
-                   both ? change_words_of(*c.a.whole_step_s, *c.b.whole_step_s) : ""}});
+                   both ? change_words(*c.a.whole_step_s, *c.b.whole_step_s) : ""}});
   if (c.a.samples_per_step || c.b.samples_per_step) {
     const auto words = [](const std::optional<double>& value) { return value ? format_number(*value) : kAbsent; };
     rows.push_back(
@@ -152,7 +167,7 @@ std::vector<WordRow> phase_rows(const Comparison& c, const Translator& translato
   std::vector<WordRow> rows;
   const auto add = [&](std::string label, double a, double b) {
     if (a > 0 || b > 0) {
-      rows.push_back({std::move(label), {duration_words(a), duration_words(b), change_words_of(a, b)}});
+      rows.push_back({std::move(label), {duration_words(a), duration_words(b), change_words(a, b)}});
     }
   };
   add(translator.word("start-up"), c.a.phases.startup, c.b.phases.startup);

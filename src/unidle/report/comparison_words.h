@@ -40,6 +40,12 @@ std::vector<std::string> trial_columns(const Translator& translator);
 /// A JSON value for people: text without quotes, numbers with three digits.
 std::string plain_text(const nlohmann::json& value);
 
+/// A duration; "0 s" when it is zero.
+std::string duration_words(double seconds);
+
+/// The relative change of a duration: "-62 %"; nothing when it was zero before.
+std::string change_words(double before, double after);
+
 /// A mean step part like "120 ms"; "-" when it was not seen.
 std::string step_words(const std::optional<double>& seconds);
 

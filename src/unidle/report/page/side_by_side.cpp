@@ -5,6 +5,7 @@
 #include "unidle/base/units.h"
 #include "unidle/report/comparison_words.h"
 #include "unidle/report/page/opening.h"
+#include "unidle/report/scaling.h"
 
 namespace unidle::report {
 
@@ -85,6 +86,7 @@ Html comparison_tables(const Comparison& c, const Translator& translator) {
   out += words_table(translator.word("Throughput"), throughput_rows(c, translator),
                      {"", c.a.name, c.b.name, translator.word("Ratio")});
   out += titled("Where a step's time went", step_rows(c, translator), with_change);
+  out += titled("Time of a rank for each sample", scaling_rows(c, translator), with_change);
   out += titled("Where the run's time went", phase_rows(c, translator), with_change);
   out += titled("Learning at equal samples", learning_rows(c, translator),
                 {"", c.a.name, c.b.name, translator.word("Difference")});
