@@ -54,6 +54,20 @@ void show_ranks(const Signals& signals, Diagnosis& diagnosis) {
   }
 }
 
+std::optional<Cost> cost_of(const Signals& signals, const Policy& policy) {
+  const PhaseTimes& time = signals.time;
+  const double held_s = time.startup + time.train + time.validate + time.checkpoint + time.other;
+  const bool on_gpu = signals.device_kind == "cuda" || signals.device_kind == "rocm";
+  if (!on_gpu || !signals.device_busy || held_s <= 0) {
+    return std::nullopt;
+  }
+  const double gpus = static_cast<double>(std::max<std::size_t>(1, signals.ranks.size()));
+  const double idle_s = time.startup + time.train * std::clamp(1 - *signals.device_busy, 0.0, 1.0);
+  constexpr double kHour = 3600;
+  return Cost{gpus * held_s / kHour, gpus * idle_s / kHour,
+              policy.gpu_hour_price > 0 ? std::optional(policy.gpu_hour_price) : std::nullopt};
+}
+
 /// What was measured, without a judgement.
 Diagnosis measured(const Signals& signals, const Policy& policy) {
   Diagnosis diagnosis;
@@ -72,6 +86,7 @@ Diagnosis measured(const Signals& signals, const Policy& policy) {
   }
   diagnosis.underused = signals.device_busy && *signals.device_busy < policy.healthy_busy;
   diagnosis.time = signals.time;
+  diagnosis.cost = cost_of(signals, policy);
   diagnosis.command = signals.command;
   diagnosis.omitted = signals.omitted;
   diagnosis.blind = signals.blind;

@@ -92,6 +92,13 @@ struct TakenCpus {
   double allowed = 0;  // to the run
 };
 
+/// GPU time that the run held, in hours; what is idle while it starts and trains. Validation is not judged.
+struct Cost {
+  double gpu_hours = 0;
+  double idle_gpu_hours = 0;
+  std::optional<double> price;  // of a GPU hour, in the user's currency
+};
+
 struct Diagnosis {
   Outcome outcome = Outcome::kUnknown;
   Verdict verdict = Verdict::kUnknown;
@@ -103,6 +110,7 @@ struct Diagnosis {
   std::optional<TakenCpus> taken;     // when so many that what was measured is not the run's own; not in the JSON
   bool underused = false;             // the device is less busy than in a healthy run; not in the JSON
   PhaseTimes time;
+  std::optional<Cost> cost;  // of a run on GPUs
   std::optional<StepShares> step;
   std::vector<account::RankTime> ranks;  // of a job with several
   /// Share of a step in which the rank that the shares are of waits for gradients of others; part of step->compute.

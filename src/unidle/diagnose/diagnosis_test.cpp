@@ -117,6 +117,44 @@ TEST(ToJson, RoundsWithoutBreakingTheSums) {
   EXPECT_EQ(json["throughput"]["steps_per_s"], 11.11);
 }
 
+/// Two GPUs for an hour and a half: half an hour of start-up, an hour of training at 25 %.
+Signals two_gpus() {
+  Signals signals;
+  signals.device_kind = "cuda";
+  signals.device_busy = 0.25;
+  signals.time = {.startup = 1800, .train = 3600};
+  signals.ranks = {{.rank = 0, .step_s = 0.1}, {.rank = 1, .step_s = 0.1}};
+  return signals;
+}
+
+TEST(Cost, IsThatOfAllGpus) {
+  const auto json = to_json(diagnose(two_gpus()))["cost"];
+  EXPECT_EQ(json["gpu_hours"], 3);
+  EXPECT_EQ(json["idle_gpu_hours"], 2.5);
+  EXPECT_TRUE(json["price"].is_null());
+  EXPECT_THAT(to_text(diagnose(two_gpus()), 400, false), HasSubstr("Cost: 3 GPU hours, 2.5 of them idle.\n"));
+  Policy policy;
+  policy.gpu_hour_price = 4;
+  EXPECT_THAT(to_text(diagnose(two_gpus(), policy), 400, false),
+              HasSubstr("At 4 an hour: 12.0, 10.0 of it for idle time."));
+}
+
+TEST(Cost, IsUnknownWithoutGpuOrUtilisation) {
+  EXPECT_FALSE(to_json(diagnose(healthy_cpu())).contains("cost"));
+  Signals unseen = two_gpus();
+  unseen.device_busy.reset();
+  EXPECT_FALSE(to_json(diagnose(unseen)).contains("cost"));
+}
+
+TEST(Cost, OfAShortRunIsShownOnlyWithAPrice) {
+  Signals signals = two_gpus();
+  signals.time = {.startup = 10, .train = 20};
+  EXPECT_THAT(to_text(diagnose(signals), 400, false), Not(HasSubstr("GPU hours")));
+  Policy policy;
+  policy.gpu_hour_price = 4;
+  EXPECT_THAT(to_text(diagnose(signals, policy), 400, false), HasSubstr("GPU hours"));
+}
+
 TEST(ToText, AnswersFirst) {
   const std::string text = to_text(diagnose(waiting_cpu(0.62)), 400, false);
   const std::string first = text.substr(0, text.find('\n'));

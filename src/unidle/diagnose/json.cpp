@@ -10,6 +10,7 @@ using Json = nlohmann::ordered_json;
 
 double rounded(double value, double scale) { return std::round(value * scale) / scale; }
 double share(double value) { return rounded(value, 1e4); }
+double hours(double value) { return rounded(value, 1e4); }
 double rounded_to_ms(double value) { return rounded(value, 1e3); }
 
 /// Four significant digits: no run is measured more precisely.
@@ -142,6 +143,11 @@ nlohmann::ordered_json to_json(const Diagnosis& diagnosis) {
     json["throughput"]["note"] = kRatedBeforeWindow;
   }
   json["time"] = time_json(diagnosis.time);
+  if (const auto& cost = diagnosis.cost) {
+    json["cost"]["gpu_hours"] = hours(cost->gpu_hours);
+    json["cost"]["idle_gpu_hours"] = hours(cost->idle_gpu_hours);
+    json["cost"]["price"] = cost->price ? Json(*cost->price) : Json();
+  }
   json["step"] = diagnosis.step ? step_json(*diagnosis.step) : Json();
   if (diagnosis.step && diagnosis.exchange) {
     json["step"]["exchange"] = share(*diagnosis.exchange);

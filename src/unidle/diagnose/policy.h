@@ -209,6 +209,9 @@ struct Policy {
   double unexplained_share = 0.25;
   /// Without a finding, a device that is less busy has a cause that was not found, rather than none. Own choice.
   double healthy_busy = 0.60;
+
+  /// What an hour of a GPU costs, in any currency. Zero: no price is shown.
+  double gpu_hour_price = 0;
 };
 
 /// A field of the policy with its name in a policy file.
@@ -299,6 +302,7 @@ inline constexpr std::array kThresholds = {
     Threshold{"metrics_interval", &Policy::metrics_interval},
     Threshold{"unexplained_share", &Policy::unexplained_share},
     Threshold{"healthy_busy", &Policy::healthy_busy},
+    Threshold{"gpu_hour_price", &Policy::gpu_hour_price},
 };
 
 /// The total size of the fields in all rows.

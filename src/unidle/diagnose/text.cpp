@@ -169,6 +169,21 @@ std::string speed(const Diagnosis& diagnosis, const Style& style) {
   return out;
 }
 
+/// Nothing for short runs, unless a price was given.
+std::string cost_text(const Cost& cost, const Style& style) {
+  constexpr double kWorthALine = 0.1;  // GPU hours
+  if (!cost.price && cost.gpu_hours < kWorthALine) {
+    return "";
+  }
+  std::string text = style.say("Cost: {} GPU hours, {} of them idle.", format_number(cost.gpu_hours),
+                               format_number(cost.idle_gpu_hours));
+  if (cost.price) {
+    text += style.say(" At {} an hour: {}, {} of it for idle time.", format_number(*cost.price),
+                      format_number(cost.gpu_hours * *cost.price), format_number(cost.idle_gpu_hours * *cost.price));
+  }
+  return style.block(0, "", text);
+}
+
 std::string step_text(const StepShares& step, const std::optional<double>& exchange, const Style& style) {
   const std::string input = format_share(step.input);
   const std::string transfer = format_share(step.transfer);
@@ -206,6 +221,9 @@ std::string numbers(const Diagnosis& diagnosis, const Style& style) {
     out += style.block(0, "", device_text(diagnosis.device, style));
   }
   out += speed(diagnosis, style);
+  if (diagnosis.cost) {
+    out += cost_text(*diagnosis.cost, style);
+  }
   if (diagnosis.rated_before_window) {
     out += style.block(0, "", style.word(kRatedBeforeWindow));
   }

@@ -140,7 +140,7 @@ std::string status_table(std::vector<Row> rows, Language language) {
   return table(cells);
 }
 
-std::string top_table(std::vector<Row> rows, Language language) {
+std::string top_table(std::vector<Row> rows, Language language, double price) {
   std::erase_if(rows, [](const Row& row) { return row.job.gpus == 0 || row.job.waits(); });
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
     return wasted_gpu_hours(a.job, a.use).value_or(-1) > wasted_gpu_hours(b.job, b.use).value_or(-1);
@@ -160,6 +160,10 @@ std::string top_table(std::vector<Row> rows, Language language) {
   }
   std::string text = table(cells);
   text += translate(language, "{} GPU hours were held, {} of them wasted", format_number(held), format_number(wasted));
+  if (price > 0) {
+    text += translate(language, "; at {} an hour that is {} and {}", format_number(price), format_number(held * price),
+                      format_number(wasted * price));
+  }
   if (unknown == 1) {
     text += translate(language,
                       "; of 1 job nobody knows how busy the GPUs were: those of unidle slurm submit are recorded");

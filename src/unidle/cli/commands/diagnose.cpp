@@ -34,6 +34,7 @@ struct Options {
   std::string explain;
   std::string language;
   std::string policy;
+  double price = 0;
   bool print_policy = false;
   bool rules_markdown = false;
   bool texts = false;
@@ -50,7 +51,9 @@ bool reached(const diagnose::Diagnosis& diagnosis, const std::string& level) {
 }
 
 diagnose::Policy policy_of(const Options& options) {
-  return options.policy.empty() ? diagnose::Policy{} : diagnose::read_policy(options.policy);
+  diagnose::Policy policy = options.policy.empty() ? diagnose::Policy{} : diagnose::read_policy(options.policy);
+  policy.gpu_hour_price = options.price > 0 ? options.price : policy.gpu_hour_price;
+  return policy;
 }
 
 diagnose::Diagnosis of_logs(const std::vector<std::filesystem::path>& files, const diagnose::Policy& policy,
@@ -192,6 +195,8 @@ std::function<int()> setup(CLI::App& app) {
       ->check(CLI::IsMember({"info", "warning", "critical"}));
   app.add_option("--explain", options->explain, "Explain one rule and leave");
   add_language_option(app, options->language);
+  app.add_option("--price", options->price, "What an hour of a GPU costs: also say what the run and its idle time cost")
+      ->check(CLI::PositiveNumber);
   app.add_option("--policy", options->policy, "A file with thresholds in place of our own: YAML, NAME: VALUE");
   app.add_flag("--print-policy", options->print_policy, "Print all thresholds as such a file and leave");
   app.add_flag("--texts", options->texts,

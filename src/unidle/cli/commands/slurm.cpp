@@ -33,6 +33,7 @@ struct Arguments {
   std::string format = "text";
   std::string language;
   int days = 7;
+  double price = 0;
   bool dry_run = false;
 
   Language speaks() const { return format == "json" ? Language::kEnglish : chosen_language(language); }
@@ -167,7 +168,7 @@ int top(const Arguments& arguments) {
   if (arguments.format == "json") {
     print_to(stdout, "{}\n", json_text(document_of("unidle.slurm.top/1", rows)));
   } else {
-    print_to(stdout, "{}", slurm::top_table(rows, arguments.speaks()));
+    print_to(stdout, "{}", slurm::top_table(rows, arguments.speaks(), arguments.price));
     if (!client.accounting_problem().empty()) {
       print_to(stderr, "unidle: {}\n",
                translate(arguments.speaks(), "only jobs that the controller remembers; accounting: {}",
@@ -259,6 +260,8 @@ std::function<int()> setup(CLI::App& app) {
   CLI::App* analyzes = add_action(app, "analyze", "One job: what it used, why it ended, why its GPU idled", *arguments);
   analyzes->add_option("id", arguments->id, "The job's id")->required();
   CLI::App* tops = add_action(app, "top", "Your jobs by wasted GPU hours", *arguments);
+  tops->add_option("--price", arguments->price, "What an hour of a GPU costs: also say what was spent, and wasted")
+      ->check(CLI::PositiveNumber);
   for (CLI::App* action : {shows, tops}) {
     action->add_option("-u,--user", arguments->user, "Whose jobs; yours by default");
     action->add_option("--days", arguments->days, "How far back, where Slurm keeps accounts")
