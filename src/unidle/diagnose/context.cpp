@@ -201,12 +201,19 @@ std::optional<double> units_in_use(const Signals& signals) {
   return running > 0 ? std::optional(*signals.sm_activity / running) : std::nullopt;
 }
 
-/// The CPUs that other processes leave to the run, and at least those that it used.
+/// The part of a CPU that a thread of the run gets when it is ready: other processes may run at a lower priority.
+double share_of_ready_thread(const Context& context) {
+  const double own = context.signals.cpus_used.value_or(0);
+  return context.cpus_taken && own > 0 ? own / (own + *context.cpus_taken) : 0;
+}
+
+/// The CPUs that other processes leave to the run; at least those that it used, and what one ready thread gets.
 double usable_cpus(const Context& context) {
   const Signals& signals = context.signals;
   const double left = signals.cpus_online && signals.others_cpus_used ? *signals.cpus_online - *signals.others_cpus_used
                                                                       : *context.cpus;
-  return std::clamp(left, std::min(signals.cpus_used.value_or(0), *context.cpus), *context.cpus);
+  const double least = std::max(signals.cpus_used.value_or(0), share_of_ready_thread(context));
+  return std::clamp(left, std::min(least, *context.cpus), *context.cpus);
 }
 
 }  // namespace

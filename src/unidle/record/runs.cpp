@@ -174,6 +174,20 @@ std::pair<fs::path, fs::path> last_two_runs() {
   return {runs_folder() / *before, runs_folder() / *newest};
 }
 
+std::vector<fs::path> earlier_runs(const fs::path& folder, std::size_t most) {
+  const std::vector<std::string> names = names_of_runs();
+  std::error_code failure;
+  const bool inside = fs::equivalent(folder.parent_path(), runs_folder(), failure);
+  const auto own = std::ranges::find(names, folder.filename().string());
+  std::vector<fs::path> runs;
+  for (auto name = own; inside && name != names.end() && runs.size() < most; ++name) {
+    if (name != own && program_of(*name, names) == program_of(*own, names) && !is_search(*name)) {
+      runs.push_back(runs_folder() / *name);
+    }
+  }
+  return runs;
+}
+
 fs::path latest_run_folder() {
   const fs::path link = runs_folder() / "latest";
   std::error_code failure;

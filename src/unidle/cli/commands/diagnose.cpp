@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "unidle/base/json.h"
+#include "unidle/base/layout.h"
 #include "unidle/base/shell.h"
 #include "unidle/base/terminal.h"
 #include "unidle/cli/language_option.h"
@@ -18,6 +19,7 @@
 #include "unidle/logs/sniff.h"
 #include "unidle/observe/recovery.h"
 #include "unidle/record/record.h"
+#include "unidle/report/slowdown.h"
 #include "unidle/slurm/job_view.h"
 #include "unidle/tune/fix.h"
 
@@ -129,6 +131,24 @@ nlohmann::ordered_json with_texts(const diagnose::Diagnosis& diagnosis, Language
   return json;
 }
 
+/// The one record that is diagnosed; empty for several, for those of a job, and for logs.
+std::filesystem::path single_record(const Options& options) {
+  if (!options.job_id.empty() || options.files.size() > 1) {
+    return {};
+  }
+  const std::filesystem::path path =
+      options.files.empty() ? record::latest_run_folder() : record::find_run(options.files.front());
+  const bool is_record = diagnose::records_of_nodes(path).empty() && logs::sniff(path).kind == logs::Kind::kRecord;
+  return is_record ? path : std::filesystem::path();
+}
+
+/// What the runs of the same command before this one say about its speed; empty if it is as fast.
+std::string slowdown_words(const Options& options, Language language) {
+  const std::filesystem::path record = single_record(options);
+  const auto slowdown = record.empty() ? std::nullopt : report::slowdown_of(record);
+  return slowdown ? report::in_words(*slowdown, Translator{language}) : "";
+}
+
 /// The next command, where a finding proposes a change that can be tried; otherwise empty.
 std::string next_command(const Options& options, const diagnose::Diagnosis& diagnosis, Language language) {
   const bool named = options.files.size() == 1;
@@ -167,6 +187,9 @@ int run(const Options& options) {
   } else {
     const Language language = chosen_language(options.language);
     print_to(stdout, "{}", diagnose::to_text(diagnosis, width, use_colour(stdout), language));
+    if (const std::string slower = slowdown_words(options, language); !slower.empty()) {
+      print_to(stdout, "\n{}", block(slower, width, 0, ""));
+    }
     if (const std::string next = next_command(options, diagnosis, language); !next.empty()) {
       print_to(stdout, "\n{}\n", next);
     }

@@ -51,6 +51,17 @@ TEST(LoaderOversubscribed, TellsTheRunsOwnCpusFromThoseOfOthers) {
   EXPECT_THAT(beside.evidence, Contains("the run uses 1.6 of its 2 CPUs, and other processes use 0.4"));
 }
 
+TEST(LoaderNoWorkers, CpusOfOthersThatGiveWayCanBeUsed) {
+  Signals signals = beside_others(0.1, 0.05);  // its samples wait for something that needs no CPU
+  set_input(signals, 0.9);
+  set_effective(signals, "loader.workers", "0");
+  const Finding gives_way = fired("loader-no-workers", signals);
+  EXPECT_GT(*gives_way.speedup_bound, 3);
+  EXPECT_TRUE(fix_of(gives_way, "loader.workers")->to);
+  signals.run_delay = 0.9;  // a thread that is ready gets a tenth of a CPU
+  EXPECT_LT(*fired("loader-no-workers", signals).speedup_bound, 1.1);
+}
+
 /// One sample in fifty takes a hundred times as long, by the wall.
 Signals with_tail(std::optional<double> run_delay_s, double cpu_s) {
   Signals signals = waiting_cpu(0.6);
