@@ -327,6 +327,9 @@ TEST_F(LogSignals, BannersOfBatchScripts) {
                           "Training failed with exit code 1\n"}) {
     EXPECT_EQ(outcome(end), Outcome::kFailed) << end;
   }
+  EXPECT_EQ(outcome("# Ended (code 1) at Wed Feb  5 23:22:03 KST 2025, elapsed time 29 seconds\n"), Outcome::kFailed);
+  EXPECT_EQ(outcome("# Ended (code 0) at Wed Feb  5 23:22:03 KST 2025, elapsed time 29 seconds\n"),
+            Outcome::kCompleted);
   EXPECT_EQ(outcome("Exit code: 0\n"), Outcome::kCompleted);
   EXPECT_EQ(outcome("Exit code: 0\nepoch 2 loss 0.4\n"), Outcome::kUnknown);
 }
@@ -360,6 +363,9 @@ TEST_F(LogSignals, WhatSeffPrintsBehindAJob) {
   EXPECT_EQ(outcome("CANCELLED (exit code 0)").outcome, Outcome::kStopped);
   EXPECT_EQ(outcome("FAILED (exit code 1)").outcome, Outcome::kFailed);
   EXPECT_NE(find(outcome("OUT_OF_MEMORY (exit code 0)"), "out-of-memory"), nullptr);
+  EXPECT_DOUBLE_EQ(outcome("COMPLETED (exit code 0)\nJob Wall-clock time: 1-00:01:00").time.other, 86'460);
+  EXPECT_DOUBLE_EQ(outcome("COMPLETED (exit code 0)\nRsrc Used: cput=08:00:00,walltime=01:03:33").time.other, 3'813);
+  EXPECT_DOUBLE_EQ(outcome("COMPLETED (exit code 0)\nResource_List.walltime=24:00:00").time.other, 0);
 }
 
 TEST_F(LogSignals, TablesOfOtherToolsAreRefusedWithTheWayOut) {

@@ -77,6 +77,9 @@ class TextReader {
     }
     read_times(line);
     read_settings(line);
+    if (const Hit* hit = line.hits.first(Word::kWallTime)) {
+      wall_time(line, *hit);
+    }
     if (line.hits.has(Word::kTotal)) {
       completion_.configure(line);
     }
@@ -166,6 +169,15 @@ class TextReader {
     elapsed_before_ns_ += ns < elapsed_ns_ / 2 ? elapsed_ns_ : 0;  // ranks differ by a second
     elapsed_ns_ = ns;
     set_time({elapsed_before_ns_ + ns, false, false});
+  }
+
+  /// "Job Wall-clock time: 1-02:03:04"; not the one that was asked for.
+  void wall_time(const LogLine& line, const Hit& hit) {
+    const bool by_seff = hit.keyword->text.ends_with(' ');
+    const auto wall_s = detail::seconds_of_timedelta(line.text.substr(hit.end));
+    if (wall_s && (by_seff || lower(line.text.substr(0, hit.begin)).find("used") != std::string::npos)) {
+      log_.stated_wall_s = wall_s;
+    }
   }
 
   void table_row(const LogLine& line) {

@@ -119,6 +119,7 @@ struct TextLog {
   std::optional<std::int64_t> last_ns;
   bool has_date = false;  // times have a year and can be compared with other files
   std::optional<std::int64_t> job_id;
+  std::optional<double> stated_wall_s;  // of the whole job, as the scheduler states it
 
   // The end
   std::optional<SchedulerEnd> end;    // of the last attempt

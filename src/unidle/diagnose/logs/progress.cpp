@@ -208,6 +208,18 @@ void add_device(const JobLogs& job, Signals& signals) {
   }
 }
 
+/// The scheduler knows the whole time; lines with times may begin late and end early.
+void add_stated_wall(const JobLogs& job, Signals& signals) {
+  for (const TextLog& log : job.texts) {
+    const double unknown_s = log.stated_wall_s.value_or(0) - signals.wall_s;
+    if (unknown_s > 0) {
+      (signals.outcome == Outcome::kTimedOut && log.phases.training_seen ? signals.time.train : signals.time.other) +=
+          unknown_s;
+      signals.wall_s = *log.stated_wall_s;
+    }
+  }
+}
+
 }  // namespace
 
 void add_progress(const JobLogs& job, const JobTimes& times, Signals& signals) {
@@ -225,6 +237,7 @@ void add_progress(const JobLogs& job, const JobTimes& times, Signals& signals) {
   add_steps(*log, signals);
   add_throughput(*log, signals);
   add_stated(*log, job.language, signals);
+  add_stated_wall(job, signals);
   add_settings(*log, signals);
   add_how_far(*log, times, job.language, signals);
 }

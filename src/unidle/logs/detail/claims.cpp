@@ -117,13 +117,13 @@ bool ends_training(std::string_view message) {
   return message.find(' ') == std::string_view::npos && !contains_any(message, kParts);
 }
 
-/// "Exit code: 0" of a batch script.
+/// "Exit code: 0" of a batch script, "# Ended (code 0) at ..." of Kaldi's.
 bool exits_well(std::string_view message) {
   static constexpr std::array<std::string_view, 6> kWords = {
       "exit code", "exit status", "exit_code", "exited with code", "process finished with exit code", "exit"};
   const auto words = std::ranges::find_if(kWords, [&](std::string_view one) { return message.starts_with(one); });
   if (words == kWords.end()) {
-    return false;
+    return message.starts_with("ended (code 0) at ");
   }
   message.remove_prefix(words->size());
   return message == ": 0" || message == " 0" || message == "=0";
@@ -157,6 +157,9 @@ bool claims(const LogLine& line, const Hit& hit) {
   if (word == "training time ") {
     return is_whole_time(line, hit);
   }
+  if (word == "training took") {
+    return bare_message(line).starts_with(word);  // not "Epoch 3: training took"
+  }
   if (word == "completed (exit code") {
     return line.text.substr(hit.end).starts_with(" 0)") && line.text.find("State:") != std::string_view::npos;
   }
@@ -168,7 +171,7 @@ bool claims(const LogLine& line, const Hit& hit) {
 bool claims_end(const LogLine& line) {
   static constexpr std::array<std::string_view, 7> kDenials = {
       "not success", "without success", "success rate", "success_rate", "成功率", "未成功", "不成功"};
-  return !contains_any(line.text, kDenials) &&
+  return !contains_any(lower(line.text), kDenials) &&
          std::ranges::any_of(line.hits.all(), [&](const Hit& hit) { return claims(line, hit); });
 }
 

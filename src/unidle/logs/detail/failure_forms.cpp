@@ -93,6 +93,7 @@ constexpr std::array kForms = {
     Form{"Process %r exit with status code %x.", kLauncher, kNo, kAfter},
     Form{"Exit code: %x", kLauncher, kNo, kAfter},
     Form{"exit code: %x", kLauncher, kNo, kAfter},
+    Form{"*Ended (code %x) at *", kLauncher, kNo, kAfter},  // Kaldi, ESPnet
     Form{"Exit status: %x", kLauncher, kNo, kAfter},
     Form{"exit_code=%x", kLauncher, kNo, kAfter},
     Form{"EXIT_CODE=%x", kLauncher, kNo, kAfter},

@@ -66,7 +66,8 @@ constexpr Keyword kKeywords[] = {
     Keyword{"return code =", Word::kFailure},
     Keyword{"exit string", Word::kFailure},
     Keyword{"exit_code", Word::kFailure},
-    Keyword{"[fail", Word::kFailure},  // a banner of a batch script
+    Keyword{"ended (code", Word::kFailure},  // Kaldi, ESPnet
+    Keyword{"[fail", Word::kFailure},        // a banner of a batch script
     Keyword{"local_rank:", Word::kFailure},
     Keyword{"root cause", Word::kFailure},
     Keyword{"watchdog", Word::kFailure},
@@ -266,6 +267,11 @@ constexpr Keyword kKeywords[] = {
     Keyword{"training has finished", Word::kSuccess},
     Keyword{"training process complete", Word::kSuccess},
     Keyword{"training process finished", Word::kSuccess},
+    Keyword{"training was finished", Word::kSuccess},
+    Keyword{"training was complete", Word::kSuccess},
+    Keyword{"training took", Word::kSuccess, Edge::kFront},
+    Keyword{"train finished", Word::kSuccess},
+    Keyword{"train complete", Word::kSuccess},
     Keyword{"optimization complete", Word::kSuccess},  // Theano's tutorials
     Keyword{"loss for final step", Word::kSuccess},    // TensorFlow's estimators
     Keyword{"finished after ", Word::kSuccess, Edge::kFront},
@@ -286,6 +292,8 @@ constexpr Keyword kKeywords[] = {
     Keyword{"fit` stopped: `max_", Word::kSuccess},   // Lightning
     Keyword{"训练完成", Word::kSuccess},
     Keyword{"训练结束", Word::kSuccess},
+    Keyword{"训练完毕", Word::kSuccess},
+    Keyword{"训练已完成", Word::kSuccess},
     // Letters outside ASCII have a case too: none begins a keyword.
     Keyword{"학습 완료", Word::kSuccess},
     Keyword{"학습이 완료", Word::kSuccess},
@@ -315,6 +323,8 @@ constexpr Keyword kKeywords[] = {
     Keyword{"slurm_job_id", Word::kJobId, Edge::kFront},
     Keyword{"*** job ", Word::kJobId},
     Keyword{"作业id", Word::kJobId},
+    Keyword{"job wall-clock time: ", Word::kWallTime},  // seff
+    Keyword{"walltime=", Word::kWallTime},              // epilogs of PBS and Slurm
     Keyword{"mib / ", Word::kSmiRow},
     Keyword{"\"timestamp\"", Word::kTimeKey},
     Keyword{"\"@timestamp\"", Word::kTimeKey},

@@ -52,6 +52,7 @@ enum class Word : std::uint8_t {
   kDuration,
   kIgnored,
   kThread,
+  kWallTime,
   kFailed,
 };
 

@@ -49,7 +49,7 @@ std::string_view token_after(std::string_view line, std::size_t end);
 /// if `bare` is true.
 std::optional<double> seconds_after(std::string_view line, std::size_t end, bool bare);
 
-/// "0:01:48", "3 days, 17:51:32": Python's format of a timedelta.
+/// "0:01:48", "3 days, 17:51:32": Python's format of a timedelta; "3-17:51:32": Slurm's.
 std::optional<double> seconds_of_timedelta(std::string_view text);
 
 /// A progress bar in tqdm's format.
