@@ -81,9 +81,10 @@ class FrameworkWords(unittest.TestCase):
     def test_olmo(self):
         config = module("olmo.config").TrainConfig
         torch = module("torch")
-        text = COMPOSER + "max_duration: 1ep\n"
+        text = COMPOSER + "max_duration: 1ep\nsave_interval_unsharded: 1000\ngen1_gc_interval: 1\n"
         said = self.words("olmo.yaml", text, lambda path: config.load(path).autocast_precision)
-        self.assertEqual((said["H100"], said["T4"]), (torch.bfloat16, torch.float16))
+        self.assertEqual(said["H100"], torch.bfloat16)
+        self.assertEqual(said["T4"], torch.float32, "it has no gradient scaler")
 
     def test_lightning(self):
         convert = module("lightning_fabric.connector")._convert_precision_to_unified_args
@@ -184,6 +185,22 @@ class FrameworkWords(unittest.TestCase):
             "opennmt.yaml", text, lambda path: parser.parse_known_args(["-config", path])[0].model_dtype
         )
         self.assertEqual((said["H100"], said["T4"]), ("fp32", "fp16"))
+
+    def test_litgpt(self):
+        jsonargparse = module("jsonargparse")
+        text = "out_dir: out\nprecision: {}\ntrain:\n  micro_batch_size: 1\n  log_interval: 1\n"
+        for name, needs, fp16 in (
+            ("litgpt.finetune.lora", "checkpoint_dir: some/model\nlora_r: 8\n", "16-mixed"),
+            ("litgpt.pretrain", "model_name: a\ninitial_checkpoint_dir: null\ntokenizer_dir: b\n", None),
+        ):
+            parser = jsonargparse.ArgumentParser()
+            parser.add_function_arguments(module(name).setup)
+            for old in ("32-true", "bf16-mixed", "bf16-true"):
+                said = self.words(
+                    "litgpt.yaml", needs + text.format(old), lambda path: parser.parse_path(path).precision
+                )
+                self.assertEqual(said["H100"], "bf16-mixed" if old == "32-true" else old, name)
+                self.assertEqual(said["T4"], old if old == "bf16-true" else fp16 or old, name)
 
     def test_speechbrain(self):
         config = module("speechbrain.utils.autocast").AMPConfig

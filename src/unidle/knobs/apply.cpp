@@ -240,6 +240,10 @@ class Setter {
     const Scalar* literal = file_.find(setting.literal);
     const auto pending = pending_.find(literal->begin);
     const std::string old = pending == pending_.end() ? literal->value : pending->second;
+    if (value_ == "fp16" && setting.means == "bf16" && lower(old).ends_with("-true")) {
+      refuse(&setting, "keeps the weights in bf16; in fp16 they would be trained without loss scaling",
+             "choose a mixed format by hand");
+    }
     const std::vector<std::string> choices = choices_at(setting, *literal, setting.meaning);
     auto text = detail::encode(knob_, setting.meaning, value_, old);
     if (text && !choices.empty()) {

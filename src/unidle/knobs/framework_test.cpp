@@ -45,8 +45,14 @@ TEST(Frameworks, TheMoreSpecificIsRecognised) {
             "nemo");
   EXPECT_EQ(told("dataloader_num_workers: 4\nepoch_counter: 1\ncheckpointer: 2\n"), "speechbrain");
   EXPECT_EQ(told("checkpoint_dir: a\nout_dir: b\nlora_r: 8\ntrain: {micro_batch_size: 1}\n"), "litgpt");
+  EXPECT_EQ(
+      told("out_dir: b\nsave_interval: 9\ntokenizer_dir: c\ninitial_checkpoint_dir:\ntrain: {micro_batch_size: 1}\n"),
+      "litgpt-pretrain");
   EXPECT_EQ(told("exp_manager: {}\nsave_interval: 1\nmicro_batch_size: 1\nlr_warmup_steps: 1\nmegatron_amp_O2: true\n"),
             "nemo");
+  EXPECT_EQ(told("global_train_batch_size: 8\nmax_duration: 1ep\nsave_interval_unsharded: 9\ngen1_gc_interval: 1\n"),
+            "olmo");
+  EXPECT_EQ(told("global_train_batch_size: 8\nmax_duration: 1ep\nscheduler: {t_warmup: 9ba}\n"), "composer");
   EXPECT_EQ(told("base_model: a\nmicro_batch_size: 1\n"), "axolotl");
 }
 

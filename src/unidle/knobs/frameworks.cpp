@@ -37,6 +37,10 @@ const std::vector<Framework>& table() {
        .vocabulary = {{kAmp,
                        "precision",
                        {"32", "bf16-mixed", "16-mixed", "32-true", "64-true", "bf16-true", "16-true"}}}},
+      {.name = "litgpt-pretrain",
+       .source = "litgpt 0.5.13, litgpt/pretrain.py: it refuses fp16",
+       .signatures = {{2, "initial_checkpoint_dir tokenizer_dir"}},
+       .vocabulary = {{kAmp, "precision", {"bf16-true", "bf16-mixed", "32-true"}}}},
       {.name = "litgpt",
        .source = "litgpt 0.5, litgpt/args.py and litgpt/finetune/lora.py",
        .signatures = {{3, "checkpoint_dir out_dir save_interval micro_batch_size quantize lr_warmup_steps lora_r"}},
@@ -80,8 +84,14 @@ const std::vector<Framework>& table() {
        .source = "deepspeed 0.19.8, deepspeed/runtime/config.py, deepspeed/runtime/precision_config.py",
        .signatures = {{1, "train_micro_batch_size_per_gpu zero_optimization zero_allow_untested_optimizer"}},
        .agreements = {{kAmp, "", "DeepSpeed casts the model but not its inputs: the program has to cast them"}}},
-      {.name = "composer",  // llm-foundry and OLMo (olmo/config.py, autocast_precision) accept the same words
-       .source = "composer 0.32.1, composer/core/precision.py (Precision); ai2-olmo 0.6.0, olmo/config.py",
+      {.name = "olmo",  // its configurations look like composer's, but it has no gradient scaler: no fp16
+       .source = "ai2-olmo 0.6.0, olmo/config.py (autocast_precision), olmo/train.py",
+       .signatures = {{2,
+                       "save_interval_unsharded save_interval_ephemeral gen1_gc_interval sharded_checkpointer "
+                       "remote_save_folder metrics_log_interval max_grad_norm_ratio reset_optimizer_state"}},
+       .vocabulary = {{kAmp, "precision", {"fp32", "amp_bf16"}}}},
+      {.name = "composer",  // llm-foundry accepts the same words
+       .source = "composer 0.32.1, composer/core/precision.py (Precision)",
        .signatures = {{2,
                        "device_train_microbatch_size device_eval_batch_size global_train_batch_size max_duration "
                        "train_loader eval_loader fsdp_config"}},
@@ -115,7 +125,14 @@ const std::vector<Framework>& table() {
        .signatures = {{2,
                        "network_module network_dim network_alpha save_precision caption_extension "
                        "max_data_loader_n_workers pretrained_model_name_or_path max_train_steps max_train_epochs"}},
-       .vocabulary = {{kAmp, "mixed_precision", {"no", "fp16", "bf16"}}}},
+       .vocabulary = {{kAmp, "mixed_precision", {"no", "fp16", "bf16"}}},
+       .agreements = {{kAmp, "full_bf16", "sd-scripts refuses full_bf16 with another mixed_precision than bf16"},
+                      {kAmp, "full_fp16", "sd-scripts refuses full_fp16 with another mixed_precision than fp16"}}},
+      {.name = "fairseq",
+       .source = "fairseq 0.12.2, fairseq/dataclass/configs.py",
+       .signatures = {{3,
+                       "ddp_backend distributed_world_size log_format update_freq warmup_updates tensorboard_logdir "
+                       "skip_invalid_size_inputs_valid_test no_epoch_checkpoints keep_interval_updates"}}},
       {.name = "lightning",
        .source = "pytorch-lightning 2.6.6, lightning_fabric/plugins/precision/precision.py; 32, 16 and bf16 since 1.6",
        .signatures = {{2,

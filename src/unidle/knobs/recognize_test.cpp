@@ -45,6 +45,17 @@ TEST(Recognize, ReadsKeysByTheirWords) {
               ElementsAre("compile.mode=off", "compile.mode=? option"));
 }
 
+TEST(Recognize, ReadsLongerNamesOfFrameworks) {
+  EXPECT_THAT(found("max_data_loader_n_workers: 4\n"), ElementsAre("loader.workers=4"));
+  EXPECT_THAT(found("max_workers: 4\n"), IsEmpty()) << "of any pool";
+  EXPECT_THAT(found("optimizer: {metrics_log_interval: 10}\n"), ElementsAre("metrics.interval=10"));
+  EXPECT_THAT(found("scheduler: {t_warmup: 2000}\n"), ElementsAre("optimizer.warmup_steps=2000"));
+  EXPECT_THAT(found("lr_wav2vec: 0.0001\n"), ElementsAre("optimizer.lr=0.0001"));
+  EXPECT_THAT(found("clip_grad: {max_norm: 3.0}\n"), ElementsAre("grad.clip_norm=3"))
+      << "general alone, not below this";
+  EXPECT_THAT(found("image: {max_norm: 3.0}\n"), IsEmpty());
+}
+
 TEST(Recognize, TheNearestKeyDecides) {
   EXPECT_THAT(found("Scheduler_cfg: {args: {optimizer_args: {lr: 0.1}}}\n"), ElementsAre("optimizer.lr=0.1"));
   EXPECT_THAT(found("optimizer: {scheduler: {lr: 0.1}}\n"), IsEmpty());
@@ -68,6 +79,11 @@ TEST(Recognize, FollowsReferencesOfHyperPyYaml) {
 TEST(Recognize, WordsOfFairseqAndMmengine) {
   EXPECT_THAT(found("optimization: {clip_norm: 1}\n"), ElementsAre("grad.clip_norm=1"));
   EXPECT_THAT(found("lr_scheduler: {warmup_updates: 4000}\n"), ElementsAre("optimizer.warmup_steps=4000"));
+  const char* fairseq =
+      "distributed_training: {ddp_backend: c10d}\ncommon: {log_format: json, tensorboard_logdir: tb}\n";
+  EXPECT_THAT(found(fmt::format("{}optimization: {{lr: 1}}\ndataset: {{validate_interval: 5}}\n", fairseq)),
+              ElementsAre("optimizer.lr=1", "validation.interval=5"));
+  EXPECT_THAT(found("dataset: {validate_interval: 5000}\n"), IsEmpty()) << "elsewhere it may count steps";
   EXPECT_THAT(found("default_hooks: {logger: {interval: 100}, checkpoint: {interval: 3}}\n"),
               ElementsAre("metrics.interval=100"));
 }

@@ -16,6 +16,7 @@ const Knob& loader_workers() {
               .spellings =
                   {
                       {"worker ?num ?n ?nb ?number ?of ?train ?data ?loader ?per ?gpu ?device ?count ?cpu ?process"},
+                      {"max data loader worker ?n ?num"},
                   },
               .topic = "worker",
               .never_under =

@@ -15,7 +15,9 @@ const Knob& metrics_interval() {
           {
               .spellings =
                   {
-                      {"log|logging|logger|print interval|freq|frequency|step|iter|every ?n ?step ?iter"},
+                      {"log|logging|logger|print interval|freq|frequency|step|iter|every ?n ?step ?iter ?train ?loss "
+                       "?metric "
+                       "?metrics"},
                       {"report every|interval|freq|frequency ?step ?iter"},
                   },
               .topic = "log logging print",

@@ -20,7 +20,7 @@ const Knob& optimizer_lr() {
                        "?embed "
                        "?unembedding "
                        "?matrix ?scalar ?muon ?adam ?adamw ?sgd ?optimizer ?optim ?actor ?critic ?policy ?projector "
-                       "?trunk"},
+                       "?trunk ?wav2vec"},
                   },
               .topic = "lr",
               .never_under = "scheduler schedule sched warmup swa finder schedulers",

@@ -14,6 +14,7 @@ const Knob& optimizer_warmup_steps() {
               .spellings =
                   {
                       {"warmup step|iter|update ?lr ?num ?scheduler"},
+                      {"t warmup"},
                   },
               .topic = "warmup",
               .never_under = "hook hooks timer latency benchmark profiler",

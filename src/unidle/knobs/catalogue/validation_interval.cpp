@@ -14,6 +14,7 @@ const Knob& validation_interval() {
               .spellings =
                   {
                       {"val|eval|validation|evaluation epoch every|interval|freq|frequency ?check ?n ?in"},
+                      {"validate interval", Meaning::kValue, false, "fairseq"},
                   },
           },
   };

@@ -141,11 +141,14 @@ std::optional<Match> match_path(std::string_view path, std::string_view framewor
   while (pattern == nullptr && !keys.empty() && is_container(keys.back())) {
     keys.pop_back();
   }
-  if (pattern == nullptr && !keys.empty()) {
+  if ((pattern == nullptr || pattern->spelling->weak) && !keys.empty()) {
     Words both = words_of(keys.back());
     both.insert(both.end(), words.begin(), words.end());
-    pattern = find_pattern(both, framework);
-    keys.pop_back();
+    const Pattern* of_both = find_pattern(both, framework);
+    if (pattern == nullptr || (of_both != nullptr && !of_both->spelling->weak)) {
+      pattern = of_both;
+      keys.pop_back();
+    }
   }
   if (pattern == nullptr) {
     return std::nullopt;

@@ -153,7 +153,7 @@ class Adviser {
   void host() {
     propose_advised("cpu.threads");
     const long long interval = longest_interval();
-    if (number("metrics.interval") == 1 && interval > 1 && !generates_) {
+    if (gpu() && number("metrics.interval") == 1 && interval > 1 && !generates_) {
       propose("metrics.interval", interval,
               "reading the loss in every step makes the host wait for the device; only the log gets sparser", "");
     }

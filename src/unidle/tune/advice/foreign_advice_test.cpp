@@ -72,6 +72,25 @@ TEST(ForeignAdvice, ChoosesTheFormatOfTheDevice) {
   EXPECT_EQ(advised(text, machine("H100", 4), Profile::kLight), text) << "rounding changes";
 }
 
+TEST(ForeignAdvice, LeavesAFormatThatTheRunWouldNotSurvive) {
+  const std::string litgpt = "checkpoint_dir: a\nout_dir: b\ntrain: {micro_batch_size: 1}\nprecision: bf16-";
+  EXPECT_EQ(advised(litgpt + "true\n", machine("T4", 4)), litgpt + "true\n") << "weights in fp16, no scaler";
+  EXPECT_EQ(advised(litgpt + "mixed\n", machine("T4", 4)),
+            "checkpoint_dir: a\nout_dir: b\ntrain: {micro_batch_size: 1}\nprecision: 16-mixed\n");
+  const char* pretrain = "initial_checkpoint_dir:\ntokenizer_dir: a\nprecision: bf16-mixed\n";
+  EXPECT_EQ(advised(pretrain, machine("T4", 4)), pretrain) << "its parser refuses fp16";
+  const std::string kohya = "network_module: networks.lora\nnetwork_dim: 8\nmixed_precision: bf16\nfull_bf16: ";
+  EXPECT_EQ(advised(kohya + "true\n", machine("T4", 4)), kohya + "true\n") << "sd-scripts stops at the start";
+  EXPECT_THAT(advised(kohya + "false\n", machine("T4", 4)), HasSubstr("mixed_precision: fp16"));
+  const char* olmo = "save_interval_unsharded: 9\ngen1_gc_interval: 1\nprecision: amp_bf16\n";
+  EXPECT_EQ(advised(olmo, machine("T4", 4)), olmo) << "no gradient scaler";
+}
+
+TEST(ForeignAdvice, ReadsTheLossRarelyOnlyWhereThatMakesADeviceWait) {
+  EXPECT_EQ(advised("logging_steps: 1\nlr: 1\n", machine("H100", 4)), "logging_steps: 50\nlr: 1\n");
+  EXPECT_EQ(advised("logging_steps: 1\nlr: 1\n", machine("cpu", 4)), "logging_steps: 1\nlr: 1\n");
+}
+
 TEST(ForeignAdvice, HoldsTheEffectiveBatch) {
   const char* text = "batch_size: 6\ngradient_accumulation_steps: 8\n";
   EXPECT_EQ(advised(text, machine("A100 80GB", 4), Profile::kFast), "batch_size: 8\ngradient_accumulation_steps: 6\n");
