@@ -197,6 +197,27 @@ class AccelerateTest(unittest.TestCase):
         del batches
         self.assertFalse(accelerator.gradient_state.in_dataloader)
 
+    def test_a_saved_state_has_the_position_of_a_registered_loader(self):
+        def prepared(seed):
+            accelerator = self.accelerator()
+            loader = accelerator.prepare(Loader(source(), BATCH, seed=seed))
+            accelerator.register_for_checkpointing(loader)
+            return accelerator, loader
+
+        _, loader = prepared(3)
+        whole = [x[:, 0].tolist() for _ in range(3) for x, _ in loader]
+        for done in (1, 4, 6, 8):
+            accelerator, loader = prepared(3)
+            with tempfile.TemporaryDirectory() as folder:
+                batches = (None for _ in range(3) for _ in loader)
+                for _ in range(done):
+                    next(batches)
+                accelerator.save_state(folder)
+                accelerator, loader = prepared(5)
+                accelerator.load_state(folder)
+            rest = [x[:, 0].tolist() for _ in range(loader.epoch, 3) for x, _ in loader]
+            self.assertEqual(rest, whole[done:], done)
+
     def test_what_is_skipped_is_not_made(self):
         accelerator, made = self.accelerator(), []
 

@@ -212,6 +212,78 @@ class IndexTest(InFolder):
             self.assertEqual(source.facts["left_out"], left)
 
 
+class ToolsTest(InFolder):
+    """Archives in the forms that tools make of folders."""
+
+    def link(self, name, target, kind):
+        info = tarfile.TarInfo(name)
+        info.linkname, info.type = target, kind
+        return info
+
+    def archive(self, *members, format=tarfile.GNU_FORMAT):
+        """Of names with contents, and of links."""
+        path = self.folder / f"{len(list(self.folder.iterdir()))}.tar"
+        with tarfile.open(path, "w", format=format) as archive:
+            for member in members:
+                if isinstance(member, tarfile.TarInfo):
+                    archive.addfile(member)
+                    continue
+                info = tarfile.TarInfo(member[0])
+                info.size = len(member[1])
+                archive.addfile(info, io.BytesIO(member[1]))
+        return path
+
+    def classes(self, path):
+        return [int(one) for (one,) in Loader(tar(path, ("cls",)), 1, shuffle=False)]
+
+    def test_links_lead_to_their_files(self):
+        deep = "d" * 120
+        for format in (tarfile.GNU_FORMAT, tarfile.PAX_FORMAT):
+            path = self.archive(
+                (f"./{deep}/1.cls", b"1"),
+                self.link(f"./{deep}/2.cls", f"./{deep}/1.cls", tarfile.LNKTYPE),
+                self.link(f"./{deep}/3.cls", "../x/4.cls", tarfile.SYMTYPE),  # through the next link
+                self.link("./x/4.cls", f"../{deep}/5.cls", tarfile.SYMTYPE),
+                (f"./{deep}/5.cls", b"5"),
+                self.link("latest", "/elsewhere", tarfile.SYMTYPE),
+                format=format,
+            )
+            for _ in range(2):  # from the archive and from its index
+                self.assertEqual(self.classes(path), [1, 1, 5, 5, 5])
+
+    def test_a_link_that_leads_nowhere_is_named(self):
+        for target in ("../1.cls", "2.cls"):
+            path = self.archive(("1.cls", b"1"), self.link("2.cls", target, tarfile.SYMTYPE))
+            with self.assertRaisesRegex(unidle.InputError, "has the link 2.cls, .*--dereference"):
+                self.classes(path)
+
+    def test_files_about_the_archive_are_no_samples(self):
+        path = self.archive(("__info__/a.json", b"{}"), ("1.cls", b"1"), ("__x__/1.cls", b"9"))
+        self.assertEqual(self.classes(path), [1])
+
+    def test_arrays_by_columns_are_turned(self):
+        for shape in ((2, 3), (2, 3, 4), (1, 5)):
+            rows = np.arange(np.prod(shape), dtype=">i4").reshape(shape)
+            memory = io.BytesIO()
+            np.save(memory, np.asfortranarray(rows))
+            ((found,),) = Loader(tar(self.archive(("1.npy", memory.getvalue()))), 1)
+            self.assertEqual(found[0].tolist(), rows.tolist())
+
+    def test_samples_whose_files_are_apart_are_named_with_the_way_out(self):
+        path = self.archive(("1.cls", b"1"), ("2.cls", b"2"), ("1.txt", b"1"), ("2.txt", b"2"))
+        with self.assertRaisesRegex(unidle.InputError, r":1: has no .cls .*tar --sort=name"):
+            self.classes(path)
+
+    def test_numbers_beyond_int64_are_named(self):
+        for number, found in ((2**63 - 1, 2**63 - 1), (2**63, None)):
+            path = self.archive(("1.json", b'{"a": %d}' % number))
+            if found is None:
+                with self.assertRaisesRegex(unidle.InputError, "1.json: has a number beyond int64 at a"):
+                    tar(path, ("json:a",))
+            else:
+                self.assertEqual(int(next(iter(Loader(tar(path, ("json:a",)))))[0]), found)
+
+
 class FaultTest(InFolder):
     def refuses(self, text, path, fields=("cls",), error=unidle.InputError, **options):
         with self.subTest(text), self.assertRaisesRegex(error, text):

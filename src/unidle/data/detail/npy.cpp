@@ -236,6 +236,21 @@ NpyHeader read_npy_header(std::span<const std::byte> bytes, std::string_view sub
   return header;
 }
 
+void turn_to_rows(const NpyHeader& header, std::span<const std::byte> columns, std::span<std::byte> rows) {
+  const std::size_t size = size_of(header.dtype);
+  std::vector<std::int64_t> at(header.shape.size(), 0);
+  for (std::size_t from = 0; from < columns.size(); from += size) {
+    std::size_t to = 0;
+    for (std::size_t axis = 0; axis < at.size(); ++axis) {
+      to = to * static_cast<std::size_t>(header.shape[axis]) + static_cast<std::size_t>(at[axis]);
+    }
+    std::memcpy(rows.data() + to * size, columns.data() + from, size);
+    for (std::size_t axis = 0; axis < at.size() && ++at[axis] == header.shape[axis]; ++axis) {
+      at[axis] = 0;
+    }
+  }
+}
+
 ZipDirectory find_zip_directory(std::span<const std::byte> end, std::uint64_t file_bytes, std::string_view subject) {
   constexpr std::size_t kEnd = 22;
   constexpr std::size_t kLocator = 20;

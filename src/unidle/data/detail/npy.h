@@ -33,6 +33,9 @@ std::size_t npy_header_bytes(std::span<const std::byte> start, std::string_view 
 /// dates, complex and long numbers), and impossibly large shapes.
 NpyHeader read_npy_header(std::span<const std::byte> header, std::string_view subject);
 
+/// Copies values in Fortran order into rows one after the other.
+void turn_to_rows(const NpyHeader& header, std::span<const std::byte> columns, std::span<std::byte> rows);
+
 /// An uncompressed member of a zip file.
 struct ZipMember {
   std::string name;

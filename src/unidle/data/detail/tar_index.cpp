@@ -7,6 +7,8 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
@@ -21,10 +23,12 @@ namespace unidle::data::detail {
 namespace {
 
 using nlohmann::json;
+namespace fs = std::filesystem;
 
+constexpr std::size_t kNowhere = static_cast<std::size_t>(-1);
 constexpr std::size_t kBlock = 512;
 constexpr std::uint64_t kMostNameBytes = std::uint64_t{1} << 20;
-constexpr int kIndexVersion = 2;  // version 1 could stop at the first of several archives in one file
+constexpr int kIndexVersion = 3;  // version 1 could stop at the first of several archives, 2 lacked links
 
 using Block = std::array<char, kBlock>;
 
@@ -70,22 +74,27 @@ class TarReader {
 
   std::vector<TarMember> run() {
     refuse_other_bytes();
+    read_all();
+    follow_links();
+    return std::move(members_);
+  }
+
+ private:
+  void read_all() {
     Block block{};
     while (at_ + kBlock <= end_) {
       read(at_, block.data(), kBlock);
       if (is_empty(block)) {
         require_end();
-        return std::move(members_);
+        return;
       }
       take(block);
     }
     if (at_ != end_) {  // in the middle of a header or of a member's last block
       fail(fmt::format("is cut off at byte {}", end_));
     }
-    return std::move(members_);
   }
 
- private:
   static bool is_empty(const Block& block) {
     return std::all_of(block.begin(), block.end(), [](char byte) { return byte == 0; });
   }
@@ -137,17 +146,62 @@ class TarReader {
     if (kind == 'L') {
       long_name_ = extra(data, bytes);
       long_name_.erase(std::min(long_name_.find('\0'), long_name_.size()));
+    } else if (kind == 'K') {
+      long_target_ = extra(data, bytes);
+      long_target_.erase(std::min(long_target_.find('\0'), long_target_.size()));
     } else if (kind == 'x') {
       take_pax(extra(data, bytes));
     } else if (kind == 'S' || sparse_) {
       fail(fmt::format("has the sparse file {}; expected plain ones", name_of(block)));
-    } else if (kind != 'g' && kind != 'K') {
+    } else if (kind != 'g') {
       if (kind == '\0' || kind == '0' || kind == '7') {
         members_.push_back({name_of(block), data, bytes});
+      } else if (kind == '1' || kind == '2') {
+        links_.push_back({members_.size(), kind == '2', target_of(block)});
+        members_.push_back({name_of(block), 0, 0});
       }
       long_name_.clear();
+      long_target_.clear();
       large_size_.reset();
     }
+  }
+
+  /// Gives hard and symbolic links the data of their targets. A link out of the archive that has a suffix, and so
+  /// belongs to a sample, is an error.
+  void follow_links() {
+    if (links_.empty()) {
+      return;
+    }
+    std::map<std::string, std::size_t, std::less<>> places;
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      places.insert_or_assign(clean(members_[i].name), i);
+    }
+    std::map<std::size_t, std::size_t> targets;  // of links
+    for (const Link& link : links_) {
+      const std::string folder = fs::path(members_[link.member].name).parent_path().string();
+      const auto found = places.find(clean(link.symbolic ? (fs::path(folder) / link.target).string() : link.target));
+      targets[link.member] = found == places.end() ? kNowhere : found->second;
+    }
+    std::vector<TarMember> members;
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      std::size_t at = i;
+      for (std::size_t steps = 0; targets.contains(at); ++steps) {
+        at = steps > targets.size() ? kNowhere : targets[at];  // a circle leads nowhere
+      }
+      if (at != kNowhere) {
+        members.push_back({std::move(members_[i].name), members_[at].offset, members_[at].bytes});
+      } else if (fs::path(members_[i].name).has_extension()) {
+        fail(fmt::format("has the link {}, which leads to no file in it", members_[i].name),
+             "tar --dereference stores the files themselves");
+      }
+    }
+    members_ = std::move(members);
+  }
+
+  static std::string clean(const std::string& name) { return fs::path(name).lexically_normal().string(); }
+
+  std::string target_of(const Block& block) const {
+    return long_target_.empty() ? std::string(field_text(block, 157, 100)) : long_target_;
   }
 
   std::string extra(std::uint64_t offset, std::uint64_t bytes) {
@@ -172,6 +226,8 @@ class TarReader {
       sparse_ = sparse_ || entry.starts_with("GNU.sparse.");
       if (entry.starts_with("path=")) {
         long_name_ = entry.substr(5);
+      } else if (entry.starts_with("linkpath=")) {
+        long_target_ = entry.substr(9);
       } else if (entry.starts_with("size=")) {
         std::uint64_t size = 0;
         entry.remove_prefix(5);
@@ -197,10 +253,18 @@ class TarReader {
   std::size_t file_;
   std::uint64_t end_;
   std::uint64_t at_ = 0;
-  std::string long_name_;  // of the next member
+  struct Link {
+    std::size_t member;
+    bool symbolic;
+    std::string target;
+  };
+
+  std::string long_name_;    // of the next member
+  std::string long_target_;  // of the next member, if it is a link
   std::optional<std::uint64_t> large_size_;
   bool sparse_ = false;  // the next member is sparse, by its pax header
   std::vector<TarMember> members_;
+  std::vector<Link> links_;
 };
 
 /// Identifies the state of the archive, to detect changes.

@@ -15,8 +15,9 @@ struct TarMember {
   std::uint64_t bytes = 0;
 };
 
-/// Lists the regular files of an archive in order: ustar, GNU and pax, with long names and large sizes. Skips
-/// directories and links. Throws kInput with the archive for damage, truncation and compression.
+/// Lists the regular files of an archive in order: ustar, GNU and pax, with long names and large sizes. Links
+/// have the data of the files to which they lead. Skips directories. Throws kInput with the archive for damage,
+/// truncation, compression, and links out of the archive.
 std::vector<TarMember> read_tar(OpenFiles& files, std::size_t file);
 
 /// The same through an index file beside the archive, NAME.tar.unidle-index, used while the archive's size and time are

@@ -24,8 +24,17 @@ bool ends_in(std::string_view suffix, std::initializer_list<std::string_view> ki
   return std::find(kinds.begin(), kinds.end(), last) != kinds.end();
 }
 
+/// What WebDataset keeps about an archive: in a folder such as "__info__".
+bool is_about_archive(std::string_view name) {
+  const std::string_view first = name.substr(0, name.find('/'));
+  return first.size() >= 4 && first.starts_with("__") && first.ends_with("__");
+}
+
 /// Splits a member's name into key and suffix; nothing for a name without suffix.
 std::optional<std::pair<std::string, std::string>> parts_of_name(const std::string& name) {
+  if (is_about_archive(name)) {
+    return std::nullopt;
+  }
   const std::size_t slash = name.rfind('/');
   const std::size_t begin = slash == std::string::npos ? 0 : slash + 1;
   const std::size_t point = name.find('.', begin);
@@ -142,9 +151,6 @@ NpyHeader tensor_header(std::span<const std::byte> start, std::uint64_t bytes, c
                 head > bytes ? "is cut off in its npy header" : fmt::format("has an npy header of {} bytes", head));
   }
   NpyHeader header = read_npy_header(start.first(head), subject);
-  if (header.fortran && header.shape.size() > 1) {
-    throw Error(ErrorCode::kInput, subject, "is in Fortran order; expected rows one after the other");
-  }
   if (header.data_bytes() != bytes - header.data_offset) {
     throw Error(ErrorCode::kInput, subject,
                 fmt::format("has {} bytes of values; expected {}", bytes - header.data_offset, header.data_bytes()));
@@ -153,7 +159,11 @@ NpyHeader tensor_header(std::span<const std::byte> start, std::uint64_t bytes, c
 }
 
 void copy_tensor(const NpyHeader& header, std::span<const std::byte> file, std::span<std::byte> to) {
-  std::memcpy(to.data(), file.data() + header.data_offset, to.size());
+  if (header.fortran && header.shape.size() > 1) {
+    turn_to_rows(header, file.subspan(header.data_offset, to.size()), to);
+  } else {
+    std::memcpy(to.data(), file.data() + header.data_offset, to.size());
+  }
   const std::size_t size = size_of(header.dtype);
   for (std::size_t at = 0; header.swapped && at < to.size(); at += size) {
     std::reverse(to.begin() + static_cast<std::ptrdiff_t>(at), to.begin() + static_cast<std::ptrdiff_t>(at + size));

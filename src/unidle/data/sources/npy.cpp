@@ -220,22 +220,10 @@ NpySource::Shard NpySource::open_member(std::size_t file, std::uint64_t offset, 
 }
 
 void NpySource::turn(Shard& shard) const {
-  const std::vector<std::int64_t>& shape = shard.header.shape;
-  const std::size_t size = size_of(shard.header.dtype);
   std::vector<std::byte> columns(static_cast<std::size_t>(shard.header.data_bytes()));
   files_->read(shard.file, shard.offset, columns);
   shard.turned.resize(columns.size());
-  std::vector<std::int64_t> at(shape.size(), 0);
-  for (std::size_t from = 0; from < columns.size(); from += size) {
-    std::size_t to = 0;
-    for (std::size_t axis = 0; axis < shape.size(); ++axis) {
-      to = to * static_cast<std::size_t>(shape[axis]) + static_cast<std::size_t>(at[axis]);
-    }
-    std::memcpy(shard.turned.data() + to * size, columns.data() + from, size);
-    for (std::size_t axis = 0; axis < shape.size() && ++at[axis] == shape[axis]; ++axis) {
-      at[axis] = 0;
-    }
-  }
+  detail::turn_to_rows(shard.header, columns, shard.turned);
 }
 
 void NpySource::add_field(const std::string& name, const std::vector<std::string>& paths) {

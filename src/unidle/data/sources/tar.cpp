@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "unidle/base/characters.h"
@@ -42,6 +43,9 @@ nlohmann::json number_at(std::span<const std::byte> bytes, std::string_view key,
   }
   if (!value.is_number()) {
     throw Error(ErrorCode::kInput, subject, fmt::format("expected a number at {}", key));
+  }
+  if (value.is_number_unsigned() && value.get<std::uint64_t>() > std::numeric_limits<std::int64_t>::max()) {
+    throw Error(ErrorCode::kInput, subject, fmt::format("has a number beyond int64 at {}", key));
   }
   return value;
 }
@@ -159,11 +163,22 @@ void TarSource::take(std::size_t file, const detail::TarSample& sample) {
     const detail::TarMember* member = sample.find(wanted.suffixes);
     if (member == nullptr) {
       throw Error(ErrorCode::kInput, fmt::format("{}:{}", files_->path(file), sample.key),
-                  fmt::format("has no .{}", fmt::join(wanted.suffixes, " and no .")));
+                  fmt::format("has no .{}", fmt::join(wanted.suffixes, " and no .")),
+                  is_elsewhere(file, sample.key, wanted)
+                      ? "its files do not follow each other in the archive; tar --sort=name puts them together"
+                      : "");
     }
     pieces_.push_back({file, member->offset, member->bytes});
   }
   keys_.push_back(sample.key);
+}
+
+bool TarSource::is_elsewhere(std::size_t file, const std::string& key, const Wanted& wanted) const {
+  bool found = false;
+  detail::for_each_sample(detail::tar_members(*files_, file), files_->path(file), [&](const detail::TarSample& other) {
+    found = found || (other.key == key && other.find(wanted.suffixes) != nullptr);
+  });
+  return found;
 }
 
 std::string TarSource::subject(std::int64_t item, std::size_t field) const {

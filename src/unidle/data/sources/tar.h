@@ -62,6 +62,8 @@ class TarSource final : public Source {
   static Wanted wanted_of(const std::string& text);
   void choose_fields(std::vector<std::string> names, std::size_t file, const detail::TarSample& first);
   void take(std::size_t file, const detail::TarSample& sample);
+  /// Whether another place of the archive has the wanted file of the sample.
+  bool is_elsewhere(std::size_t file, const std::string& key, const Wanted& wanted) const;
   void lay_out_field(const std::string& name, Wanted& wanted, std::size_t file, const detail::TarSample& first);
   std::string subject(std::int64_t item, std::size_t field) const;
   void make(const Wanted& wanted, std::span<const std::byte> bytes, const std::string& subject,
