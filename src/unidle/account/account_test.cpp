@@ -278,7 +278,7 @@ TEST(RecentRates, CountTheLastSecondsAndAllRanks) {
   for (int i = 0; i < 100; ++i) {
     for (const std::int64_t process : {1, 2}) {
       record::Step step = step_at(i < 50 ? 1000 * i : 50'000 + 100 * (i - 50), i < 50 ? 1000 : 100, process);
-      step.input_ns = (i < 50 ? 900 : 25) * kMs;
+      step.input_ns = (i < 50 ? 900 : process == 1 ? 25 : 50) * kMs;
       steps.push_back(step);
     }
   }
@@ -286,7 +286,12 @@ TEST(RecentRates, CountTheLastSecondsAndAllRanks) {
   EXPECT_NEAR(recent.samples_per_s.value(), 80, 1e-9);
   EXPECT_NEAR(recent.steps_per_s.value(), 10, 1e-9);
   EXPECT_NEAR(recent.input_share.value(), 0.25, 1e-9);
+  ASSERT_EQ(recent.processes.size(), 2U);
+  EXPECT_EQ(recent.processes[1].process, 2);
+  EXPECT_NEAR(recent.processes[1].input_share.value(), 0.5, 1e-9);
   EXPECT_FALSE(recent_rates({}, 10).samples_per_s);
+  std::erase_if(steps, [](const record::Step& step) { return step.process == 2; });
+  EXPECT_TRUE(recent_rates(steps, 10).processes.empty()) << "one process is no rank";
 }
 
 TEST(Losses, ThatAreReadBackLateBelongToTheSameCurve) {

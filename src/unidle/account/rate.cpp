@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <random>
 #include <span>
@@ -137,6 +138,33 @@ Throughput throughput(const Timeline& timeline, const std::vector<Period>& perio
   return out;
 }
 
+namespace {
+
+std::optional<double> input_share_of(const std::optional<StepMeans>& means) {
+  return means && means->seen[kInput] ? std::optional(means->shares.input) : std::nullopt;
+}
+
+Timeline recent_timeline(const RunData& run) {
+  Timeline timeline = make_timeline(run);
+  timeline.first_counted = 0;  // a running program warmed up long ago; if not, its present rate is what is wanted
+  return timeline;
+}
+
+std::vector<RecentProcess> recent_processes(const std::vector<record::Step>& steps) {
+  std::map<std::int64_t, RunData> runs;
+  for (const record::Step& step : steps) {
+    runs[step.process].steps.push_back(step);
+  }
+  std::vector<RecentProcess> processes;
+  for (const auto& [process, run] : runs) {
+    const Timeline timeline = recent_timeline(run);
+    processes.push_back({process, input_share_of(step_means(timeline, make_periods(timeline)))});
+  }
+  return processes.size() > 1 ? processes : std::vector<RecentProcess>();
+}
+
+}  // namespace
+
 RecentRates recent_rates(const std::vector<record::Step>& last, double window_s) {
   RunData run;
   run.steps = last;
@@ -148,13 +176,10 @@ RecentRates recent_rates(const std::vector<record::Step>& last, double window_s)
   const double from_ns = static_cast<double>(end_ns) - window_s * 1e9;
   std::erase_if(run.steps,
                 [&](const record::Step& step) { return static_cast<double>(step.t_ns + step.duration_ns) < from_ns; });
-  Timeline timeline = make_timeline(run);
-  timeline.first_counted = 0;  // a running program warmed up long ago; if not, its present rate is what is wanted
+  const Timeline timeline = recent_timeline(run);
   const std::vector<Period> periods = make_periods(timeline);
   const Rates now = rates(timeline, periods);
-  const auto means = step_means(timeline, periods);
-  const bool known = means && means->seen[kInput];
-  return {now.steps_per_s, now.training, known ? std::optional(means->shares.input) : std::nullopt};
+  return {now.steps_per_s, now.training, input_share_of(step_means(timeline, periods)), recent_processes(run.steps)};
 }
 
 }  // namespace unidle::account

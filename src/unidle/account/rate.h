@@ -41,11 +41,18 @@ struct Throughput {
 /// than eight counted steps there is no interval. Seeded: the same steps and seed give the same draws.
 Throughput throughput(const Timeline& timeline, const std::vector<Period>& periods, std::uint64_t seed);
 
+/// One of several processes that train together.
+struct RecentProcess {
+  std::int64_t process = 0;
+  std::optional<double> input_share;  // of the time of its steps
+};
+
 /// Rates over the last seconds of a running program.
 struct RecentRates {
-  std::optional<double> steps_per_s;    // of the reference process
-  std::optional<double> samples_per_s;  // of all ranks
-  std::optional<double> input_share;    // of the time of these steps
+  std::optional<double> steps_per_s;     // of the reference process
+  std::optional<double> samples_per_s;   // of all ranks
+  std::optional<double> input_share;     // of the time of these steps
+  std::vector<RecentProcess> processes;  // by process id; of a program with several
 };
 /// `last`: the newest steps of all processes. Uses those that end within the last `window_s` seconds.
 RecentRates recent_rates(const std::vector<record::Step>& last, double window_s);

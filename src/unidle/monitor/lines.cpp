@@ -123,7 +123,11 @@ json sample_json(const Snapshot& snapshot) {
            {"steps_per_s", or_null(snapshot.run->steps_per_s)},
            {"samples_per_s", or_null(snapshot.run->samples_per_s)},
            {"input_share", or_null(snapshot.run->input_share)},
-           {"loss", or_null(snapshot.run->loss)}};
+           {"loss", or_null(snapshot.run->loss)},
+           {"ranks", json::array()}};
+    for (const account::RecentProcess& rank : snapshot.run->ranks) {
+      run["ranks"].push_back({{"process", rank.process}, {"input_share", or_null(rank.input_share)}});
+    }
   }
   return {{"type", "sample"},
           {"t", precise_time(snapshot.wall_ns)},

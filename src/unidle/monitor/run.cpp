@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "unidle/account/rate.h"
@@ -31,10 +32,11 @@ void add_steps(const std::vector<record::Step>& steps, RunNow& run) {
   if (last.loss && std::isfinite(*last.loss)) {
     run.loss = last.loss;
   }
-  const account::RecentRates recent = account::recent_rates(steps, kWindow_s);
+  account::RecentRates recent = account::recent_rates(steps, kWindow_s);
   run.samples_per_s = recent.samples_per_s;
   run.steps_per_s = recent.steps_per_s;
   run.input_share = recent.input_share;
+  run.ranks = std::move(recent.processes);
 }
 
 }  // namespace

@@ -136,6 +136,18 @@ void add_gpu(const GpuNow& gpu, Canvas& canvas) {
   }
 }
 
+/// Each rank waits for the slowest one, so their rates are equal. What differs is how long each waits for its input.
+void add_ranks(const std::vector<account::RecentProcess>& ranks, Canvas& canvas) {
+  std::string waits;
+  for (const account::RecentProcess& rank : ranks) {
+    waits += fmt::format("  {}: {}", rank.process, rank.input_share ? format_share(*rank.input_share) : "-");
+  }
+  if (!ranks.empty()) {
+    canvas.lines.push_back(
+        {{canvas.translator.say("  {} ranks, input wait by process:", ranks.size()) + waits, Style::kPlain}});
+  }
+}
+
 void add_run(const RunNow& run, Canvas& canvas) {
   std::string text = run.step ? canvas.translator.say("step {}", *run.step) : canvas.translator.say("no step yet");
   text += run.steps_per_s ? "  " + canvas.translator.say("{} steps/s", format_number(*run.steps_per_s)) : "";
@@ -147,6 +159,7 @@ void add_run(const RunNow& run, Canvas& canvas) {
     // A high value is bad here: the device waits.
     canvas.gauge("run.input", "input wait", run.input_share, "", false);
   }
+  add_ranks(run.ranks, canvas);
 }
 
 std::string state_name(char state) {

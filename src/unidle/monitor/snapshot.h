@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "unidle/account/rate.h"
 #include "unidle/telemetry/gpu.h"
 #include "unidle/telemetry/process_use.h"
 
@@ -47,7 +48,8 @@ struct RunNow {
   std::optional<std::int64_t> step;
   /// Over the last ten seconds: steps of the reference process, samples of all processes.
   std::optional<double> steps_per_s, samples_per_s;
-  std::optional<double> input_share;  // share of step time spent waiting for input
+  std::optional<double> input_share;          // share of step time spent waiting for input
+  std::vector<account::RecentProcess> ranks;  // of a run with several
   std::optional<double> loss;
 };
 

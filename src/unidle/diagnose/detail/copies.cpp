@@ -93,7 +93,7 @@ std::string copying_in_words(const Context& context, const Policy& policy) {
   }
   return context.say(
       "the copies themselves take at least {} of the wall time (at {}/s); that stays, unless they run on a side stream",
-      format_share(*itself), format_bytes(static_cast<std::uint64_t>(*rate)));
+      format_share(*itself), format_noted_bytes(*rate));
 }
 
 }  // namespace unidle::diagnose::detail

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/logs/job_logs.h"
 #include "unidle/logs/timestamp.h"
 
@@ -51,7 +52,7 @@ std::string describe(const GpuUse& use, std::string_view program, Language langu
   }
   if (use.memory_used && use.memory_total) {
     text += translate(language, ", memory at most {} of {}", format_share(use.memory_used.most / use.memory_total.most),
-                      format_bytes(static_cast<std::uint64_t>(std::max(0.0, use.memory_total.most))));
+                      format_noted_bytes(use.memory_total.most));
   }
   if (use.longest_idle_ns > 0) {
     text +=

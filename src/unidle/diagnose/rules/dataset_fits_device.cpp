@@ -36,8 +36,8 @@ Evaluation evaluate_dataset_fits_device(const Context& context, const Policy& po
   Finding finding = detail::of_share(copying, policy);
   finding.where = detail::where_loader(context, "data.on_device");
   finding.evidence = {
-      context.say("the dataset takes {} and {} of device memory are free",
-                  format_bytes(static_cast<std::uint64_t>(bytes)), format_bytes(static_cast<std::uint64_t>(free))),
+      context.say("the dataset takes {} and {} of device memory are free", detail::format_noted_bytes(bytes),
+                  detail::format_noted_bytes(free)),
       context.say("it was copied to the device {} times; copies take {} of the wall time",
                   format_number(*context.epochs), format_share(copying)),
   };

@@ -19,10 +19,9 @@ Evaluation evaluate_device_shared(const Context& context, const Policy& policy) 
   }
   Finding finding;
   finding.severity = context.on_gpu ? Severity::kWarning : Severity::kInfo;
-  finding.evidence.push_back(
-      context.say("processes that are not of this run held memory of the device {} of the training, {} on average",
-                  format_share(*signals.gpu.shared),
-                  format_bytes(static_cast<std::uint64_t>(signals.gpu.foreign_bytes.value_or(0)))));
+  finding.evidence.push_back(context.say(
+      "processes that are not of this run held memory of the device {} of the training, {} on average",
+      format_share(*signals.gpu.shared), detail::format_noted_bytes(signals.gpu.foreign_bytes.value_or(0))));
   if (signals.device_busy && context.on_gpu) {
     finding.evidence.push_back(context.say("the device was busy {} of the time, with the work of all of them",
                                            format_share(*signals.device_busy)));

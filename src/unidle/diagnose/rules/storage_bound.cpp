@@ -37,7 +37,7 @@ Evaluation evaluate_storage_bound(const Context& context, const Policy& policy) 
   }
   if (signals.read_bytes_per_s) {
     finding.evidence.push_back(
-        context.say("{}/s are read from storage", format_bytes(static_cast<std::uint64_t>(*signals.read_bytes_per_s))));
+        context.say("{}/s are read from storage", detail::format_noted_bytes(*signals.read_bytes_per_s)));
   }
   const bool kept = detail::effective_on(context, "cache.features") == true;
   if (!kept && (!signals.loader || !signals.loader->of_package())) {  // a loader of our package cannot keep samples

@@ -82,8 +82,8 @@ Evaluation evaluate_transfer_not_overlapped(const Context& context, const Policy
   const double each = *facts.in_line_bytes / static_cast<double>(*signals.steps);
   finding.evidence = {
       context.say("{} a step are copied in the stream that computes, at {}/s at most: {} of the wall time or more",
-                  format_bytes(static_cast<std::uint64_t>(each)),
-                  format_bytes(static_cast<std::uint64_t>(*detail::link_rate(signals, policy))), format_share(copying)),
+                  detail::format_noted_bytes(each), detail::format_noted_bytes(*detail::link_rate(signals, policy)),
+                  format_share(copying)),
       "work of one stream is done one after the other: while it copies, the device computes nothing",
   };
   if (context.behind) {
