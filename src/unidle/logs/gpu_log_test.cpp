@@ -222,6 +222,8 @@ TEST(OtherTable, NamesTheProgramThatPrintedIt) {
               HasSubstr("reportseff"));
   EXPECT_THAT(what("JobID           JobName      State ExitCode\n"), HasSubstr("cuts"));
   EXPECT_THAT(what("JobID|State|Elapsed|TotalCPU\n24|TIMEOUT|01:00:00|00:01:00\n"), HasSubstr("list of jobs by sacct"));
+  EXPECT_THAT(what("{\n  \"jobs\": [{\"account\": \"a\", \"allocation_nodes\": 1, \"association\": {}}]}\n"),
+              HasSubstr("list of jobs by sacct"));
   EXPECT_THAT(what("  JOBID PARTITION  NAME  USER ST  TIME  NODES NODELIST(REASON)\n"), HasSubstr("squeue"));
   EXPECT_THAT(what("JobId=24 JobName=train\n   JobState=RUNNING Reason=None\n"), HasSubstr("scontrol"));
   EXPECT_THAT(what("Job ID: 24\nState: RUNNING\nCores: 1\n"), HasSubstr("not ended"));

@@ -123,7 +123,8 @@ std::optional<OtherTable> other_table(const std::filesystem::path& path) {
   if (has("CPUEff") || has("MemEff")) {
     return OtherTable{"is a table of reportseff, which has no times of the run", kAskSlurm};
   }
-  if (has("JobID|") || (has("JobID,") && has(",State"))) {
+  const bool json = has("\"jobs\"") && (has("\"allocation_nodes\"") || has("\"association\"") || has("Slurm"));
+  if (json || has("JobID|") || (has("JobID,") && has(",State"))) {
     return OtherTable{"is a list of jobs by sacct", kAskSlurm};
   }
   if (has("JobID") && (has("State") || has("MaxRSS") || has("Elapsed"))) {

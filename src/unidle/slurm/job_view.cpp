@@ -26,6 +26,7 @@ constexpr double kHeadroom = 1.25;   // memory requested, relative to the peak i
 constexpr double kMuchUnused = 0.5;  // of the request: below this share a smaller one is proposed
 // No training process uses less on average: such a value is of a shell, or was not measured.
 constexpr double kLeastCpus = 0.01;
+constexpr double kLeastFailed_s = 60;  // a job that failed sooner has not shown what it needs
 constexpr double kLeastMemory = 16 * 0x1p20;
 
 void add(std::optional<double>& sum, std::optional<double> value) {
@@ -216,6 +217,9 @@ namespace {
 
 double gibibytes(double bytes) { return std::max(1.0, std::ceil(bytes / 0x1p30)); }
 
+/// Whether the job lived long enough to show what it needs.
+bool shows_its_needs(const Job& job) { return !job.failed() || job.elapsed_s.value_or(0) >= kLeastFailed_s; }
+
 std::optional<LineChange> of_cpus(const Job& job, const Use& use, std::optional<int> workers, Language language) {
   const int nodes = std::max(1, job.nodes);
   const int tasks = std::max(1, job.tasks_per_node);
@@ -226,7 +230,7 @@ std::optional<LineChange> of_cpus(const Job& job, const Use& use, std::optional<
         translate(language, "{} loader workers and the training process, on {} CPUs now", *workers, cpus)};
   }
   const auto used = use.node_cpus ? std::optional(*use.node_cpus / tasks) : std::nullopt;
-  if (!workers && used && cpus > 1 && *used < kMuchUnused * cpus) {
+  if (!workers && used && cpus > 1 && *used < kMuchUnused * cpus && shows_its_needs(job)) {
     const int needed = std::max(1, static_cast<int>(std::ceil(*used * kHeadroom)));
     if (needed < cpus) {
       return LineChange{fmt::format("--cpus-per-task={}", needed),
@@ -247,7 +251,7 @@ std::optional<LineChange> of_memory(const Job& job, const Use& use, Language lan
     return LineChange{fmt::format("--mem={:.0f}G", gibibytes(had * 2)),
                       translate(language, "{} were not enough", bytes_text(had))};
   }
-  if (!use.peak_memory_bytes || *use.peak_memory_bytes >= kMuchUnused * had) {
+  if (!use.peak_memory_bytes || *use.peak_memory_bytes >= kMuchUnused * had || !shows_its_needs(job)) {
     return std::nullopt;
   }
   const double needed = gibibytes(*use.peak_memory_bytes * kHeadroom);

@@ -146,6 +146,20 @@ TEST_F(JobView, WhatWasNotMeasuredProposesNothing) {
   EXPECT_THAT(proposals({it, use, {}, {}}, std::nullopt), IsEmpty());
 }
 
+TEST_F(JobView, AFailureAtTheStartDoesNotShowWhatAJobNeeds) {
+  Job it = job();
+  it.state = "FAILED";
+  it.elapsed_s = 59;
+  it.cpu_time_s = 47;
+  it.peak_memory_bytes = 0x1p30;
+  EXPECT_THAT(proposals({it, use_of(it, {}), {}, {}}, std::nullopt), IsEmpty());
+  it.elapsed_s = 60;
+  EXPECT_THAT(proposals({it, use_of(it, {}), {}, {}}, std::nullopt), SizeIs(2));
+  it.elapsed_s = 59;
+  it.state = "COMPLETED";
+  EXPECT_THAT(proposals({it, use_of(it, {}), {}, {}}, std::nullopt), SizeIs(2));
+}
+
 TEST_F(JobView, LogsServeWhereThereIsNoRecord) {
   std::ofstream(folder_.path() / "gpu_utilization_7.log")
       << "timestamp, utilization.gpu [%], memory.used [MiB]\n2025/08/22 16:46:12.159, 0 %, 572 MiB\n"
