@@ -12,6 +12,7 @@
 #include "unidle/report/page/hot_lines.h"
 #include "unidle/report/page/opening.h"
 #include "unidle/report/page/over_time.h"
+#include "unidle/report/page/ranks.h"
 #include "unidle/report/page/search.h"
 #include "unidle/report/page/side_by_side.h"
 #include "unidle/report/page/step_times.h"
@@ -84,6 +85,7 @@ Html one_run(const Entry& entry, const Translator& translator) {
   out += section(translator.say("The lines that cost time"), hot_lines_html(entry.run, translator));
   out +=
       section(translator.say("The steps"), figures(mean_steps({summary}, translator) + step_times(shown, translator)));
+  out += section(translator.word("Ranks"), figures(ranks_html(shown.account, translator)));
   out += section(translator.say("Each process and device"), lanes(shown, translator));
   out += section(translator.say("Learning and device"), figures(small));
   out += is_search(entry.run) ? search_sections(entry.run, translator) : Html();

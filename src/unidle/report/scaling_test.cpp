@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "unidle/report/page/ranks.h"
 #include "unidle/report/testing/scripted_run.h"
 
 namespace unidle::report {
@@ -81,6 +82,14 @@ TEST(Scaling, ASmallerShareOfTheBatchIsComparedBySample) {
   EXPECT_NEAR(scaling->efficiency.value, 0.5, 0.02);
   EXPECT_EQ(scaling->samples_fewer, 8);
   EXPECT_EQ(scaling->samples_more, 4);
+}
+
+TEST(Ranks, AreShownOnThePage) {
+  const Translator translator;
+  const std::string html = ranks_html(account::account_of(run_of(2, 10)), translator).markup;
+  EXPECT_THAT(html, HasSubstr("rank 1"));
+  EXPECT_THAT(html, HasSubstr("waits for other ranks"));
+  EXPECT_TRUE(ranks_html(account::account_of(run_of(1, 0)), translator).empty());
 }
 
 TEST(Scaling, EquallyManyRanksHaveNone) {
