@@ -145,7 +145,9 @@ class EditTest(test_cached_code.CodeTest):
         program = """
             class M:
                 calls, seen, table = 0, [], None
-                def __init__(self): self.n, self.k = 0, 2
+                def __init__(self):
+                    self.n, self.k, self.held = 0, 2, []
+                    self.held.append(self.held)  # without end
                 def go(self, x):
                     M.calls += 1
                     self.n += 1

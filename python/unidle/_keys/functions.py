@@ -251,12 +251,15 @@ def _is_value(value: Any) -> bool:
     return is_data_class(value) or isinstance(value, (enum.Enum, tuple))
 
 
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return len(value) <= LARGE_COUNT and all(map(_is_plain, value))
-    if isinstance(value, dict):
-        return len(value) <= LARGE_COUNT and all(map(_is_plain, (*value, *value.values())))
-    return value is None or isinstance(value, (bool, int, float, complex, str, bytes, os.PathLike, enum.Enum))
+def _is_plain(value: Any, depth: int = 0) -> bool:
+    """Whether it holds numbers, texts and the like alone, and few of them."""
+    if not isinstance(value, (list, tuple, set, frozenset, dict)):
+        plain = (bool, int, float, complex, str, bytes, os.PathLike, enum.Enum)
+        return value is None or isinstance(value, plain)
+    if len(value) > LARGE_COUNT or depth > 2:
+        return False
+    items = (*value, *value.values()) if isinstance(value, dict) else value
+    return all(_is_plain(each, depth + 1) for each in items)
 
 
 _class_codes: Any = weakref.WeakKeyDictionary()  # class -> (Functions, key)
