@@ -202,6 +202,18 @@ class FrameworkWords(unittest.TestCase):
                 self.assertEqual(said["H100"], "bf16-mixed" if old == "32-true" else old, name)
                 self.assertEqual(said["T4"], old if old == "bf16-true" else fp16 or old, name)
 
+    def test_espnet(self):
+        parser = module("espnet2.tasks.asr").ASRTask.get_parser()
+        text = (
+            "batch_type: folded\nbatch_size: 8\naccum_grad: 2\nnum_workers: 0\nuse_amp: false\n"
+            "train_dtype: float32\nkeep_nbest_models: 3\n"
+        )
+        output = ["--output_dir", "out"]
+        said = self.words(
+            "espnet.yaml", text, lambda path: parser.parse_args(["--config", path, *output]).num_workers
+        )
+        self.assertEqual(said["H100"], 15)
+
     def test_speechbrain(self):
         config = module("speechbrain.utils.autocast").AMPConfig
         text = "epoch_counter: a\ncheckpointer: b\nnumber_of_epochs: 3\nprecision: fp32\nnum_workers: 0\n"

@@ -115,7 +115,7 @@ const std::vector<Framework>& table() {
                        "report_every gpu_ranks transforms"}},
        .vocabulary = {{kAmp, "model_dtype", {"fp32", "fp16"}}}},
       {.name = "espnet",
-       .source = "espnet 002e14eb, espnet2/tasks/abs_task.py (--train_dtype, --use_amp)",
+       .source = "espnet 202511, espnet2/tasks/abs_task.py (--train_dtype, --use_amp)",
        .signatures = {{3,
                        "batch_type accum_grad keep_nbest_models best_model_criterion val_scheduler_criterion "
                        "encoder_conf decoder_conf model_conf optim_conf"}},

@@ -171,8 +171,25 @@ class Adviser {
     return found == choices.end() ? 1 : *found;
   }
 
+  /// Whether no setting says which format is used.
+  bool only_switches_precision() const {
+    return std::none_of(recognition_.knobs.begin(), recognition_.knobs.end(), [](const knobs::Recognized& setting) {
+      return setting.knob == "precision.amp" && setting.phase == knobs::Phase::kTraining &&
+             setting.meaning != knobs::Meaning::kSwitch;
+    });
+  }
+
   void precision() {
-    propose_advised("precision.amp");
+    const auto present = configured_.find("precision.amp");
+    auto advised =
+        present == configured_.end() ? std::nullopt : advised_for(hardware_, "precision.amp", present->second.value);
+    if (advised) {
+      if (only_switches_precision()) {
+        advised->reason =
+            fmt::format("{} has matrix units for 16-bit formats, of which the program chooses one", hardware_.gpu_name);
+      }
+      propose("precision.amp", advised->value, advised->reason, advised->depends);
+    }
     propose_advised("precision.tf32");
   }
 

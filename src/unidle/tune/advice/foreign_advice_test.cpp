@@ -86,6 +86,16 @@ TEST(ForeignAdvice, LeavesAFormatThatTheRunWouldNotSurvive) {
   EXPECT_EQ(advised(olmo, machine("T4", 4)), olmo) << "no gradient scaler";
 }
 
+TEST(ForeignAdvice, DoesNotNameAFormatThatTheProgramChooses) {
+  const auto reason = [](const std::string& text) {
+    knobs::ConfigFile config = knobs::ConfigFile::from_text(text, "c.yaml");
+    const ForeignAdvice advice = advise_foreign(config, machine("H100", 8), Profile::kBalanced);
+    return advice.changes.empty() ? "" : advice.changes[0].reason;
+  };
+  EXPECT_THAT(reason("use_amp: false\nlr: 1\n"), HasSubstr("the program chooses one"));
+  EXPECT_THAT(reason("use_amp: false\namp_dtype: float16\nlr: 1\n"), HasSubstr("matrix units for bf16"));
+}
+
 TEST(ForeignAdvice, ReadsTheLossRarelyOnlyWhereThatMakesADeviceWait) {
   EXPECT_EQ(advised("logging_steps: 1\nlr: 1\n", machine("H100", 4)), "logging_steps: 50\nlr: 1\n");
   EXPECT_EQ(advised("logging_steps: 1\nlr: 1\n", machine("cpu", 4)), "logging_steps: 1\nlr: 1\n");
