@@ -303,6 +303,12 @@ TEST_F(LogSignals, ResultsMayFollowAClaim) {
   EXPECT_EQ(outcome("Training complete in 26m 32s\ntest loss 0.45\n"), Outcome::kCompleted);
   EXPECT_EQ(outcome("Early stopping triggered.\ntest loss 0.45 accuracy 0.8\n"), Outcome::kCompleted);
   EXPECT_EQ(outcome("Training complete\nepoch 3 loss 0.3\n"), Outcome::kUnknown);  // of a part
+  EXPECT_EQ(outcome("Training complete\nStarting training\n"), Outcome::kUnknown);
+  EXPECT_EQ(outcome("2024-07-15 16:48:24 - LOGS    - Training took 01:45:11.12\n"), Outcome::kCompleted);
+  EXPECT_EQ(outcome("[EARLY STOP] No improvement, stopping training.\n"), Outcome::kCompleted);
+  EXPECT_EQ(outcome("[EARLY STOP] counter 3/10\n"), Outcome::kUnknown);
+  EXPECT_EQ(outcome("Keyboard interruption. Exiting from early training\n"), Outcome::kStopped);
+  EXPECT_EQ(outcome("stop it by a keyboard interrupt\n"), Outcome::kUnknown);
   EXPECT_EQ(outcome("training Res18 finished\ntest loss 0.45\n"), Outcome::kCompleted);
   EXPECT_EQ(outcome("Finished training epoch 2\n"), Outcome::kUnknown);
   EXPECT_EQ(outcome("Treinamento concluído com sucesso\n"), Outcome::kCompleted);

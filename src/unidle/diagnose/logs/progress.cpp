@@ -65,10 +65,12 @@ const BarUse* main_bar(const TextLog& log) {
   return unclear ? nullptr : best;
 }
 
-/// A bar over epochs does not count steps.
+/// A bar over epochs does not count steps. Bars show whole seconds, which is not enough for short ones.
 bool counts_steps(const BarUse& bar) {
+  constexpr double kFewestSeconds = 10;
   const std::string label = lower(bar.label);
-  return bar.steps > 0 && label != "epoch:" && label != "epochs:";
+  const bool exact = bar.seconds >= kFewestSeconds * static_cast<double>(bar.runs);
+  return exact && bar.steps > 0 && label != "epoch:" && label != "epochs:";
 }
 
 /// Validation time by bars and stated durations, for lines that do not show its begin.

@@ -69,9 +69,10 @@ bool stops_early(std::string_view text, const Hit& hit) {
   if (rest.starts_with("counter")) {
     return counter_is_full(rest);
   }
-  static constexpr std::array<std::string_view, 16> kBehind = {
-      "!",   ".",      "at ",       "in epoch",  "on epoch",  "after ",  "because",      "due to",
-      "as ", "since ", "triggered", "activated", "condition", "reached", ": no improve", "- no improve"};
+  static constexpr std::array<std::string_view, 18> kBehind = {
+      "!",         ".",       "at ",          "in epoch",     "on epoch",     "after ",
+      "because",   "due to",  "as ",          "since ",       "triggered",    "activated",
+      "condition", "reached", ": no improve", "- no improve", "] no improve", "] stop"};
   return rest.empty() || small.find("triggered") != std::string::npos || starts_with_any(rest, kBehind) ||
          hit.keyword->text.starts_with("stop") || hit.keyword->text.starts_with("trainer");
 }

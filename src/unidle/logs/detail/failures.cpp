@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "unidle/base/characters.h"
+#include "unidle/base/substrings.h"
 #include "unidle/logs/detail/claims.h"
 #include "unidle/logs/detail/failure_forms.h"
 #include "unidle/logs/detail/line_front.h"
@@ -53,6 +54,19 @@ bool says_failed(const LogLine& line) {
     text.remove_suffix(1);
   }
   return lower(text).ends_with(" failed") && text.find(" 0 ") == std::string_view::npos;
+}
+
+/// "Keyboard interruption. Exiting from early training"; not "stop it by a keyboard interrupt".
+bool says_interrupted(const LogLine& line) {
+  const std::string message = lower(message_in(line.text).text);
+  return message.starts_with("keyboard interrupt") || message.starts_with("interrupted by");
+}
+
+/// "Starting training" after the end of another part.
+bool starts_training(const LogLine& line) {
+  static constexpr std::array<std::string_view, 4> kWords = {"starting training", "start training", "begin training",
+                                                             "开始训练"};
+  return contains_any(lower(line.text), kWords);
 }
 
 }  // namespace
@@ -192,7 +206,7 @@ void Failures::begin_next_attempt() {
 void Failures::scheduler(const LogLine& line) {
   const bool by_slurm = line.hits.has(Word::kCancelled) && contains(line.text, "***");
   const bool by_seff = contains(line.text, "State:") && contains(line.text, "(exit code");
-  const bool by_person = contains(line.text, "received SIGINT");  // a launcher's message for Ctrl-C
+  const bool by_person = contains(line.text, "received SIGINT") || says_interrupted(line);
   const std::string_view text = trimmed(line.text);
   if (!by_slurm && !by_seff && !by_person && !text.starts_with("=>> PBS: ") && !text.starts_with("TERM_RUNLIMIT: ") &&
       !text.starts_with("TERM_OWNER: ")) {
@@ -286,6 +300,9 @@ void Failures::read(const LogLine& line, std::optional<std::int64_t> now_ns) {
       begin_traceback(line, hit->begin);
     }
     return;
+  }
+  if (log_.claim && hits.has(Word::kBegin) && starts_training(line)) {
+    log_.claim.reset();
   }
   if (hits.has_any(Word::kCancelled, Word::kTimeLimit)) {
     scheduler(line);

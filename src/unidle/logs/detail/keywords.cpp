@@ -17,7 +17,9 @@ constexpr Keyword kKeywords[] = {
     Keyword{"failed", Word::kFailed, Edge::kFront},
     Keyword{"cancelled at ", Word::kCancelled},
     Keyword{"term_owner", Word::kCancelled},
-    Keyword{"received sigint", Word::kCancelled},
+    Keyword{"received sigint", Word::kCancelled},  // a launcher's message for Ctrl-C
+    Keyword{"keyboard interrupt", Word::kCancelled},
+    Keyword{"interrupted by", Word::kCancelled},
     Keyword{"cancelled (exit code", Word::kCancelled},  // seff
     Keyword{"timeout (exit code", Word::kTimeLimit},
     Keyword{"out_of_memory (exit code", Word::kFailure},

@@ -231,12 +231,15 @@ class Front {
     if (!exception_name(said_.text).empty()) {
       return false;
     }
-    const std::string_view behind = said_.text.substr(end);
+    std::string_view behind = said_.text.substr(end);
+    while (behind.starts_with("  ")) {
+      behind.remove_prefix(1);  // "LOGS    - ", in a column of its own
+    }
     const bool host = !upper && apart && behind.starts_with(": ") && !said_.text.starts_with("slurmstepd");
     if (end == 0 || !(behind.starts_with(" - ") || behind.starts_with(" | ") || behind.starts_with(": [") || host)) {
       return false;
     }
-    pass(end + (host ? 1 : 0));
+    pass(said_.text.size() - behind.size() + (host ? 1 : 0));
     return true;
   }
 
