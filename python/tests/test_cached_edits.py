@@ -18,6 +18,7 @@ import test_cached_code
 
 import unidle
 
+HOLDER = "class M:\n  def __init__(self): self.k = 1"
 # The program, what is edited in it, and the body of the cached function of x.
 EDITS = [
     ("class M:\n  K = 1\n  def go(self): return self.K", "K = 1", "K = 2", "M().go()"),
@@ -79,6 +80,21 @@ EDITS = [
         "return 2",
         "h(x)",
     ),
+    ("class T(type):\n  K = 1\nclass M(metaclass=T): pass", "1", "2", "M.K"),
+    ("class M:\n  def __init__(self, f): self.f = f\n@M\ndef h(): return 1", "1", "2", "h.f()"),
+    (
+        "class M:\n  def __init__(self, f): self.f = f\n  def __call__(self): return self.f()\n"
+        "@M\ndef h(): return 1",
+        "1",
+        "2",
+        "h()",
+    ),
+    (f"{HOLDER}\n  def go(self): return self.k\nms = [M()]", "1", "2", "[m.go() for m in ms]"),
+    (f"{HOLDER}\n  def go(self): return self.k\nms = {{'a': M()}}", "1", "2", "[ms[k].go() for k in ms]"),
+    (f"{HOLDER}\n  def go(self): return self.k\ng = M().go", "1", "2", "g()"),
+    ("import operator\ng = operator.itemgetter(0)", "0", "1", "g([5, 6])"),
+    ("def h(x): return 1\ng = np.vectorize(h)", "1", "2", "int(g(x))"),
+    ("import collections\nd = collections.deque([1])", "1", "2", "d[0]"),
     ("def given(M):\n  return M\nclass M:\n  def go(self): return 1", "1", "2", "M().go()"),
 ]
 
@@ -140,6 +156,19 @@ class EditTest(test_cached_code.CodeTest):
             out = f(-7)
         """
         self.assertEqual(self.notebook(cell), [(7, "JSONDecodeError")])
+
+    def test_a_long_chain_of_objects(self):
+        program = """
+            class M:
+                def __init__(self, behind): self.behind = behind
+            m = None
+            for _ in range(3000): m = M(m)
+            def h(one): return one.behind is not None
+            @cached
+            def f(x): return h(m)
+            out = f(7)
+        """
+        self.assertEqual(self.notebook(program), [True])
 
     def test_what_methods_change_does_not_count(self):
         program = """

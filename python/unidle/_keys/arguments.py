@@ -15,6 +15,7 @@ import enum
 import fractions
 import functools
 import hashlib
+import operator
 import os
 import re
 import struct
@@ -95,6 +96,9 @@ def encode(value: Any, above: Tuple[int, ...], functions: _Functions) -> bytes:
                 for name in ("start", "stop", "step")
             ),
         )
+    if type(value) is collections.deque:
+        size = number(-1 if value.maxlen is None else value.maxlen)
+        return part(b"L", text("deque"), size, *(encode(each, above, functions) for each in value))
     if isinstance(value, _CONTAINERS):
         return _container(value, above, functions)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -226,6 +230,10 @@ _PLAIN: Tuple[Tuple[Any, Callable[[Any], bytes]], ...] = (
     ((datetime.datetime, datetime.time), lambda value: _told(value, _moment(value))),
     (datetime.date, lambda value: _told(value, value.isoformat())),
     (_TOLD_BY_REPR, lambda value: _told(value, repr(value))),
+    (
+        (operator.attrgetter, operator.itemgetter),
+        lambda value: part(b"R", text(kind_of(value)), encode(value.__reduce__()[1], (), None)),
+    ),
     (re.Pattern, lambda value: part(b"r", encode(value.pattern, (), None), number(value.flags))),
 )
 

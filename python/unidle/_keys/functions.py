@@ -17,6 +17,8 @@ from unidle._keys.parts import NotKeyable, module_of, number, part, text
 from unidle._keys.reads import ITEM, Read, changes, imports, is_own_file, reads
 from unidle._keys.seen import LARGE_COUNT, MISSING, Functions, is_data_class, may_change
 
+_INNER = ("__wrapped__", "py_func", "pyfunc")  # of lru_cache, numba.jit, numpy.vectorize
+_MOST_OBJECTS = 200  # long chains of objects would exceed the stack
 _CONSTRUCTORS = ("__init__", "__new__", "__post_init__", "__setstate__")
 
 
@@ -138,13 +140,29 @@ def _of_module(value: Any, functions: Functions) -> bytes:
         if isinstance(value, types.FunctionType):
             return _function_of_module(value, named, functions)
         return named
-    inner = _held(value).get("__wrapped__") or _held(value).get("py_func")  # of lru_cache, numba.jit
-    for each in (inner, *_within_descriptor(value)):
+    if isinstance(value, types.MethodType):
+        return _of_module(value.__func__, functions) + _of_module(value.__self__, functions)
+    held = _held(value)
+    inner = [held.get(name) for name in _INNER]
+    for each in (*inner, *_within_descriptor(value)):
         if isinstance(each, types.FunctionType):
             return _of_module(each, functions)
     if _is_own(type(value).__module__) and not _is_value(value):
         return object_key(value, functions)
-    return functions.of_module(value)
+    key = functions.of_module(value)
+    if key == b"?" and type(value) in (list, tuple, dict) and len(value) <= LARGE_COUNT:
+        functions.steady = False
+        return _items_key(value, functions)
+    return key
+
+
+def _items_key(value: Any, functions: Functions) -> bytes:
+    """Encodes the items that can be encoded."""
+    count, new = functions.number_of(value)
+    if not new:
+        return part(b"r", number(count))
+    items = (*value, *value.values()) if isinstance(value, dict) else value
+    return part(b"i", *(_of_module(each, functions) for each in items))
 
 
 def _within_descriptor(value: Any) -> Tuple[Any, ...]:
@@ -193,7 +211,7 @@ def class_key(kind: type, functions: Functions) -> bytes:
         return part(b"r", number(count))
     changed = frozenset().union(*(_changed_on_class(*method) for method in _methods(kind)))
     pieces = [number(count)]
-    for one in kind.__mro__:
+    for one in (*kind.__mro__, *type(kind).__mro__):
         pieces.append(text(f"{module_of(one)}.{one.__qualname__}"))
         if _is_own(one.__module__):
             for name in sorted(set(vars(one)) - changed):
@@ -236,15 +254,22 @@ def object_key(value: Any, functions: Functions) -> bytes:
     """Encodes a module value of the program's class: the class, and those attributes with plain values that
     are set by the constructor and never changed by other methods."""
     kind, pieces = type(value), [class_key(type(value), functions)]
+    count, new = functions.number_of(value)
+    if not new or count > _MOST_OBJECTS:
+        return part(b"o", *pieces)
     changed = set()
     for name, _, method in _methods(kind):
         found = changes(method.__code__)
         changed |= found.others if name in _CONSTRUCTORS else found.others | found.own
     for name, each in sorted(_held(value).items()):
-        if name not in changed and _is_plain(each):
+        if name not in changed and (_is_plain(each) or _is_made_of_code(each)):
             functions.look_up(_held(value), name)
-            pieces += text(name), functions.of_module(each)
+            pieces += text(name), _of_module(each, functions)
     return part(b"o", *pieces)
+
+
+def _is_made_of_code(value: Any) -> bool:
+    return isinstance(value, (types.FunctionType, type)) or is_own_class(type(value))
 
 
 def _is_value(value: Any) -> bool:
