@@ -65,8 +65,11 @@ std::string healthy_sentence(const Diagnosis& diagnosis, Language language) {
 /// The sentence that the leading finding's rule provides; empty when the verdict's sentence is used.
 std::string sentence_of_rule(const Diagnosis& diagnosis, const Finding* finding, Language language) {
   const Rule* rule = rule_of(finding);
-  if (rule == nullptr || rule->sentence.empty() ||
-      (!finding->share && rule->sentence.find("{share}") != std::string::npos)) {
+  if (rule == nullptr) {
+    return "";
+  }
+  const std::string& sentence = finding->sentence.empty() ? rule->sentence : finding->sentence;
+  if (sentence.empty() || (!finding->share && sentence.find("{share}") != std::string::npos)) {
     return "";
   }
   const std::string_view device_text = device_name(diagnosis, language);
@@ -75,12 +78,21 @@ std::string sentence_of_rule(const Diagnosis& diagnosis, const Finding* finding,
   const auto share = fmt::arg("share", share_text);
   const std::string where_text = finding->where.value_or("");
   const auto where = fmt::arg("where", where_text);
-  return format_message(translate(language, rule->sentence), rule->sentence,
-                        fmt::make_format_args(device, share, where));
+  return format_message(translate(language, sentence), sentence, fmt::make_format_args(device, share, where));
 }
 
 /// For a run without a known cause: states what was measured.
 std::string unknown_sentence(const Diagnosis& diagnosis, Language language) {
+  constexpr double kFull = 0.9;  // nothing is left to explain
+  if (diagnosis.largest_idle) {
+    return translate(language, "Your {} is {} busy, and no cause alone makes it idle for more than {} of the time",
+                     device_name(diagnosis, language), format_share(*diagnosis.device.busy),
+                     format_share(*diagnosis.largest_idle));
+  }
+  if (diagnosis.of_window && diagnosis.device.busy.value_or(0) >= kFull) {
+    return translate(language, "Your {} is {} busy: nothing in this trace makes it wait",
+                     device_name(diagnosis, language), format_share(*diagnosis.device.busy));
+  }
   if (diagnosis.device.busy) {
     return translate(language, "Your {} is {} busy; what was read does not show why", device_name(diagnosis, language),
                      format_share(*diagnosis.device.busy) + units_in_words(diagnosis.device, language));
@@ -188,7 +200,10 @@ Advice advice(const Finding& finding, Language language) {
   if (!finding.fixes.empty()) {
     return {finding.fixes.front().reason, where};
   }
-  return rule == nullptr ? Advice{} : Advice{std::string(translate(language, rule->proposes)), where};
+  if (rule == nullptr) {
+    return {};
+  }
+  return {std::string(translate(language, finding.proposes.empty() ? rule->proposes : finding.proposes)), where};
 }
 
 /// Stands before the answer: it holds for a run that others hold up.
@@ -224,7 +239,7 @@ std::string at_best(const Diagnosis& diagnosis, const Finding& finding, Language
   }
   const PhaseTimes& time = diagnosis.time;
   const double all_s = time.startup + time.train + time.validate + time.checkpoint + time.other;
-  if (is_in_steps(diagnosis.verdict) && time.train > 0) {
+  if (is_in_steps(diagnosis.verdict) && time.train > 0 && !diagnosis.of_window) {
     const double training = time.train / all_s;
     const double won = std::min(1 - 1 / bound, kMost * training);
     const double of_steps = training / (training - won);

@@ -44,6 +44,15 @@ bool is_special(std::string_view function) {
   return name.starts_with("__") && name.ends_with("__");
 }
 
+/// The largest named part of the idle time; none where a larger part has no name, or nearly none is idle.
+std::optional<double> largest_idle(const DeviceTimeline& timeline) {
+  constexpr double kLeast = 0.01;
+  const double largest =
+      std::max({timeline.input, timeline.compile, timeline.allocator, timeline.sync, timeline.copy_calls,
+                timeline.launch, timeline.host - timeline.unnamed, timeline.profiler, timeline.queued});
+  return largest >= kLeast && largest > timeline.unseen + timeline.unnamed ? std::optional(largest) : std::nullopt;
+}
+
 /// Adds the ranks, and the part of the step in which the training process waits for others.
 void show_ranks(const Signals& signals, Diagnosis& diagnosis) {
   diagnosis.ranks = signals.ranks;
@@ -85,6 +94,10 @@ Diagnosis measured(const Signals& signals, const Policy& policy) {
     diagnosis.others_cpus = signals.others_cpus_used;
   }
   diagnosis.underused = signals.device_busy && *signals.device_busy < policy.healthy_busy;
+  if (signals.timeline && signals.timeline->alone) {
+    diagnosis.of_window = true;
+    diagnosis.largest_idle = largest_idle(*signals.timeline);
+  }
   diagnosis.time = signals.time;
   diagnosis.cost = cost_of(signals, policy);
   diagnosis.command = signals.command;

@@ -51,6 +51,8 @@ struct Finding {
   std::vector<SourceLine> lines = {};  // the lines to change, where no fix shows them
   std::string failure = {};            // what ended the run, for the answer; not in the JSON
   std::optional<Verdict> verdict;  // verdict when this finding leads, if it differs from the rule's; not in the JSON
+  std::string sentence = {};       // the same for Rule::sentence
+  std::string proposes = {};       // the same for Rule::proposes
 };
 
 struct Abstention {
@@ -109,6 +111,9 @@ struct Diagnosis {
   std::optional<double> others_cpus;  // CPUs used by other processes, when they make rates imprecise; not in the JSON
   std::optional<TakenCpus> taken;     // when so many that what was measured is not the run's own; not in the JSON
   bool underused = false;             // the device is less busy than in a healthy run; not in the JSON
+  bool of_window = false;             // shares are of the window of a trace, not of a run; not in the JSON
+  /// The largest of the causes for which the device idles in a trace alone, if it has some; not in the JSON.
+  std::optional<double> largest_idle;
   PhaseTimes time;
   std::optional<Cost> cost;  // of a run on GPUs
   std::optional<StepShares> step;

@@ -204,6 +204,7 @@ struct DeviceTimeline {
   double copy_calls = 0;           // the host was in copy calls
   double launch = 0;               // the host launched, including Python and operators of a launch
   double host = 0;                 // the host did something else for more than a millisecond
+  double unnamed = 0;              // the part of it in which no thread has an event
   double profiler = 0;
   double queued = 0;  // the work was already queued
   double unseen = 0;

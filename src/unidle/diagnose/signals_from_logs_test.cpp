@@ -70,12 +70,26 @@ TEST_F(LogSignals, ATraceOfThreeStepsNamesItsCause) {
   const Diagnosis idle = alone(trace_of(0, [](double) { return ""; }));
   ASSERT_FALSE(idle.findings.empty());
   EXPECT_EQ(idle.findings.front().id, "host-elsewhere");
+  EXPECT_THAT(answer(idle), HasSubstr("the trace does not show what it does then: profile with with_stack=True"));
   EXPECT_NEAR(*idle.findings.front().share, 0.9, 0.02);
   EXPECT_EQ(idle.verdict, Verdict::kOverheadBound);
   const Diagnosis exchanges = alone(trace_of(0, [](double begin) { return exchange(begin + 1000, 8900); }));
   ASSERT_FALSE(exchanges.findings.empty());
   EXPECT_EQ(exchanges.findings.front().id, "communication-bound");
   EXPECT_EQ(exchanges.verdict, Verdict::kCommunicationBound);
+}
+
+TEST_F(LogSignals, ATraceOfCopiesAloneNamesThem) {
+  std::string events;
+  for (int i = 0; i < 10; ++i) {
+    events += fmt::format(R"({}{{"ph":"X","cat":"gpu_memcpy","name":"Memcpy DtoH (Device -> Pinned)","pid":0,"tid":7,)"
+                          R"("ts":{},"dur":990,"args":{{"device":0,"stream":7,"bytes":1048576}}}})",
+                          i == 0 ? "" : ",", 1000 * i);
+  }
+  const Diagnosis diagnosis = diagnose_logs({file("t.json", R"({"traceEvents":[)" + events + "]}")});
+  ASSERT_FALSE(diagnosis.findings.empty());
+  EXPECT_EQ(diagnosis.findings.front().id, "transfer-not-overlapped");
+  EXPECT_EQ(diagnosis.verdict, Verdict::kTransferBound);
 }
 
 TEST_F(LogSignals, OfTracesOfAllRanksTheOneThatComesLate) {

@@ -101,7 +101,8 @@ std::string changes(const Finding& finding, const Rule* rule, const Diagnosis& d
   }
   if (finding.fixes.empty() && rule != nullptr) {
     out += style.block(3, "=> ",
-                       style.word(rule->proposes) + (finding.where ? style.say("; see {}", *finding.where) : ""));
+                       style.word(finding.proposes.empty() ? rule->proposes : finding.proposes) +
+                           (finding.where ? style.say("; see {}", *finding.where) : ""));
   }
   for (const SourceLine& line : finding.lines) {
     out += fmt::format("      | {}\n", printable_line(line.text));

@@ -45,7 +45,7 @@ struct IdlePart {
   const char* key;
   double IdleTime::*seconds;
 };
-constexpr std::array<IdlePart, 11> kIdleParts = {{
+constexpr std::array<IdlePart, 12> kIdleParts = {{
     {"seconds", &IdleTime::idle_s},
     {"input", &IdleTime::input_s},
     {"compile", &IdleTime::compile_s},
@@ -54,6 +54,7 @@ constexpr std::array<IdlePart, 11> kIdleParts = {{
     {"copy", &IdleTime::copy_s},
     {"launch", &IdleTime::launch_s},
     {"host", &IdleTime::host_s},
+    {"host_unnamed", &IdleTime::unnamed_s},
     {"profiler", &IdleTime::profiler_s},
     {"queued", &IdleTime::queued_s},
     {"unseen", &IdleTime::unseen_s},

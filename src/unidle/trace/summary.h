@@ -60,6 +60,7 @@ struct IdleTime {
   double copy_s = 0;       // was in copy calls
   double launch_s = 0;     // launched, including Python and operators of a launch
   double host_s = 0;       // did something else for more than a millisecond
+  double unnamed_s = 0;    // the part of host_s in which no thread has an event
   double profiler_s = 0;   // the profiler's own work
   double queued_s = 0;     // the work was queued already
   double unseen_s = 0;     // no events in the trace

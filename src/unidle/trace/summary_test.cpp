@@ -284,6 +284,25 @@ TEST(Idle, WhatTheHostDidBeforeItLaunchedOn) {
   EXPECT_NEAR(idle("cuda_runtime", "cudaStreamSynchronize", 500, 600, 500).sync_s, 490e-6, 1e-9);
 }
 
+TEST(Idle, APauseWithoutAnEventHasNoName) {
+  const IdleTime silent = *after_a_gap(5000, "").idle;
+  EXPECT_NEAR(silent.host_s, 4.99e-3, 1e-9);
+  EXPECT_NEAR(silent.unnamed_s, 4.99e-3, 1e-9);
+  EXPECT_EQ(causes_of(silent).front().name, "host not recorded");
+  // An event of any thread names the time that it takes.
+  const IdleTime named = *after_a_gap(5000, event("cpu_op", "aten::sort", 1000, 4000, 2) + ",").idle;
+  EXPECT_NEAR(named.unnamed_s, 0.99e-3, 1e-9);
+  EXPECT_EQ(causes_of(named).front().name, "other host work");
+}
+
+TEST(Idle, ALaunchThatGoesOnWhileTheDeviceIdlesLoadsAKernel) {
+  const auto idle = [](double length) {
+    return *after_a_gap(5000, event("cuda_runtime", "cudaLaunchKernel", 500, length) + ",").idle;
+  };
+  EXPECT_NEAR(idle(4500).compile_s, 4e-3, 1e-9);
+  EXPECT_EQ(idle(900).compile_s, 0);
+}
+
 TEST(Idle, OnTheThreadThatLaunches) {
   // The loop waits for input while another thread prints: the device waits for input.
   const TraceSummary trace = after_a_gap(
@@ -303,6 +322,7 @@ TEST(Idle, WorkThatWasQueuedIsNoLaunch) {
 TEST(Idle, WithoutTheHostNothingIsSaid) {
   const TraceSummary trace = read("[" + event("kernel", "a", 0, 100) + "," + event("kernel", "b", 5000, 100) + "]");
   EXPECT_NEAR(trace.idle->unseen_s, 4.9e-3, 1e-9);
+  EXPECT_EQ(trace.idle->unnamed_s, 0);
 }
 
 TEST(Trace, TheWindowHoldsWhatItsStepsLaunched) {

@@ -69,7 +69,7 @@ std::string describe(const TraceSummary& trace, const trace::DeviceUse& device, 
 }
 
 std::optional<DeviceTimeline> timeline_of(const TraceSummary& trace, double train) {
-  if (!trace.idle || trace.window_s <= 0 || trace.kernel_count == 0) {
+  if (!trace.idle || trace.window_s <= 0 || (trace.kernel_count == 0 && trace.copying_s <= 0)) {
     return std::nullopt;
   }
   const trace::IdleTime& idle = *trace.idle;
@@ -86,11 +86,14 @@ std::optional<DeviceTimeline> timeline_of(const TraceSummary& trace, double trai
   timeline.copy_calls = share(idle.copy_s);
   timeline.launch = share(idle.launch_s);
   timeline.host = share(idle.host_s);
+  timeline.unnamed = share(idle.unnamed_s);
   timeline.profiler = share(idle.profiler_s);
   timeline.queued = share(idle.queued_s);
   timeline.unseen = share(idle.unseen_s);
   timeline.kernels = trace.kernel_count;
-  timeline.launch_every_s = trace.window_s / static_cast<double>(trace.kernel_count);
+  if (trace.kernel_count > 0) {
+    timeline.launch_every_s = trace.window_s / static_cast<double>(trace.kernel_count);
+  }
   timeline.python_frames = trace.python_frames;
   if (!trace.gaps.empty()) {
     timeline.host_in = short_name(trace.gaps.front().host);

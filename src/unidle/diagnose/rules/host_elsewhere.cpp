@@ -1,3 +1,4 @@
+#include "unidle/base/units.h"
 #include "unidle/diagnose/detail/timeline_findings.h"
 #include "unidle/diagnose/rule.h"
 
@@ -15,6 +16,16 @@ Evaluation evaluate_host_elsewhere(const Context& context, const Policy& policy)
   }
   Finding finding = detail::of_idle(context, policy, timeline->host);
   finding.evidence.emplace_back("the host launches nothing for more than a millisecond at a time");
+  if (timeline->unnamed > timeline->host / 2) {
+    finding.evidence.push_back(
+        context.say("for {} of the time no thread has an event in the trace then: a profiler "
+                    "records operators and calls of CUDA, not Python code between them",
+                    format_share(timeline->unnamed)));
+    finding.sentence =
+        "Your {device} idles {share} of the time while the host launches nothing, and the trace does not show what it "
+        "does then";
+    finding.proposes = "profile with with_stack=True, which records every Python function";
+  }
   detail::add_caveats(context, finding);
   return finding;
 }

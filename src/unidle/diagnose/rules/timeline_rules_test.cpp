@@ -85,6 +85,41 @@ TEST(TimelineRules, WhatAWindowFoundIsNoLaunching) {
   EXPECT_NEAR(*make_context(signals, {}).launching, launching - 0.2, 1e-9);
 }
 
+TEST(TimelineRules, WhatNoEventNamesIsCalledSo) {
+  Signals signals = of_trace(&DeviceTimeline::host, 0.4);
+  EXPECT_NE(answer(diagnose::diagnose(signals)).find("look at the work that the trace names"), std::string::npos);
+  signals.timeline->unnamed = 0.3;
+  const std::string said = answer(diagnose::diagnose(signals));
+  EXPECT_NE(said.find("idles 40 % of the time while the host launches nothing"), std::string::npos) << said;
+  EXPECT_NE(said.find("profile with with_stack=True"), std::string::npos) << said;
+  EXPECT_EQ(said.find("names"), std::string::npos) << said;
+}
+
+TEST(TimelineRules, TheBoundOfATraceIsOfItsWindow) {
+  Signals signals = of_trace(&DeviceTimeline::launch, 0.87);
+  signals.time.train = 0.088;  // the steps; the rest of the trace lies outside of the window
+  signals.time.other = 0.012;
+  const std::string said = answer(diagnose::diagnose(signals));
+  EXPECT_NE(said.find(", at best 7.7x as fast."), std::string::npos) << said;
+}
+
+TEST(TimelineRules, SmallCausesAreNamedAsSuch) {
+  Signals signals = of_trace(&DeviceTimeline::launch, 0.08);
+  signals.step.reset();
+  signals.step_s.reset();
+  signals.device_busy = 0.86;
+  signals.timeline->host = 0.05;
+  EXPECT_EQ(answer(diagnose::diagnose(signals)),
+            "Your GPU is 86 % busy, and no cause alone makes it idle for more than 8 % of the time.");
+  signals.timeline->unseen = 0.09;
+  EXPECT_EQ(answer(diagnose::diagnose(signals)), "Your GPU is 86 % busy; what was read does not show why.");
+  signals.timeline = DeviceTimeline{};
+  signals.timeline->alone = true;
+  signals.timeline->kernels = 1;
+  signals.device_busy = 1;
+  EXPECT_EQ(answer(diagnose::diagnose(signals)), "Your GPU is 100 % busy: nothing in this trace makes it wait.");
+}
+
 TEST(TimelineRules, ABusyDeviceIsHealthyButNotOfAFewKernels) {
   Signals signals = of_trace(&DeviceTimeline::unseen, 0.03);
   EXPECT_EQ(diagnose::diagnose(signals).verdict, Verdict::kHealthy);

@@ -170,6 +170,9 @@ void Collector::part(const TraceEvent& event, HostThread& thread, double begin, 
     ++launches;
     ++thread.launches;
     launch_us += end - begin;
+    if (end - begin >= kLoadingLaunch_us) {
+      thread.long_launches.add(to_range({begin, end}));
+    }
   } else if (begins_capture(event)) {
     thread.captures_begin.push_back(begin);
   } else if (ends_capture(event)) {

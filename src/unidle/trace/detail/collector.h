@@ -30,11 +30,15 @@ struct Step {
   std::uint32_t thread = 0;
 };
 
+/// A launch that takes this long while the device idles loads its kernel first. Own choice.
+constexpr double kLoadingLaunch_us = 1000;
+
 /// The events of one thread.
 struct HostThread {
   std::array<GatheredRanges, kHostWorks> work;
   GatheredRanges optimizer;
   GatheredRanges blocking_copies;
+  GatheredRanges long_launches;
   std::int64_t syncs = 0;
   std::int64_t launches = 0;
   std::vector<double> captures_begin;

@@ -68,6 +68,7 @@ class Attribution {
       for (std::size_t kind = 0; kind < kHostWorks; ++kind) {
         any.work.at(kind).add(thread.work.at(kind).joined());
       }
+      any.long_launches.add(thread.long_launches.joined());
     }
     GatheredRanges brief;
     GatheredRanges pauses;
@@ -78,13 +79,13 @@ class Attribution {
     const bool seen = main_.has_value() && (seen_.launches > 0 || !seen_.operators.empty());
     (seen ? idle_.launch_s : idle_.unseen_s) += total_us(brief.joined()) * kSecondsPerUs;
     (seen ? idle_.host_s : idle_.unseen_s) += total_us(pauses.joined()) * kSecondsPerUs;
+    idle_.unnamed_s = seen ? total_us(pauses.joined()) * kSecondsPerUs : 0;
     idle_.sync_s += total_us(after_wait.joined()) * kSecondsPerUs;
   }
 
  private:
-  /// A launch that takes this long on an idle device loads its kernel first.
   double& seconds_of(const Call& call) {
-    const bool loads = call.kind == HostWork::kLaunch && call.end - call.begin >= kPause_us;
+    const bool loads = call.kind == HostWork::kLaunch && call.end - call.begin >= kLoadingLaunch_us;
     return call.kind == HostWork::kCopy ? idle_.copy_s : loads ? idle_.compile_s : idle_.launch_s;
   }
 
@@ -107,17 +108,19 @@ class Attribution {
 
   /// Removes from `span` what `thread` did; its own work is added to `own_s`. The rest goes to `left`.
   void share(TimeRanges span, HostThread& thread, double& own_s, GatheredRanges& left) {
-    const auto take = [&](HostWork kind, double& seconds) {
-      const TimeRanges inside = intersection(span, thread.of(kind).joined());
+    const auto take_ranges = [&](GatheredRanges& ranges, double& seconds) {
+      const TimeRanges inside = intersection(span, ranges.joined());
       seconds += total_us(inside) * kSecondsPerUs;
       span = span.minus(inside);
     };
+    const auto take = [&](HostWork kind, double& seconds) { take_ranges(thread.of(kind), seconds); };
     const bool waited = &own_s == &idle_.sync_s;
     take(HostWork::kInput, idle_.input_s);
     take(HostWork::kCompile, idle_.compile_s);
     take(HostWork::kAllocator, idle_.allocator_s);
     take(HostWork::kSync, idle_.sync_s);
     take(HostWork::kCopy, waited ? own_s : idle_.copy_s);
+    take_ranges(thread.long_launches, waited ? own_s : idle_.compile_s);
     take(HostWork::kLaunch, waited ? own_s : idle_.launch_s);
     take(HostWork::kProfiler, idle_.profiler_s);
     take(HostWork::kOperator, own_s);
