@@ -82,7 +82,7 @@ TEST_F(LogSignals, ATraceOfThreeStepsNamesItsCause) {
 TEST_F(LogSignals, ATraceOfCopiesAloneNamesThem) {
   std::string events;
   for (int i = 0; i < 10; ++i) {
-    events += fmt::format(R"({}{{"ph":"X","cat":"gpu_memcpy","name":"Memcpy DtoH (Device -> Pinned)","pid":0,"tid":7,)"
+    events += fmt::format(R"({}{{"ph":"X","cat":"gpu_memcpy","name":"Memcpy DtoH","pid":0,"tid":7,)"
                           R"("ts":{},"dur":990,"args":{{"device":0,"stream":7,"bytes":1048576}}}})",
                           i == 0 ? "" : ",", 1000 * i);
   }

@@ -151,6 +151,7 @@ void take_all(const json& document, TraceSummary& trace) {
   }
   take(document, "syncs_per_step", trace.syncs_per_step);
   take(document, "loader_in_process", trace.loader_in_process);
+  take(document, "unread_device", trace.unread_device);
   take(document, "device_name", trace.device_name);
   take(document, "capability", trace.capability);
   take(document, "device_memory", trace.device_memory);
@@ -167,6 +168,7 @@ json to_json(const TraceSummary& trace) {
                    {"window_begin_us", trace.begin_us},
                    {"clock_zero_ns", or_null(trace.zero_ns)},
                    {"busy", or_null(trace.busy())},
+                   {"unread_device", trace.unread_device},
                    {"device_name", trace.device_name},
                    {"capability", or_null(trace.capability)},
                    {"device_memory", or_null(trace.device_memory)},

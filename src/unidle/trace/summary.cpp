@@ -1,5 +1,7 @@
 #include "unidle/trace/summary.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -333,6 +335,14 @@ TraceSummary read_trace(logs::Source& source) {
   if (seen.events == 0) {
     throw Error(ErrorCode::kInput, source.name(), "the trace holds no timed event",
                 "a torch profiler trace (Chrome JSON) was expected");
+  }
+  if (seen.devices.empty() && !seen.unread_device.empty()) {
+    if (seen.operators.empty()) {
+      throw Error(ErrorCode::kInput, source.name(),
+                  fmt::format("has the work of \"{}\" in a form that is not read", seen.unread_device),
+                  "a torch profiler trace with kernels of NVIDIA's, AMD's or Intel's GPUs was expected");
+    }
+    summary.unread_device = seen.unread_device;
   }
   summary.file = source.name();
   summary.events = seen.events;

@@ -114,6 +114,7 @@ struct TraceSummary {
   std::optional<bool> loader_in_process;  // the loader has no worker processes
   bool python_frames = false;             // each Python function was recorded, which slows the host down
   std::optional<std::int64_t> rank;       // in a group of processes
+  std::string unread_device;  // a device whose work the trace has in a form that is not read; then `devices` is empty
   std::string device_name;
   std::optional<std::string> capability;  // "9.0"
   std::optional<double> device_memory;    // bytes

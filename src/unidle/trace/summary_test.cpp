@@ -98,6 +98,25 @@ TEST(Trace, WithoutADevice) {
   EXPECT_EQ(trace.busiest(), nullptr);
 }
 
+TEST(Trace, DevicesOfOtherProfilersAreNamed) {
+  const auto process = [](std::string_view name) {
+    return fmt::format(R"({{"ph":"M","name":"process_name","pid":7,"args":{{"name":"{}"}}}},)", name);
+  };
+  const std::string work = R"({"ph":"X","name":"fusion.1","pid":7,"tid":1,"ts":10,"dur":5})";
+  try {
+    read("[" + process("/host:CPU") + process("/device:TPU:0\\n") + work + "]");
+    FAIL() << "a trace of JAX was read";
+  } catch (const Error& error) {
+    EXPECT_EQ(error.exit_code(), 2);
+    EXPECT_NE(std::string(error.what()).find("/device:TPU:0"), std::string::npos) << error.what();
+    EXPECT_EQ(std::string(error.what()).find('\n'), std::string::npos) << error.what();
+  }
+  // torch's operators are worth reading all the same.
+  EXPECT_EQ(read("[" + process("MTIA 9") + event("cpu_op", "aten::mm", 0, 10) + "," + work + "]").unread_device,
+            "MTIA 9");
+  EXPECT_EQ(read("[" + process("GPU 0") + event("cpu_op", "aten::mm", 0, 10) + "]").unread_device, "");
+}
+
 TEST(Trace, DamagedOnesAreRefused) {
   const std::string whole = two_steps();
   for (const std::string& bytes :

@@ -73,7 +73,10 @@ void Page::add_head() {
 
 void Page::add_device() {
   if (trace_.devices.empty()) {
-    line(translator_.word("device"), translator_.say("nothing ran on one in this window"));
+    line(translator_.word("device"),
+         trace_.unread_device.empty()
+             ? translator_.say("nothing ran on one in this window")
+             : translator_.say("the work of \"{}\" has a form that is not read", trace_.unread_device));
     return;
   }
   for (const DeviceUse& device : trace_.devices) {

@@ -71,7 +71,7 @@ void add_traces(const JobLogs& job, Signals& signals) {
     signals.gpus = std::max(signals.gpus.value_or(0), static_cast<int>(chosen->devices.size()));
     signals.device_busy = busy(*chosen);
     signals.device_busy_how = describe(*chosen, *device, job.language);
-  } else if (signals.device_kind == "unknown") {
+  } else if (signals.device_kind == "unknown" && chosen->unread_device.empty()) {
     signals.device_kind = "cpu";
   }
   add_kernel_facts(*chosen, signals);

@@ -110,7 +110,7 @@ TEST(TimelineRules, SmallCausesAreNamedAsSuch) {
   signals.device_busy = 0.86;
   signals.timeline->host = 0.05;
   EXPECT_EQ(answer(diagnose::diagnose(signals)),
-            "Your GPU is 86 % busy, and no cause alone makes it idle for more than 8 % of the time.");
+            "Your GPU is 86 % busy, and no cause alone makes it idle for more than 8.0 % of the time.");
   signals.timeline->unseen = 0.09;
   EXPECT_EQ(answer(diagnose::diagnose(signals)), "Your GPU is 86 % busy; what was read does not show why.");
   signals.timeline = DeviceTimeline{};

@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "unidle/base/error.h"
+#include "unidle/base/printable.h"
 #include "unidle/trace/summary.h"
 
 namespace unidle::trace::detail {
@@ -90,6 +91,12 @@ void Collector::finish() {
 }
 
 void Collector::device(const TraceDevice& device) {
+  if (!device.process.empty()) {
+    if (unread_device.empty() && names_unread_device(device.process)) {
+      unread_device = printable_line(device.process);
+    }
+    return;
+  }
   if (device_name.empty()) {
     device_name = device.name;
     device_memory = device.memory;

@@ -85,6 +85,7 @@ class Collector {
   std::optional<std::int64_t> zero_ns;
   std::optional<bool> loader_in_process;
   std::string device_name;
+  std::string unread_device;  // the process of a device whose events have a form that is not read
   std::optional<std::string> capability;
   std::optional<double> device_memory;
 

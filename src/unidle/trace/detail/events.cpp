@@ -106,6 +106,8 @@ class Handler : public nlohmann::json_sax<Json> {
       text_of_event(value);
     } else if (place == Place::kDevice && key_ == "name") {
       device_.name = value.substr(0, kLongestText);
+    } else if (place == Place::kArgs && (key_ == "name" || key_ == "labels")) {
+      label_.assign(value, 0, kLongestText);
     }
     return true;
   }
@@ -122,6 +124,7 @@ class Handler : public nlohmann::json_sax<Json> {
       inner = Place::kEvent;
       event_.clear();
       thread_.clear();
+      label_.clear();
     } else if (outer == Place::kEvent && key_ == "args") {
       inner = Place::kArgs;
     } else if (outer == Place::kDevices) {
@@ -171,6 +174,8 @@ class Handler : public nlohmann::json_sax<Json> {
       }
     } else if (event_.phase == "X" && event_.begin_us && event_.duration_us) {
       on_event_(event_);
+    } else if (event_.phase == "M" && event_.name.starts_with("process_") && !label_.empty()) {
+      on_device_({.name = {}, .process = label_, .memory = {}, .major = {}, .minor = {}});
     }
   }
 
@@ -247,6 +252,7 @@ class Handler : public nlohmann::json_sax<Json> {
   std::vector<Place> place_;
   std::string key_;
   std::string thread_;
+  std::string label_;  // args.name or args.labels
   TraceEvent event_;
   OpenSlices open_;
   TraceDevice device_;

@@ -30,9 +30,10 @@ struct TraceEvent {
   void clear();
 };
 
-/// One entry of deviceProperties.
+/// One entry of deviceProperties, or a process that is named after a device.
 struct TraceDevice {
   std::string name;
+  std::string process;  // the process's name; the other fields are empty then
   std::optional<double> memory;
   std::optional<std::int64_t> major;
   std::optional<std::int64_t> minor;

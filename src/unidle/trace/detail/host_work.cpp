@@ -84,6 +84,11 @@ bool is_python_frame(const TraceEvent& event) {
   return event.category == "python_function" || event.category == "Python";
 }
 
+bool names_unread_device(std::string_view process) {
+  static constexpr auto kNames = std::to_array<std::string_view>({"/device:", "Ascend Hardware", "MTIA "});
+  return starts_with_any(process, kNames);
+}
+
 std::optional<HostWork> host_work_of(const TraceEvent& event) {
   if (is_input(event)) {
     return HostWork::kInput;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "unidle/trace/detail/events.h"
 
@@ -30,6 +31,9 @@ bool is_copy(const TraceEvent& event);
 bool is_device_side(const TraceEvent& event);
 bool is_operator(const TraceEvent& event);
 bool is_python_frame(const TraceEvent& event);
+
+/// True for the processes under which JAX and TensorFlow ("/device:GPU:0"), Ascend and MTIA write a device's work.
+bool names_unread_device(std::string_view process);
 
 std::optional<HostWork> host_work_of(const TraceEvent& event);
 /// A copy call that returns only after the copy, whatever the kind of memory.
