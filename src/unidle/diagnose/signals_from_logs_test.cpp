@@ -90,6 +90,7 @@ TEST_F(LogSignals, ATraceOfCopiesAloneNamesThem) {
   ASSERT_FALSE(diagnosis.findings.empty());
   EXPECT_EQ(diagnosis.findings.front().id, "transfer-not-overlapped");
   EXPECT_EQ(diagnosis.verdict, Verdict::kTransferBound);
+  EXPECT_NEAR(*diagnosis.findings.front().speedup_bound, 1, 0.01);  // no kernel runs behind which they could hide
 }
 
 TEST_F(LogSignals, OfTracesOfAllRanksTheOneThatComesLate) {

@@ -47,6 +47,9 @@ Evaluation copies_by_timeline(const Context& context, const DeviceTimeline& time
     return Nothing{};
   }
   Finding finding = detail::of_share(share, policy);
+  // Copies hide behind kernels, and where few run they win little.
+  const double kernels = std::max(0.0, 1 - timeline.idle - timeline.copies_alone);
+  finding.speedup_bound = amdahl(std::min(timeline.copies_alone, kernels) + timeline.copy_calls);
   finding.evidence.push_back(
       context.say("in the profiled steps copies that no kernel overlaps take {} of the time, and for {} the device "
                   "idles while the host is in copy calls",
