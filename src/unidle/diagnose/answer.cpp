@@ -227,8 +227,8 @@ bool is_in_steps(Verdict verdict) {
   }
 }
 
-/// The bound of a finding, which is of the whole run. A short run is mostly start-up, and a longer one gains more: what
-/// the steps alone can gain stands before it where that differs.
+/// The bound of a finding, which is of the whole run. A short run is mostly start-up or its first epoch, and a longer
+/// one gains more: what the steps alone can gain stands before it where that differs.
 std::string at_best(const Diagnosis& diagnosis, const Finding& finding, Language language) {
   constexpr double kPrintsAboveOne = 1.05;  // below it {:.1f} prints 1.0x
   constexpr double kDiffers = 1.2;
@@ -236,6 +236,10 @@ std::string at_best(const Diagnosis& diagnosis, const Finding& finding, Language
   const double bound = finding.speedup_bound.value_or(0);
   if (bound < kPrintsAboveOne) {
     return "";
+  }
+  if (finding.later_bound.value_or(0) >= kDiffers * bound) {
+    return translate(language, ", at best {:.1f}x as fast from the second epoch on and {:.1f}x in this run",
+                     *finding.later_bound, bound);
   }
   const PhaseTimes& time = diagnosis.time;
   const double all_s = time.startup + time.train + time.validate + time.checkpoint + time.other;

@@ -43,10 +43,11 @@ struct SourceLine {
 struct Finding {
   std::string id;
   Severity severity = Severity::kInfo;
-  std::optional<double> share;          // of wall time that this cause explains
-  std::optional<double> speedup_bound;  // Amdahl bound, never a promise
-  std::vector<std::string> evidence;    // measured facts with numbers and units
-  std::optional<std::string> where;     // file:line
+  std::optional<double> share;             // of wall time that this cause explains
+  std::optional<double> speedup_bound;     // Amdahl bound, never a promise
+  std::optional<double> later_bound = {};  // of the training after its first epoch; not in the JSON
+  std::vector<std::string> evidence;       // measured facts with numbers and units
+  std::optional<std::string> where;        // file:line
   std::vector<knobs::Change> fixes;
   std::vector<SourceLine> lines = {};  // the lines to change, where no fix shows them
   std::string failure = {};            // what ended the run, for the answer; not in the JSON

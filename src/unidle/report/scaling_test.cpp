@@ -13,7 +13,7 @@ using testing::Script;
 using testing::scripted_run;
 
 /// A run of `ranks` equal processes; each waits `wait_ms` of its 50 ms of computing for the gradients of the others.
-RunData run_of(int ranks, double wait_ms, double compute_ms = 50, int batch = 4) {
+RunData ranks_of(int ranks, double wait_ms, double compute_ms = 50, int batch = 4) {
   Script script;
   script.noise = 0.02;
   script.compute_ms = compute_ms;
@@ -39,7 +39,7 @@ RunData run_of(int ranks, double wait_ms, double compute_ms = 50, int batch = 4)
 const Translator kEnglish;
 
 TEST(Scaling, TwiceTheRanksAtTheSameStepAreTwiceAsFast) {
-  const Comparison c = compare(run_of(1, 0), run_of(2, 0));
+  const Comparison c = compare(ranks_of(1, 0), ranks_of(2, 0));
   const auto scaling = scaling_of(c, kEnglish);
   ASSERT_TRUE(scaling);
   EXPECT_EQ(scaling->fewer, 1U);
@@ -51,7 +51,7 @@ TEST(Scaling, TwiceTheRanksAtTheSameStepAreTwiceAsFast) {
 
 TEST(Scaling, WhatIsLostIsNamed) {
   // 69 ms a step alone; 109 ms with three others, 40 of which are waits.
-  const Comparison c = compare(run_of(1, 0), run_of(4, 40, 90));
+  const Comparison c = compare(ranks_of(1, 0), ranks_of(4, 40, 90));
   const auto scaling = scaling_of(c, kEnglish);
   ASSERT_TRUE(scaling && scaling->efficiency.interval);
   EXPECT_NEAR(scaling->efficiency.value, 69.0 / 109, 0.03);
@@ -67,17 +67,17 @@ TEST(Scaling, WhatIsLostIsNamed) {
 }
 
 TEST(Scaling, FewerRanksAreNoRegression) {
-  const Comparison c = compare(run_of(4, 0), run_of(1, 0));
+  const Comparison c = compare(ranks_of(4, 0), ranks_of(1, 0));
   EXPECT_FALSE(c.regression());
   const auto scaling = scaling_of(c, kEnglish);
   ASSERT_TRUE(scaling);
   EXPECT_TRUE(scaling->a_has_more);
   EXPECT_NEAR(scaling->efficiency.value, 1, 0.02);
-  EXPECT_TRUE(compare(run_of(4, 0), run_of(4, 0, 90)).regression()) << "equally many ranks are compared as ever";
+  EXPECT_TRUE(compare(ranks_of(4, 0), ranks_of(4, 0, 90)).regression()) << "equally many ranks are compared as ever";
 }
 
 TEST(Scaling, ASmallerShareOfTheBatchIsComparedBySample) {
-  const auto scaling = scaling_of(compare(run_of(1, 0, 50, 8), run_of(2, 0, 50, 4)), kEnglish);
+  const auto scaling = scaling_of(compare(ranks_of(1, 0, 50, 8), ranks_of(2, 0, 50, 4)), kEnglish);
   ASSERT_TRUE(scaling);
   EXPECT_NEAR(scaling->efficiency.value, 0.5, 0.02);
   EXPECT_EQ(scaling->samples_fewer, 8);
@@ -86,15 +86,15 @@ TEST(Scaling, ASmallerShareOfTheBatchIsComparedBySample) {
 
 TEST(Ranks, AreShownOnThePage) {
   const Translator translator;
-  const std::string html = ranks_html(account::account_of(run_of(2, 10)), translator).markup;
+  const std::string html = ranks_html(account::account_of(ranks_of(2, 10)), translator).markup;
   EXPECT_THAT(html, HasSubstr("rank 1"));
   EXPECT_THAT(html, HasSubstr("waits for other ranks"));
-  EXPECT_TRUE(ranks_html(account::account_of(run_of(1, 0)), translator).empty());
+  EXPECT_TRUE(ranks_html(account::account_of(ranks_of(1, 0)), translator).empty());
 }
 
 TEST(Scaling, EquallyManyRanksHaveNone) {
-  EXPECT_FALSE(scaling_of(compare(run_of(2, 0), run_of(2, 10)), kEnglish));
-  EXPECT_TRUE(to_json(compare(run_of(2, 0), run_of(2, 10)))["scaling"].is_null());
+  EXPECT_FALSE(scaling_of(compare(ranks_of(2, 0), ranks_of(2, 10)), kEnglish));
+  EXPECT_TRUE(to_json(compare(ranks_of(2, 0), ranks_of(2, 10)))["scaling"].is_null());
 }
 
 }  // namespace

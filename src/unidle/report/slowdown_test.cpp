@@ -21,7 +21,6 @@ RunData run_of(double compute_ms, const std::string& name = "run") {
   return run;
 }
 
-
 TEST(Slowdown, IsToldWithTheRatesBefore) {
   const auto found = slowdown_of(run_of(90), {run_of(50, "second"), run_of(55, "first")});
   ASSERT_TRUE(found);
@@ -29,7 +28,8 @@ TEST(Slowdown, IsToldWithTheRatesBefore) {
   const std::string words = in_words(*found, Translator{});
   EXPECT_THAT(words, HasSubstr("Slower than your last 2 runs of this command: 36"));
   EXPECT_THAT(words, HasSubstr("unidle compare second"));
-  EXPECT_THAT(in_words(*slowdown_of(run_of(90), {run_of(50)}), Translator{}), HasSubstr("Slower than your last run of"));
+  EXPECT_THAT(in_words(*slowdown_of(run_of(90), {run_of(50)}), Translator{}),
+              HasSubstr("Slower than your last run of"));
 }
 
 TEST(Slowdown, IsNoneIfAnyEarlierRunWasAsSlow) {
@@ -61,7 +61,8 @@ TEST(Slowdown, SettingsThatDifferAreNamed) {
   now.settings = {{"loader.workers", "0", "effective", ""}};
   const auto found = slowdown_of(now, {before});
   ASSERT_TRUE(found);
-  EXPECT_THAT(in_words(*found, Translator{}), HasSubstr("Settings that differ from the last one: loader.workers 4 -> 0."));
+  EXPECT_THAT(in_words(*found, Translator{}),
+              HasSubstr("Settings that differ from the last one: loader.workers 4 -> 0."));
 }
 
 }  // namespace

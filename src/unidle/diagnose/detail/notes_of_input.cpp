@@ -109,7 +109,7 @@ LoaderFacts facts_of(const record::NoteOf<record::NoteType::kLoader>& loader) {
 }
 
 /// The newest training loader counts: a program may make one per configuration that it tries.
-void read_loader(const Notes& notes, Signals& signals) {
+void read_training_loader(const Notes& notes, Signals& signals) {
   std::optional<record::NoteOf<record::NoteType::kLoader>> newest;
   notes.each<record::NoteType::kLoader>([&](const auto& note) {
     if (notes.of_training(note) && note.text("use") == "train" && (!newest || note.t_ns() >= newest->t_ns())) {
@@ -224,7 +224,7 @@ void read_affinity(const Notes& notes, Signals& signals) {
 }  // namespace
 
 void read_input(const Notes& notes, Signals& signals) {
-  read_loader(notes, signals);
+  read_training_loader(notes, signals);
   read_validation_loaders(notes, signals);
   read_samples(notes, signals);
   read_hot_lines(notes, signals);

@@ -87,6 +87,7 @@ Evaluation evaluate_recomputed_features(const Context& context, const Policy& po
     return Nothing{};
   }
   Finding finding = detail::of_share(share, policy);
+  finding.later_bound = amdahl(*context.steady_input * kept_part / *context.train);
   add_evidence(context, finding, later_s);
   finding.where = detail::where_set(context, "cache.features");
   if (const auto hot = detail::hot_sample_function(signals); hot && !finding.where) {

@@ -23,6 +23,14 @@ TEST(RecomputedFeatures, CountsOnlyTheLaterEpochs) {
   EXPECT_EQ(fix_of(finding, "cache.features")->to, "memory");
 }
 
+TEST(RecomputedFeatures, LaterEpochsGainMoreThanTheRun) {
+  // 60 % of each step, which later epochs need not take; of three epochs, two are later ones.
+  EXPECT_NEAR(*fired("recomputed-features", recomputing()).later_bound, 2.5, 1e-9);
+  Diagnosis diagnosis = diagnose(recomputing());
+  std::erase_if(diagnosis.findings, [](const Finding& finding) { return finding.id != "recomputed-features"; });
+  EXPECT_THAT(answer(diagnosis), HasSubstr(", at best 2.5x as fast from the second epoch on and 1.6x in this run"));
+}
+
 TEST(RecomputedFeatures, OfADataSetThatIsMadeAnewMemoryKeepsNothing) {
   Signals signals = recomputing();
   signals.loader.emplace();
