@@ -47,6 +47,19 @@ assert abs(sum(v for v in shares.values() if v is not None) - 1) < 1e-6, shares
 assert document["loss"]["verdict"] == "equal"
 PY
 
+# A run that is slower than the last one of its command is told by diagnose, unasked.
+mkdir -p home/runs
+cp -r superres-tuned home/runs/20260101-000000-train
+cp -r superres-naive home/runs/20260102-000000-train
+for run in home/runs/*; do
+  sqlite3 "$run/record.db" "UPDATE meta SET value = '[\"python\", \"train.py\"]' WHERE key = 'command'"
+done
+UNIDLE_HOME=home expect 0 "$unidle" diagnose 20260102-000000-train
+grep -q 'Slower than your last run of this command' out || fail "the slower run is not told: $(cat out)"
+grep -q 'unidle compare 20260101-000000-train' out || fail "no command to compare: $(cat out)"
+UNIDLE_HOME=home expect 0 "$unidle" diagnose 20260101-000000-train
+! grep -q 'Slower than' out || fail "the first run is slower than none"
+
 for width in 40 80 120; do
   COLUMNS=$width expect 0 "$unidle" compare superres-naive superres-tuned
   python3 -c "

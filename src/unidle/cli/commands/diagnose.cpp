@@ -131,15 +131,15 @@ nlohmann::ordered_json with_texts(const diagnose::Diagnosis& diagnosis, Language
   return json;
 }
 
-/// The one record that is diagnosed; empty for several, for those of a job, and for logs.
+/// The folder of the one record that is diagnosed; empty for several, for those of a job, and for logs.
 std::filesystem::path single_record(const Options& options) {
   if (!options.job_id.empty() || options.files.size() > 1) {
     return {};
   }
   const std::filesystem::path path =
       options.files.empty() ? record::latest_run_folder() : record::find_run(options.files.front());
-  const bool is_record = diagnose::records_of_nodes(path).empty() && logs::sniff(path).kind == logs::Kind::kRecord;
-  return is_record ? path : std::filesystem::path();
+  const std::vector<std::filesystem::path> records = diagnose::records_of_nodes(path);
+  return records.size() == 1 ? record::Reader(records.front()).folder() : std::filesystem::path();
 }
 
 /// What the runs of the same command before this one say about its speed; empty if it is as fast.
