@@ -83,7 +83,7 @@ std::string sentence_of_rule(const Diagnosis& diagnosis, const Finding* finding,
 
 /// For a run without a known cause: states what was measured.
 std::string unknown_sentence(const Diagnosis& diagnosis, Language language) {
-  constexpr double kFull = 0.9;  // nothing is left to explain
+  constexpr double kFull = 0.99;  // nothing is left that the trace may not show
   if (diagnosis.largest_idle) {
     return translate(language, "Your {} is {} busy, and no cause alone makes it idle for more than {} of the time",
                      device_name(diagnosis, language), format_share(*diagnosis.device.busy),
@@ -283,6 +283,9 @@ std::string answer(const Diagnosis& diagnosis, Language language) {
   }
   text.erase(text.find_last_not_of(" \n") + 1);  // quoted text may end with any character
   text.append(ends_sentence(text) ? "" : stop);
+  if (!diagnosis.device.busy && !diagnosis.device.how.empty()) {
+    text.append(translate(language, " Nothing is known about the device: {}.", diagnosis.device.how));
+  }
   if (!diagnosis.idle_gpus.empty()) {
     text.append(translate(language, " GPU {} did nothing.", diagnosis.idle_gpus));
   }

@@ -309,9 +309,33 @@ TEST_F(LogSignals, ResultsMayFollowAClaim) {
   EXPECT_EQ(outcome("[EARLY STOP] counter 3/10\n"), Outcome::kUnknown);
   EXPECT_EQ(outcome("Keyboard interruption. Exiting from early training\n"), Outcome::kStopped);
   EXPECT_EQ(outcome("stop it by a keyboard interrupt\n"), Outcome::kUnknown);
+  for (const char* words : {"Keyboard interrupt handler was removed\nbye\n",
+                            "Interrupted by the user? Run again with --resume\n", "Interrupted by default\n"}) {
+    EXPECT_EQ(outcome(words), Outcome::kUnknown) << words;
+  }
+  EXPECT_EQ(outcome("Interrupted by user, saving\n"), Outcome::kStopped);
+  EXPECT_EQ(outcome("Training complete\nTo start training on other data run train.py\n"), Outcome::kCompleted);
+  EXPECT_EQ(outcome("Training complete\nFold 2: start training\n"), Outcome::kUnknown);
   EXPECT_EQ(outcome("training Res18 finished\ntest loss 0.45\n"), Outcome::kCompleted);
   EXPECT_EQ(outcome("Finished training epoch 2\n"), Outcome::kUnknown);
   EXPECT_EQ(outcome("Treinamento concluído com sucesso\n"), Outcome::kCompleted);
+}
+
+TEST_F(LogSignals, WordsOfPartsAreNoEnd) {
+  const auto outcome = [&](const std::string& text) { return diagnose_logs({file("a.out", text)}).outcome; };
+  for (const char* words :
+       {"hint: use --resume to extend training", "Weekend training", "Suspend training", "Training took 50 s",
+        "train finished, validating", "Done training", "Done training model 3", "Completed training on client 3"}) {
+    const std::string line = words + std::string("\n");
+    EXPECT_EQ(outcome("epoch 4/100 loss 0.5\nepoch 5/100 loss 0.4\n" + line), Outcome::kUnknown) << words;
+    const std::string each = "epoch 4 loss 0.5\n" + line + "epoch 5 loss 0.4\n" + line;
+    EXPECT_EQ(outcome(each), Outcome::kUnknown) << words;
+  }
+  for (const char* words : {"End training", "Train finished in 3 h", "Training took 50 s", "Done training",
+                            "Done training model", "training task_net done"}) {
+    EXPECT_EQ(outcome("epoch 4 loss 0.5\nepoch 5 loss 0.4\n" + std::string(words) + "\n"), Outcome::kCompleted)
+        << words;
+  }
 }
 
 TEST_F(LogSignals, AnEstimatorEvaluatesAfterItsFinalStep) {
@@ -351,6 +375,10 @@ TEST_F(LogSignals, ThreadsThatFailAtTheExit) {
   EXPECT_EQ(outcome("epoch 1/2 loss 0.5\nepoch 2/2 loss 0.4\n" + thread), Outcome::kCompleted);
   EXPECT_EQ(outcome("epoch 1 loss 0.5\n" + threads), Outcome::kCompleted);
   EXPECT_EQ(outcome("epoch 1/2 loss 0.5\n" + thread), Outcome::kFailed);
+  const std::string java = "Exception in thread \"main\" java.lang.NoClassDefFoundError\n";
+  const std::string full = "Traceback (most recent call last):\n  File \"a.py\", line 1\nOSError: No space left\n";
+  EXPECT_EQ(outcome(java + "epoch 1/2 loss 0.5\nepoch 2/2 loss 0.4\n" + full), Outcome::kFailed);
+  EXPECT_EQ(outcome(java + "epoch 1 loss 0.5\n\nTraining complete\n" + full), Outcome::kFailed);
 }
 
 TEST_F(LogSignals, TimesOfTheStartAloneGiveNoPhases) {
@@ -370,6 +398,8 @@ TEST_F(LogSignals, WhatSeffPrintsBehindAJob) {
   EXPECT_EQ(outcome("FAILED (exit code 1)").outcome, Outcome::kFailed);
   EXPECT_NE(find(outcome("OUT_OF_MEMORY (exit code 0)"), "out-of-memory"), nullptr);
   EXPECT_DOUBLE_EQ(outcome("COMPLETED (exit code 0)\nJob Wall-clock time: 1-00:01:00").time.other, 86'460);
+  EXPECT_DOUBLE_EQ(outcome("COMPLETED (exit code 0)\nJob Wall-clock time: 02:00:00 (limit 1-00:00:00)").time.other,
+                   7'200);
   EXPECT_DOUBLE_EQ(outcome("COMPLETED (exit code 0)\nRsrc Used: cput=08:00:00,walltime=01:03:33").time.other, 3'813);
   EXPECT_DOUBLE_EQ(outcome("COMPLETED (exit code 0)\nResource_List.walltime=24:00:00").time.other, 0);
 }

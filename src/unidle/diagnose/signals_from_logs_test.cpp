@@ -79,6 +79,23 @@ TEST_F(LogSignals, ATraceOfThreeStepsNamesItsCause) {
   EXPECT_EQ(exchanges.verdict, Verdict::kCommunicationBound);
 }
 
+TEST_F(LogSignals, WorkThatIsNotReadIsSaidSo) {
+  const auto log = file("t.json", R"([{"ph":"M","name":"process_name","pid":7,"args":{"name":"/device:GPU:0"}},)"
+                                  R"({"ph":"X","cat":"cpu_op","name":"aten::mm","pid":1,"tid":1,"ts":0,"dur":10},)"
+                                  R"({"ph":"X","name":"fusion.1","pid":7,"tid":1,"ts":10,"dur":5}])");
+  EXPECT_THAT(
+      answer(diagnose_logs({log})),
+      HasSubstr("Nothing is known about the device: the work of \"/device:GPU:0\" has a form that is not read."));
+}
+
+TEST_F(LogSignals, AFirstStepThatFailsEndsTheStartUp) {
+  const std::string start = "2025-01-01 10:00:00 start\n2025-01-01 10:00:10 data read\n2025-01-01 10:00:20 step 1/9\n";
+  const std::string end =
+      "Traceback (most recent call last):\n  File \"a.py\", line 1\ntorch.OutOfMemoryError: CUDA out of memory.\n";
+  EXPECT_DOUBLE_EQ(diagnose_logs({file("a.out", start + end)}).time.startup, 20);
+  EXPECT_DOUBLE_EQ(diagnose_logs({file("b.out", start + "step 2/9\nstep 3/9\n" + end)}).time.startup, 0);
+}
+
 TEST_F(LogSignals, ATraceOfCopiesAloneNamesThem) {
   std::string events;
   for (int i = 0; i < 10; ++i) {

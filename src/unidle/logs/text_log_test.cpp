@@ -129,6 +129,14 @@ TEST(Progress, BarsWithoutALabelAreOneLoopWhereTheyAreOfOneLength) {
   EXPECT_DOUBLE_EQ(log.bars[1].steps, 600);
 }
 
+TEST(Progress, AMinusBehindAClockSeparatesNoDays) {
+  const TextLog log = log_of(R"({"timestamp":"0:00:00","lr":1e-4,"step":1,"loss":0.6})"
+                             "\n"
+                             R"({"timestamp":"0:07:00","lr":1e-4,"step":2,"loss":0.6})"
+                             "\n");
+  EXPECT_DOUBLE_EQ(log.phases.train_s, 420);
+}
+
 TEST(Progress, TimeSinceTheStartIsAClock) {
   const TextLog log = log_of(
       R"({"current_steps": 10, "total_steps": 500, "loss": 0.6, "epoch": 0.1, "elapsed_time": "0:00:40"})"

@@ -131,7 +131,9 @@ bool times_miss_training(const TextLog& log, const JobTimes& times) {
   const auto& phases = log.phases;
   const double in_phases = phases.train_s + phases.validate_s + phases.checkpoint_s + phases.away_s;
   if (phases.training_seen && in_phases <= 0 && *times.end_ns <= *log.last_ns) {
-    return true;
+    constexpr std::int64_t kFirstLines = 2;  // an epoch and its first step
+    const bool first_step_failed = phases.startup_s > 0 && log.progress_lines <= kFirstLines;
+    return !first_step_failed;
   }
   const Counter* steps = step_counter(log);
   return steps != nullptr && log.stated.step_s &&

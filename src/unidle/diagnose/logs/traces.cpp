@@ -71,7 +71,10 @@ void add_traces(const JobLogs& job, Signals& signals) {
     signals.gpus = std::max(signals.gpus.value_or(0), static_cast<int>(chosen->devices.size()));
     signals.device_busy = busy(*chosen);
     signals.device_busy_how = describe(*chosen, *device, job.language);
-  } else if (signals.device_kind == "unknown" && chosen->unread_device.empty()) {
+  } else if (!chosen->unread_device.empty()) {
+    signals.device_busy_how =
+        translate(job.language, "the work of \"{}\" has a form that is not read", chosen->unread_device);
+  } else if (signals.device_kind == "unknown") {
     signals.device_kind = "cpu";
   }
   add_kernel_facts(*chosen, signals);

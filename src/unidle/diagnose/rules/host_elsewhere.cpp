@@ -17,14 +17,19 @@ Evaluation evaluate_host_elsewhere(const Context& context, const Policy& policy)
   Finding finding = detail::of_idle(context, policy, timeline->host);
   finding.evidence.emplace_back("the host launches nothing for more than a millisecond at a time");
   if (timeline->unnamed > timeline->host / 2) {
+    const std::string share = format_share(timeline->unnamed);
     finding.evidence.push_back(
-        context.say("for {} of the time no thread has an event in the trace then: a profiler "
-                    "records operators and calls of CUDA, not Python code between them",
-                    format_share(timeline->unnamed)));
+        timeline->python_frames
+            ? context.say("for {} of the time no thread has an event", share)
+            : context.say("for {} of the time no thread has an event: without Python frames a profiler records only "
+                          "operators and CUDA calls",
+                          share));
     finding.sentence =
         "Your {device} idles {share} of the time while the host launches nothing, and the trace does not show what it "
         "does then";
-    finding.proposes = "profile with with_stack=True, which records every Python function";
+    finding.proposes = timeline->python_frames
+                           ? "profile the process with a tool that records native code, which this trace does not show"
+                           : "profile with with_stack=True, which records every Python function";
   }
   detail::add_caveats(context, finding);
   return finding;

@@ -93,6 +93,8 @@ TEST(TimelineRules, WhatNoEventNamesIsCalledSo) {
   EXPECT_NE(said.find("idles 40 % of the time while the host launches nothing"), std::string::npos) << said;
   EXPECT_NE(said.find("profile with with_stack=True"), std::string::npos) << said;
   EXPECT_EQ(said.find("names"), std::string::npos) << said;
+  signals.timeline->python_frames = true;  // was already profiled so
+  EXPECT_EQ(answer(diagnose::diagnose(signals)).find("with_stack=True"), std::string::npos);
 }
 
 TEST(TimelineRules, TheBoundOfATraceIsOfItsWindow) {
@@ -116,6 +118,10 @@ TEST(TimelineRules, SmallCausesAreNamedAsSuch) {
   signals.timeline = DeviceTimeline{};
   signals.timeline->alone = true;
   signals.timeline->kernels = 1;
+  signals.device_busy = 0.93;
+  signals.timeline->idle = signals.timeline->unseen = 0.07;
+  EXPECT_EQ(answer(diagnose::diagnose(signals)), "Your GPU is 93 % busy; what was read does not show why.");
+  signals.timeline->idle = signals.timeline->unseen = 0;
   signals.device_busy = 1;
   EXPECT_EQ(answer(diagnose::diagnose(signals)), "Your GPU is 100 % busy: nothing in this trace makes it wait.");
 }

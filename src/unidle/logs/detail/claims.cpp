@@ -93,15 +93,26 @@ std::string bare(std::string_view text) {
 
 std::string bare_message(const LogLine& line) { return bare(message_in(line.text).text); }
 
-/// "Finished training epoch 3", "training complete for fold 2".
+constexpr std::array<std::string_view, 9> kParts = {"epoch", "step",  "fold",  "batch", "iter",
+                                                    "round", "stage", "phase", "trial"};
+/// Parts if they have a number: "Training of the model finished" is the end of all.
+constexpr std::array<std::string_view, 5> kNumberedParts = {"model", "client", "task", "seed", "split"};
+
+/// "3" behind "model", also as " 3", "_3" or " #3".
+bool starts_with_number(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(" _-#="), text.size()));
+  return !text.empty() && is_digit(text.front());
+}
+
+/// "Finished training epoch 3", "training complete for fold 2", "Done training model 3".
 bool is_of_a_part(std::string_view behind) {
   static constexpr std::array<std::string_view, 3> kBetween = {"for ", "of ", "on "};
-  static constexpr std::array<std::string_view, 9> kParts = {"epoch", "step",  "fold",  "batch", "iter",
-                                                             "round", "stage", "phase", "trial"};
   for (const std::string_view word : kBetween) {
     behind.remove_prefix(behind.starts_with(word) ? word.size() : 0);
   }
-  return starts_with_any(behind, kParts);
+  return starts_with_any(behind, kParts) || std::ranges::any_of(kNumberedParts, [&](std::string_view word) {
+           return behind.starts_with(word) && starts_with_number(behind.substr(word.size()));
+         });
 }
 
 /// "training Res18 finished": the end of training, with a name; not that of one of its parts.
@@ -113,9 +124,8 @@ bool ends_training(std::string_view message) {
     return false;
   }
   message = message.substr(kTraining.size(), message.size() - kTraining.size() - verb->size());
-  static constexpr std::array<std::string_view, 10> kParts = {"epoch", "step",  "fold",  "batch", "iter",
-                                                              "round", "stage", "phase", "trial", "/"};
-  return message.find(' ') == std::string_view::npos && !contains_any(message, kParts);
+  return message.find_first_of(" /") == std::string_view::npos && !contains_any(message, kParts) &&
+         !is_of_a_part(message);
 }
 
 /// "Exit code: 0" of a batch script, "# Ended (code 0) at ..." of Kaldi's.
@@ -161,6 +171,10 @@ bool claims(const LogLine& line, const Hit& hit) {
   if (word == "training took") {
     return bare_message(line).starts_with(word);  // not "Epoch 3: training took"
   }
+  if (word == "train finished" || word == "train complete") {
+    static constexpr std::array<std::string_view, 5> kBehind = {"in ", "after ", "at ", ":", "("};
+    return behind.empty() || starts_with_any(behind, kBehind);  // not "train finished, validating"
+  }
   if (word == "completed (exit code") {
     return line.text.substr(hit.end).starts_with(" 0)") && line.text.find("State:") != std::string_view::npos;
   }
@@ -169,11 +183,20 @@ bool claims(const LogLine& line, const Hit& hit) {
 
 }  // namespace
 
-bool claims_end(const LogLine& line) {
+Claim claim_of(const LogLine& line) {
   static constexpr std::array<std::string_view, 7> kDenials = {
       "not success", "without success", "success rate", "success_rate", "成功率", "未成功", "不成功"};
-  return !contains_any(lower(line.text), kDenials) &&
-         std::ranges::any_of(line.hits.all(), [&](const Hit& hit) { return claims(line, hit); });
+  static constexpr std::array<std::string_view, 8> kOfParts = {"training took",  "train finished",    "train complete",
+                                                               "end training",   "done training",     "finish training",
+                                                               "training ended", "completed training"};
+  Claim claim = Claim::kNone;
+  for (const Hit& hit : line.hits.all()) {
+    if (claim != Claim::kEnd && claims(line, hit)) {
+      const bool of_part = std::ranges::find(kOfParts, hit.keyword->text) != kOfParts.end();
+      claim = of_part ? Claim::kPart : Claim::kEnd;
+    }
+  }
+  return contains_any(lower(line.text), kDenials) ? Claim::kNone : claim;
 }
 
 bool ends_all(const LogLine& line) {

@@ -56,17 +56,53 @@ bool says_failed(const LogLine& line) {
   return lower(text).ends_with(" failed") && text.find(" 0 ") == std::string_view::npos;
 }
 
-/// "Keyboard interruption. Exiting from early training"; not "stop it by a keyboard interrupt".
-bool says_interrupted(const LogLine& line) {
-  const std::string message = lower(message_in(line.text).text);
-  return message.starts_with("keyboard interrupt") || message.starts_with("interrupted by");
+bool ends_clause(std::string_view rest) {
+  return rest.empty() || std::string_view(".!,:;").find(rest.front()) != std::string_view::npos;
 }
 
-/// "Starting training" after the end of another part.
+/// "Keyboard interruption. Exiting from early training"; not "stop it by a keyboard interrupt", "Keyboard interrupt
+/// handler was removed" or "Interrupted by the user? Run again".
+bool says_interrupted(const LogLine& line) {
+  static constexpr std::array<std::string_view, 12> kWords = {"keyboard interrupt",
+                                                              "keyboard interruption",
+                                                              "keyboard interrupt received",
+                                                              "keyboard interrupt detected",
+                                                              "keyboard interrupt caught",
+                                                              "interrupted by user",
+                                                              "interrupted by the user",
+                                                              "interrupted by keyboard",
+                                                              "interrupted by ctrl-c",
+                                                              "interrupted by ctrl+c",
+                                                              "interrupted by a keyboard interrupt",
+                                                              "interrupted by sigint"};
+  const std::string message = lower(message_in(line.text).text);
+  return std::ranges::any_of(kWords, [&](std::string_view words) {
+    return message.starts_with(words) && ends_clause(std::string_view(message).substr(words.size()));
+  });
+}
+
+/// "Starting training", "Fold 2: start training"; not "To start training on other data run train.py".
 bool starts_training(const LogLine& line) {
-  static constexpr std::array<std::string_view, 4> kWords = {"starting training", "start training", "begin training",
-                                                             "开始训练"};
-  return contains_any(lower(line.text), kWords);
+  static constexpr std::array<std::string_view, 3> kWords = {"starting training", "start training", "begin training"};
+  const std::string text = lower(line.text);
+  return contains(text, "开始训练") || std::ranges::any_of(kWords, [&](std::string_view words) {
+           const std::size_t at = text.find(words);
+           const std::string_view before = trimmed(std::string_view(text).substr(0, std::min(at, text.size())));
+           return at != std::string::npos && (before.empty() || !is_letter(before.back()));
+         });
+}
+
+/// Whether the counts are known to be far from their ends.
+bool is_far_from_end(const TextLog& log) {
+  constexpr double kNear = 0.8;
+  const auto is_far = [](const Counter& one) { return one.total && one.last + 1 < kNear * *one.total; };
+  if (const Counter* epochs = log.counter("epoch")) {
+    return is_far(*epochs);
+  }
+  return std::ranges::any_of(log.counters, [&](const Counter& one) {
+    const bool may_be_outer = one.kind == "step" || one.kind == "iteration";
+    return may_be_outer && one.restarts == 0 && is_far(one);
+  });
 }
 
 }  // namespace
@@ -150,9 +186,18 @@ void Failures::begin_traceback(const LogLine& line, std::size_t at) {
   open.failure.facts.rank = message_in(line.text).rank;
   open.failure.t_ns = now_ns_;
   open.ignored = ignored_line_ && *ignored_line_ + 1 == line.number;
-  open.of_thread = threads_ > 0;
-  threads_ -= open.of_thread ? 1 : 0;
+  open.of_thread = announced_thread(line.number);
+  if (open.of_thread) {
+    --threads_;
+    thread_line_ = line.number;
+  }
   open_.push_back(std::move(open));
+}
+
+/// Whether the line is close behind "Exception in thread"; several threads may print theirs in turn.
+bool Failures::announced_thread(std::uint64_t line) const {
+  constexpr std::uint64_t kClose = 2;
+  return threads_ > 0 && line <= thread_line_ + kClose * threads_;
 }
 
 void Failures::end_traceback(std::vector<Open>::iterator open, std::string_view message) {
@@ -201,6 +246,7 @@ void Failures::begin_next_attempt() {
     log_.earlier.push_back(std::move(*log_.end));
   }
   log_.end.reset();
+  threads_ = 0;
 }
 
 void Failures::scheduler(const LogLine& line) {
@@ -268,18 +314,25 @@ void Failures::failure(const LogLine& line) {
   }
 }
 
+/// A program that printed a line before its last progress may print it after each part.
+bool Failures::is_first_end(FirstEnd& first) const {
+  const Counter* epochs = log_.counter("epoch");
+  const std::int64_t restarts = epochs == nullptr ? 0 : epochs->restarts;
+  if (!first.progress || restarts != first.restarts) {
+    first = {log_.progress_lines, restarts};
+  }
+  return *first.progress == log_.progress_lines;
+}
+
 void Failures::claim(const LogLine& line) {
   const bool bare = is_bare_end(line);
+  const Claim claim = line.hits.has_any(Word::kSuccess, Word::kEarlyStop) ? claim_of(line) : Claim::kNone;
+  bool ends = claim == Claim::kEnd || (line.hits.has(Word::kEnd) && ends_all(line));
   if (bare) {
-    const Counter* epochs = log_.counter("epoch");
-    const std::int64_t restarts = epochs == nullptr ? 0 : epochs->restarts;
-    bare_end_ = restarts == bare_end_restarts_ ? bare_end_.value_or(log_.progress_lines) : log_.progress_lines;
-    bare_end_restarts_ = restarts;
+    ends = is_first_end(bare_end_);
+  } else if (!ends && claim == Claim::kPart) {
+    ends = is_first_end(part_end_) && !is_far_from_end(log_);
   }
-  // A program that printed it before its last progress may print it after each part.
-  const bool ends = bare ? *bare_end_ == log_.progress_lines
-                         : (line.hits.has(Word::kEnd) && ends_all(line)) ||
-                               (line.hits.has_any(Word::kSuccess, Word::kEarlyStop) && claims_end(line));
   if (!ends || (bare && log_.claim && log_.claim->progress_before == log_.progress_lines)) {
     return;
   }
@@ -294,7 +347,10 @@ void Failures::read(const LogLine& line, std::optional<std::int64_t> now_ns) {
   if (hits.has(Word::kIgnored)) {
     ignored_line_ = line.number;
   }
-  threads_ += hits.has(Word::kThread) ? 1 : 0;
+  if (hits.has(Word::kThread)) {
+    threads_ = announced_thread(line.number) ? threads_ + 1 : 1;
+    thread_line_ = line.number;
+  }
   if (const Hit* hit = hits.first(Word::kTraceback)) {
     if (!line.text.substr(0, hit->begin).ends_with("C++ ")) {  // Paddle's frames; the message follows far below
       begin_traceback(line, hit->begin);

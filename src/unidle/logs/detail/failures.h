@@ -41,6 +41,11 @@ class Failures {
     bool of_thread = false;  // ends a thread, and the program only if it waits for its result
   };
   static constexpr std::size_t kMostOpen = 64;
+  /// The first line of a kind in this run that may mean the end.
+  struct FirstEnd {
+    std::optional<std::int64_t> progress;  // progress lines before it
+    std::int64_t restarts = 0;             // restarts of the epochs until then
+  };
 
   void begin_traceback(const LogLine& line, std::size_t at);
   std::vector<Open>::iterator open_of(std::string_view line);
@@ -49,6 +54,8 @@ class Failures {
   bool went_on(const SchedulerEnd& end, std::optional<std::int64_t> until_ns) const;
   void begin_next_attempt();
   bool root_cause(const LogLine& line);
+  bool announced_thread(std::uint64_t line) const;
+  bool is_first_end(FirstEnd& first) const;
   void failure(const LogLine& line);
   void claim(const LogLine& line);
   void add(Failure failure);
@@ -58,10 +65,11 @@ class Failures {
   std::vector<Open> open_;
   std::optional<std::int64_t> now_ns_;
   std::optional<std::uint64_t> ignored_line_;
-  std::int64_t threads_ = 0;              // announced by "Exception in thread", without their traceback so far
-  std::optional<std::int64_t> bare_end_;  // progress lines before the first "Done." of this run
-  std::int64_t bare_end_restarts_ = 0;    // restarts of the epochs until then
-  bool root_cause_ = false;               // inside torchrun's report on the process that failed first
+  std::uint64_t threads_ = 0;      // announced by "Exception in thread", without their traceback so far
+  std::uint64_t thread_line_ = 0;  // of the last of them
+  FirstEnd bare_end_;              // of "Done."
+  FirstEnd part_end_;              // of words that may be about a part
+  bool root_cause_ = false;        // inside torchrun's report on the process that failed first
 };
 
 /// At most 400 bytes of a line, without control characters, cut between characters.

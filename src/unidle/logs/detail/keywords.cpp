@@ -272,8 +272,8 @@ constexpr Keyword kKeywords[] = {
     Keyword{"training was finished", Word::kSuccess},
     Keyword{"training was complete", Word::kSuccess},
     Keyword{"training took", Word::kSuccess, Edge::kFront},
-    Keyword{"train finished", Word::kSuccess},
-    Keyword{"train complete", Word::kSuccess},
+    Keyword{"train finished", Word::kSuccess, Edge::kFront},
+    Keyword{"train complete", Word::kSuccess, Edge::kFront},
     Keyword{"optimization complete", Word::kSuccess},  // Theano's tutorials
     Keyword{"loss for final step", Word::kSuccess},    // TensorFlow's estimators
     Keyword{"finished after ", Word::kSuccess, Edge::kFront},
@@ -288,7 +288,7 @@ constexpr Keyword kKeywords[] = {
     Keyword{"trainer to stop", Word::kEarlyStop},   // Lightning
     Keyword{"experiment is done", Word::kSuccess},  // YOLOX
     Keyword{"end of training", Word::kSuccess},     // LeRobot
-    Keyword{"end training", Word::kSuccess},
+    Keyword{"end training", Word::kSuccess, Edge::kFront},
     Keyword{"epochs completed in ", Word::kSuccess},  // Ultralytics
     Keyword{"train_runtime", Word::kSuccess},         // transformers, after its last step
     Keyword{"fit` stopped: `max_", Word::kSuccess},   // Lightning

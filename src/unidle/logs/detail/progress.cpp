@@ -351,11 +351,14 @@ std::optional<double> seconds_after(std::string_view line, std::size_t end, bool
 std::optional<double> seconds_of_timedelta(std::string_view text) {
   constexpr double kDay = 86'400;
   double days = 0;
-  for (const std::string_view unit : {" days, ", " day, ", "-"}) {
-    if (const std::size_t at = text.substr(0, 24).find(unit); at != std::string_view::npos) {
-      days = whole_number(text.substr(0, at)).value_or(0);
-      text.remove_prefix(at + unit.size());
-      break;
+  std::string_view rest = text;
+  if (const auto number = take_digits(rest)) {
+    for (const std::string_view unit : {" days, ", " day, ", "-"}) {
+      if (rest.starts_with(unit)) {
+        days = static_cast<double>(*number);
+        text = rest.substr(unit.size());
+        break;
+      }
     }
   }
   const std::string_view clock = text;
