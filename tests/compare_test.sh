@@ -54,9 +54,13 @@ cp -r superres-naive home/runs/20260102-000000-train
 for run in home/runs/*; do
   sqlite3 "$run/record.db" "UPDATE meta SET value = '[\"python\", \"train.py\"]' WHERE key = 'command'"
 done
+sqlite3 home/runs/20260102-000000-train/record.db "UPDATE meta SET value = '\"2026-12-31T00:00:00Z\"' WHERE key = 'started_utc'"
 UNIDLE_HOME=home expect 0 "$unidle" diagnose 20260102-000000-train
 grep -q 'Slower than your last run of this command' out || fail "the slower run is not told: $(cat out)"
 grep -q 'unidle compare 20260101-000000-train' out || fail "no command to compare: $(cat out)"
+sqlite3 home/runs/20260101-000000-train/record.db "UPDATE meta SET value = '[\"python\", \"train.py\", \"--lr\"]' WHERE key = 'command'"
+UNIDLE_HOME=home expect 0 "$unidle" diagnose 20260102-000000-train
+! grep -q 'Slower than' out || fail "compared with another command"
 UNIDLE_HOME=home expect 0 "$unidle" diagnose 20260101-000000-train
 ! grep -q 'Slower than' out || fail "the first run is slower than none"
 

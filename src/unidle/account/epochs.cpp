@@ -64,8 +64,9 @@ std::optional<AfterFirstEpoch> after_first_epoch(const Timeline& timeline, doubl
   std::optional<AfterFirstEpoch> later;
   walk_epochs(timeline, samples_per_epoch, [&](const record::Step& step, bool, double samples) {
     if (samples >= samples_per_epoch) {
-      later = later ? later : AfterFirstEpoch{step.t_ns, 0};
+      later = later ? later : AfterFirstEpoch{step.t_ns, 0, 0};
       later->input_s += static_cast<double>(input_ns(step)) * 1e-9;
+      later->training_s += static_cast<double>(step.t_ns + step.duration_ns - begin_with_input_ns(step)) * 1e-9;
     }
   });
   return later;

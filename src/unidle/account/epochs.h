@@ -20,6 +20,7 @@ std::optional<double> input_bursts(const Timeline& timeline, std::optional<doubl
 struct AfterFirstEpoch {
   std::int64_t begin_ns = 0;
   double input_s = 0;
+  double training_s = 0;  // of its steps, with their waits
 };
 /// Nothing while the first epoch is going on. REQUIRES: samples_per_epoch > 0.
 std::optional<AfterFirstEpoch> after_first_epoch(const Timeline& timeline, double samples_per_epoch);

@@ -238,7 +238,7 @@ std::string at_best(const Diagnosis& diagnosis, const Finding& finding, Language
     return "";
   }
   if (finding.later_bound.value_or(0) >= kDiffers * bound) {
-    return translate(language, ", at best {:.1f}x as fast from the second epoch on and {:.1f}x in this run",
+    return translate(language, ", at best {:.1f}x as fast in training from the second epoch on and {:.1f}x in this run",
                      *finding.later_bound, bound);
   }
   const PhaseTimes& time = diagnosis.time;

@@ -63,15 +63,25 @@ void show_ranks(const Signals& signals, Diagnosis& diagnosis) {
   }
 }
 
+/// GPUs that the run held: those that a log lists, or one for each rank.
+double gpus_held(const Signals& signals) {
+  const bool from_logs = signals.command.empty();
+  const auto listed = static_cast<std::size_t>(from_logs ? std::max(0, signals.gpus.value_or(0)) : 0);
+  return static_cast<double>(std::max({std::size_t{1}, listed, signals.ranks.size()}));
+}
+
 std::optional<Cost> cost_of(const Signals& signals, const Policy& policy) {
   const PhaseTimes& time = signals.time;
   const double held_s = time.startup + time.train + time.validate + time.checkpoint + time.other;
   const bool on_gpu = signals.device_kind == "cuda" || signals.device_kind == "rocm";
-  if (!on_gpu || !signals.device_busy || held_s <= 0) {
+  const bool only_a_window = signals.timeline && signals.timeline->alone;
+  if (!on_gpu || !signals.device_busy || held_s <= 0 || only_a_window) {
     return std::nullopt;
   }
-  const double gpus = static_cast<double>(std::max<std::size_t>(1, signals.ranks.size()));
-  const double idle_s = time.startup + time.train * std::clamp(1 - *signals.device_busy, 0.0, 1.0);
+  const double gpus = gpus_held(signals);
+  const double idle = std::clamp(1 - *signals.device_busy, 0.0, 1.0);
+  const bool phases_known = time.train > 0;
+  const double idle_s = phases_known ? time.startup + time.train * idle : held_s * idle;
   constexpr double kHour = 3600;
   return Cost{gpus * held_s / kHour, gpus * idle_s / kHour,
               policy.gpu_hour_price > 0 ? std::optional(policy.gpu_hour_price) : std::nullopt};

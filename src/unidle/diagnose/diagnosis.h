@@ -95,7 +95,8 @@ struct TakenCpus {
   double allowed = 0;  // to the run
 };
 
-/// GPU time that the run held, in hours; what is idle while it starts and trains. Validation is not judged.
+/// GPU time that the run held, in hours, and its idle part: all of the start-up and what training leaves idle.
+/// Validation is not judged. Where phases are unknown, all of the time is judged by how busy the device was.
 struct Cost {
   double gpu_hours = 0;
   double idle_gpu_hours = 0;

@@ -146,6 +146,20 @@ TEST(Cost, IsUnknownWithoutGpuOrUtilisation) {
   EXPECT_FALSE(to_json(diagnose(unseen)).contains("cost"));
 }
 
+TEST(Cost, OfALogIsThatOfTheGpusInIt) {
+  Signals log;
+  log.device_kind = "cuda";
+  log.device_busy = 0.05;
+  log.gpus = 8;
+  log.time = {.other = 3 * 3600};
+  EXPECT_EQ(to_json(diagnose(log))["cost"]["gpu_hours"], 24);
+  EXPECT_NEAR(to_json(diagnose(log))["cost"]["idle_gpu_hours"].get<double>(), 24 * 0.95, 1e-6);
+  log.command = {"python", "train.py"};  // of a record: the machine's other GPUs are not the run's
+  EXPECT_EQ(to_json(diagnose(log))["cost"]["gpu_hours"], 3);
+  log.timeline.emplace().alone = true;
+  EXPECT_FALSE(to_json(diagnose(log)).contains("cost")) << "a window of a run";
+}
+
 TEST(Cost, OfAShortRunIsShownOnlyWithAPrice) {
   Signals signals = two_gpus();
   signals.time = {.startup = 10, .train = 20};

@@ -10,7 +10,7 @@ using Json = nlohmann::ordered_json;
 
 double rounded(double value, double scale) { return std::round(value * scale) / scale; }
 double share(double value) { return rounded(value, 1e4); }
-double hours(double value) { return rounded(value, 1e4); }
+double hours(double value) { return rounded(value, 1e6); }
 double rounded_to_ms(double value) { return rounded(value, 1e3); }
 
 /// Four significant digits: no run is measured more precisely.

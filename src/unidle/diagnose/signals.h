@@ -332,11 +332,12 @@ struct Signals {
   /// Seconds that the threads of our own loader, in C++ or Python, spent reading files, decoding pictures, transforming
   /// them, and on the rest, in this order. Empty when not reported.
   std::vector<double> loader_stages_s;
-  std::optional<double> loader_busy;    // 0..1, share of all loader threads' time; absent without workers
-  std::optional<double> input_bursts;   // share of the input wait in the tenth of steps that wait longest
-  std::optional<double> late_input_s;   // wait for input after the first epoch
-  std::optional<double> late_sample_s;  // mean cost of a sample after the first epoch
-  std::optional<double> epochs;         // epochs so far
+  std::optional<double> loader_busy;      // 0..1, share of all loader threads' time; absent without workers
+  std::optional<double> input_bursts;     // share of the input wait in the tenth of steps that wait longest
+  std::optional<double> late_input_s;     // wait for input after the first epoch
+  std::optional<double> late_training_s;  // of all steps after the first epoch
+  std::optional<double> late_sample_s;    // mean cost of a sample after the first epoch
+  std::optional<double> epochs;           // epochs so far
   std::vector<HotLine> hot;
   std::map<std::string, std::string> called;  // for lines of the program, the function of a package that they call
 

@@ -160,6 +160,7 @@ void read_passes(const record::Reader& reader, const RunData& run, const Timelin
   }
   if (const auto later = account::after_first_epoch(timeline, *samples_per_epoch)) {
     signals.late_input_s = later->input_s;
+    signals.late_training_s = later->training_s;
     double busy_ns = 0;
     std::int64_t made = 0;
     for (const record::SampleWork& work : reader.sample_work()) {

@@ -124,9 +124,9 @@ json sample_json(const Snapshot& snapshot) {
            {"samples_per_s", or_null(snapshot.run->samples_per_s)},
            {"input_share", or_null(snapshot.run->input_share)},
            {"loss", or_null(snapshot.run->loss)},
-           {"ranks", json::array()}};
-    for (const account::RecentProcess& rank : snapshot.run->ranks) {
-      run["ranks"].push_back({{"process", rank.process}, {"input_share", or_null(rank.input_share)}});
+           {"processes", json::array()}};
+    for (const account::RecentProcess& each : snapshot.run->processes) {
+      run["processes"].push_back({{"pid", each.process}, {"input_share", or_null(each.input_share)}});
     }
   }
   return {{"type", "sample"},

@@ -177,13 +177,13 @@ TEST(ScreenTest, ShowsWhatIsThere) {
   snapshot.run->folder = "/x/20260101-000000-train";
   snapshot.run->step = 7;
   snapshot.run->input_share = 0.6;
-  snapshot.run->ranks = {{4711, 0.6}, {4712, 0.02}};
+  snapshot.run->processes = {{4711, 0.6}, {4712, 0.02}};
   Histories histories;
   histories.add(snapshot);
   const std::string text = text_of(layout(snapshot, histories, {}, 50, 100));
   EXPECT_THAT(text, AllOf(HasSubstr("gpu0  H200"), HasSubstr("kernels ran"), HasSubstr("200 of 400 W"),
                           HasSubstr("step 7"), HasSubstr("disk wait"), HasSubstr("4.0 of 8"), HasSubstr("input wait"),
-                          HasSubstr("2 ranks, input wait by process:  4711: 60 %  4712: 2.0 %")));
+                          HasSubstr("2 processes train; input wait 2.0 % (4712) to 60 % (4711)")));
   EXPECT_THAT(text, AllOf(Not(HasSubstr("SMs active")), Not(HasSubstr("\x1b")), Not(HasSubstr("\u009b")),
                           Not(HasSubstr("\u202e")), Not(HasSubstr("\xff"))));
   EXPECT_LT(text.find("python"), text.find("evil")) << "by CPU";

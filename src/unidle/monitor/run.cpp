@@ -36,7 +36,7 @@ void add_steps(const std::vector<record::Step>& steps, RunNow& run) {
   run.samples_per_s = recent.samples_per_s;
   run.steps_per_s = recent.steps_per_s;
   run.input_share = recent.input_share;
-  run.ranks = std::move(recent.processes);
+  run.processes = std::move(recent.processes);
 }
 
 }  // namespace

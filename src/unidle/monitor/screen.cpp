@@ -136,16 +136,18 @@ void add_gpu(const GpuNow& gpu, Canvas& canvas) {
   }
 }
 
-/// Each rank waits for the slowest one, so their rates are equal. What differs is how long each waits for its input.
-void add_ranks(const std::vector<account::RecentProcess>& ranks, Canvas& canvas) {
-  std::string waits;
-  for (const account::RecentProcess& rank : ranks) {
-    waits += fmt::format("  {}: {}", rank.process, rank.input_share ? format_share(*rank.input_share) : "-");
+/// Ranks wait for the slowest one, so their rates are equal. What differs is how long each waits for its input.
+void add_processes(std::vector<account::RecentProcess> processes, Canvas& canvas) {
+  const std::size_t all = processes.size();
+  std::erase_if(processes, [](const auto& each) { return !each.input_share; });
+  if (processes.size() < 2) {
+    return;
   }
-  if (!ranks.empty()) {
-    canvas.lines.push_back(
-        {{canvas.translator.say("  {} ranks, input wait by process:", ranks.size()) + waits, Style::kPlain}});
-  }
+  const auto [least, most] = std::ranges::minmax(processes, {}, &account::RecentProcess::input_share);
+  canvas.lines.push_back({{canvas.translator.say("  {} processes train; input wait {} ({}) to {} ({})", all,
+                                                 format_share(*least.input_share), least.process,
+                                                 format_share(*most.input_share), most.process),
+                           Style::kPlain}});
 }
 
 void add_run(const RunNow& run, Canvas& canvas) {
@@ -159,7 +161,7 @@ void add_run(const RunNow& run, Canvas& canvas) {
     // A high value is bad here: the device waits.
     canvas.gauge("run.input", "input wait", run.input_share, "", false);
   }
-  add_ranks(run.ranks, canvas);
+  add_processes(run.processes, canvas);
 }
 
 std::string state_name(char state) {

@@ -48,8 +48,8 @@ struct RunNow {
   std::optional<std::int64_t> step;
   /// Over the last ten seconds: steps of the reference process, samples of all processes.
   std::optional<double> steps_per_s, samples_per_s;
-  std::optional<double> input_share;          // share of step time spent waiting for input
-  std::vector<account::RecentProcess> ranks;  // of a run with several
+  std::optional<double> input_share;              // share of step time spent waiting for input
+  std::vector<account::RecentProcess> processes;  // that train, of a run with several
   std::optional<double> loss;
 };
 

@@ -258,9 +258,9 @@ class RunFolder {
 std::filesystem::path find_run(const std::string& text);
 /// The newest run by name, and before it the newest earlier run of the same program. Throws kInput when there is none.
 std::pair<std::filesystem::path, std::filesystem::path> last_two_runs();
-/// Runs of the same program that began before this one of `.unidle/runs`, newest first, without searches; at most
-/// `most`. Empty for a record elsewhere.
-std::vector<std::filesystem::path> earlier_runs(const std::filesystem::path& folder, std::size_t most);
+/// Runs of the same program that by name began before this one of `.unidle/runs`, newest first; also searches. None is
+/// opened. Empty for a record elsewhere.
+std::vector<std::filesystem::path> earlier_runs(const std::filesystem::path& folder);
 /// The most recent run to begin or end, from the `latest` link. Throws kInput when there is none.
 std::filesystem::path latest_run_folder();
 /// Points `.unidle/runs/latest` at `folder`, atomically. Failure is ignored: the link is a convenience.

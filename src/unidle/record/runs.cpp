@@ -174,14 +174,18 @@ std::pair<fs::path, fs::path> last_two_runs() {
   return {runs_folder() / *before, runs_folder() / *newest};
 }
 
-std::vector<fs::path> earlier_runs(const fs::path& folder, std::size_t most) {
-  const std::vector<std::string> names = names_of_runs();
-  std::error_code failure;
-  const bool inside = fs::equivalent(folder.parent_path(), runs_folder(), failure);
-  const auto own = std::ranges::find(names, folder.filename().string());
+std::vector<fs::path> earlier_runs(const fs::path& folder) {
   std::vector<fs::path> runs;
-  for (auto name = own; inside && name != names.end() && runs.size() < most; ++name) {
-    if (name != own && program_of(*name, names) == program_of(*own, names) && !is_search(*name)) {
+  std::error_code failure;
+  if (!fs::equivalent(folder.parent_path(), runs_folder(), failure)) {
+    return runs;
+  }
+  const std::vector<std::string> names = names_of_runs();
+  const auto own = std::ranges::find(names, folder.filename().string());
+  const std::string program = own == names.end() ? "" : program_of(*own, names);
+  for (auto name = own; !program.empty() && name != names.end(); ++name) {
+    const bool may_be = name->find(program) != std::string::npos;  // cheap, where a folder holds thousands
+    if (name != own && may_be && program_of(*name, names) == program) {
       runs.push_back(runs_folder() / *name);
     }
   }

@@ -75,32 +75,6 @@ bool differ(const std::optional<std::string>& a, const std::optional<std::string
   return a && b ? !knobs::same_value(*a, *b) : a.has_value() != b.has_value();
 }
 
-std::vector<SettingDifference> setting_differences(const RunData& a, const RunData& b) {
-  if (!has_settings(a) || !has_settings(b)) {
-    return {};  // nothing to compare with; a note says so
-  }
-  const account::KnobReadings of_a = account::knob_readings(a);
-  const account::KnobReadings of_b = account::knob_readings(b);
-  std::map<std::string, SettingDifference> all;
-  for (const auto& [knob, reading] : of_a) {
-    all[knob].configured_a = reading.configured;
-    all[knob].effective_a = reading.effective;
-  }
-  for (const auto& [knob, reading] : of_b) {
-    all[knob].configured_b = reading.configured;
-    all[knob].effective_b = reading.effective;
-  }
-  std::vector<SettingDifference> out;
-  for (auto& [knob, difference] : all) {
-    difference.knob = knob;
-    if (differ(difference.configured_a, difference.configured_b) ||
-        differ(difference.effective_a, difference.effective_b)) {
-      out.push_back(difference);
-    }
-  }
-  return out;
-}
-
 bool went_wrong(const std::string& outcome) { return outcome == "failed" || outcome == "timed-out"; }
 
 /// The class of the largest model, "" when unknown.
@@ -294,6 +268,32 @@ std::string speed_words(const Comparison& c, const std::string& a, const std::st
 
 }  // namespace
 
+std::vector<SettingDifference> setting_differences(const RunData& a, const RunData& b) {
+  if (!has_settings(a) || !has_settings(b)) {
+    return {};  // nothing to compare with; a note says so
+  }
+  const account::KnobReadings of_a = account::knob_readings(a);
+  const account::KnobReadings of_b = account::knob_readings(b);
+  std::map<std::string, SettingDifference> all;
+  for (const auto& [knob, reading] : of_a) {
+    all[knob].configured_a = reading.configured;
+    all[knob].effective_a = reading.effective;
+  }
+  for (const auto& [knob, reading] : of_b) {
+    all[knob].configured_b = reading.configured;
+    all[knob].effective_b = reading.effective;
+  }
+  std::vector<SettingDifference> out;
+  for (auto& [knob, difference] : all) {
+    difference.knob = knob;
+    if (differ(difference.configured_a, difference.configured_b) ||
+        differ(difference.effective_a, difference.effective_b)) {
+      out.push_back(difference);
+    }
+  }
+  return out;
+}
+
 Summary summarise(const RunData& run, const Account& account, std::uint64_t seed) {
   Summary summary;
   summary.name = run.name;
@@ -376,7 +376,8 @@ Comparison compare(std::span<const RunData> a, std::span<const RunData> b, doubl
 std::string headline(const Comparison& c, const std::string& a, const std::string& b, Language language) {
   const Translator translator{language};
   const auto scaling = scaling_of(c, translator);
-  return speed_words(c, a, b, translator) + (scaling ? " " + scaling_words(*scaling, translator) : "");
+  return speed_words(c, a, b, translator) +
+         (scaling && scaling->efficiency.interval ? " " + scaling_words(*scaling, translator) : "");
 }
 
 }  // namespace unidle::report

@@ -84,6 +84,9 @@ struct Comparison {
   bool regression() const { return !regressions.empty(); }
 };
 
+/// The knobs whose values differ; none when one of the runs recorded no settings.
+std::vector<SettingDifference> setting_differences(const RunData& a, const RunData& b);
+
 /// Pure and seeded: the same runs give the same result. `tolerance`: a share.
 /// Its sentences are in `language`.
 Comparison compare(const RunData& a, const RunData& b, double tolerance = kTolerance,

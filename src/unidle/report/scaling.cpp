@@ -97,12 +97,9 @@ std::optional<Scaling> scaling_of(const Comparison& c, const Translator& transla
 std::string scaling_words(const Scaling& scaling, const Translator& translator) {
   const experiment::Ratio& efficiency = scaling.efficiency;
   const double gain = efficiency.value * static_cast<double>(scaling.more) / static_cast<double>(scaling.fewer);
-  const std::string interval = efficiency.interval
-                                   ? translator.say(" ({} to {})", format_share(efficiency.interval->low),
-                                                    format_share(efficiency.interval->high))
-                                   : "";
-  return translator.say("{} ranks train {:.2f}x as fast as {}: an efficiency of {}{}.", scaling.more, gain,
-                        scaling.fewer, format_share(efficiency.value), interval);
+  return translator.say("{} ranks train {:.2f}x as fast as {}: an efficiency of {} ({} to {}).", scaling.more, gain,
+                        scaling.fewer, format_share(efficiency.value), format_share(efficiency.interval->low),
+                        format_share(efficiency.interval->high));
 }
 
 std::string loss_words(const Scaling& scaling, const Translator& translator) {

@@ -31,7 +31,7 @@ struct Scaling {
 /// Nothing when both runs have equally many ranks, are different programs, or have no rates.
 std::optional<Scaling> scaling_of(const Comparison& comparison, const Translator& translator);
 
-/// "4 ranks train 1.62x as fast as 2: an efficiency of 81 % (78 % to 84 %)."
+/// "4 ranks train 1.62x as fast as 2: an efficiency of 81 % (78 % to 84 %)." REQUIRES: it has an interval.
 std::string scaling_words(const Scaling& scaling, const Translator& translator);
 
 /// What the added ranks lose, largest first; "" when they lose nothing.

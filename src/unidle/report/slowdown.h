@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,15 +15,20 @@ namespace unidle::report {
 struct Slowdown {
   std::vector<double> before;  // training samples/s of the earlier runs, newest first
   double now = 0;
+  std::string own;                          // name of this run
   std::string last;                         // name of the newest earlier run
   std::vector<SettingDifference> settings;  // between that one and this
 };
 
-/// Nothing unless this run is slower than each of them by more than a tenth, beyond the interval of its steps. Runs of
-/// another command, with other ranks, with too few steps, or beside other processes are left out.
-std::optional<Slowdown> slowdown_of(const RunData& run, const std::vector<RunData>& earlier);
+/// Gives the earlier runs of the same command on the same kind of machine, newest first; then nothing.
+using EarlierRuns = std::function<std::optional<RunData>()>;
 
-/// Reads the record and at most three earlier ones. Records that cannot be read are left out.
+/// Nothing unless this run is slower than each of the last three by more than a tenth, beyond the interval of its
+/// steps. Asks for no further run once one was as slow. Runs with other ranks, with too few steps, or beside other
+/// processes are passed over.
+std::optional<Slowdown> slowdown_of(const RunData& run, const EarlierRuns& next);
+
+/// Of a record in `.unidle/runs`. Records that cannot be read are passed over.
 std::optional<Slowdown> slowdown_of(const std::filesystem::path& record);
 
 /// "Slower than your last 3 runs of this command: 82 samples/s, 118 to 124 before. ..."

@@ -179,6 +179,9 @@ int run(const Options& options) {
     return 0;
   }
   const diagnose::Diagnosis diagnosis = diagnosis_of(options);
+  if (options.price > 0 && !diagnosis.cost) {
+    print_to(stderr, "unidle: --price: no cost is known: no GPU was used, or nobody saw how busy it was\n");
+  }
   if (options.format == "json") {
     // Captured output may not be UTF-8.
     print_to(stdout, "{}\n",

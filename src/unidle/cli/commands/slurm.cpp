@@ -260,7 +260,8 @@ std::function<int()> setup(CLI::App& app) {
   CLI::App* analyzes = add_action(app, "analyze", "One job: what it used, why it ended, why its GPU idled", *arguments);
   analyzes->add_option("id", arguments->id, "The job's id")->required();
   CLI::App* tops = add_action(app, "top", "Your jobs by wasted GPU hours", *arguments);
-  tops->add_option("--price", arguments->price, "What an hour of a GPU costs: also say what was spent, and wasted")
+  tops->add_option("--price", arguments->price,
+                   "What an hour of a GPU costs: the text also says what was spent, and wasted")
       ->check(CLI::PositiveNumber);
   for (CLI::App* action : {shows, tops}) {
     action->add_option("-u,--user", arguments->user, "Whose jobs; yours by default");

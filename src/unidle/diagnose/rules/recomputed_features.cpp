@@ -27,6 +27,14 @@ double late_wait(const Context& context, double epochs) {
   return std::min(of_later_epochs, *context.signals.late_input_s / context.signals.wall_s);
 }
 
+/// What training can gain from its second epoch on.
+double later_bound(const Context& context, double kept_part) {
+  const Signals& signals = context.signals;
+  const double of_all = *context.steady_input / *context.train;
+  const bool known = signals.late_input_s && signals.late_training_s.value_or(0) > 0;
+  return amdahl(kept_part * (known ? std::min(of_all, *signals.late_input_s / *signals.late_training_s) : of_all));
+}
+
 /// Adds what is known of the results: they are the same, which function may compute them, or nothing.
 void add_evidence(const Context& context, Finding& finding, double later_s) {
   const Signals& signals = context.signals;
@@ -87,7 +95,7 @@ Evaluation evaluate_recomputed_features(const Context& context, const Policy& po
     return Nothing{};
   }
   Finding finding = detail::of_share(share, policy);
-  finding.later_bound = amdahl(*context.steady_input * kept_part / *context.train);
+  finding.later_bound = later_bound(context, kept_part);
   add_evidence(context, finding, later_s);
   finding.where = detail::where_set(context, "cache.features");
   if (const auto hot = detail::hot_sample_function(signals); hot && !finding.where) {

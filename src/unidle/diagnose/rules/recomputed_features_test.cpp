@@ -28,7 +28,15 @@ TEST(RecomputedFeatures, LaterEpochsGainMoreThanTheRun) {
   EXPECT_NEAR(*fired("recomputed-features", recomputing()).later_bound, 2.5, 1e-9);
   Diagnosis diagnosis = diagnose(recomputing());
   std::erase_if(diagnosis.findings, [](const Finding& finding) { return finding.id != "recomputed-features"; });
-  EXPECT_THAT(answer(diagnosis), HasSubstr(", at best 2.5x as fast from the second epoch on and 1.6x in this run"));
+  EXPECT_THAT(answer(diagnosis),
+              HasSubstr(", at best 2.5x as fast in training from the second epoch on and 1.6x in this run"));
+}
+
+TEST(RecomputedFeatures, OnlyTheWaitsOfLaterEpochsCount) {
+  Signals signals = recomputing();
+  signals.late_input_s = 30;
+  signals.late_training_s = 75;
+  EXPECT_NEAR(*fired("recomputed-features", signals).later_bound, 1 / 0.6, 1e-9);
 }
 
 TEST(RecomputedFeatures, OfADataSetThatIsMadeAnewMemoryKeepsNothing) {
