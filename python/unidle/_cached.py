@@ -48,12 +48,11 @@ def cached(
     they may be functions, which count by their code and the values they hold. Anything else raises UsageError
     with the argument's name; nothing is ever keyed by its id or its repr().
 
-    The code counts as well: that of the function and of the program's functions and classes it uses, with
-    the numbers, texts, lists, dicts and arrays of its module and of these classes. Modules of the program
-    that it imports itself are imported for the key. Not counted are module values that cannot be keyed (a
-    model, an open file), values that the function itself or a method changes, and libraries: change
-    `version` for these. After a change of its code, a function finds no old results. Two functions with one
-    name and different code keep separate results, with a warning.
+    The code counts as well: that of the function and of the program's functions it calls, with the numbers,
+    texts, lists, dicts and arrays of its module that it reads. Not counted are module values that cannot be
+    keyed (a model, an open file), values that the function itself changes, and libraries: change `version`
+    for these. After a change of its code, a function finds no old results. Two functions with one name and
+    different code keep separate results, with a warning.
 
     The result may be an array (of numbers, texts, dates), tensor, number, text, bytes, None, or lists, tuples
     and dicts of these. Arrays are returned read-only, mapped from the cache; tensors are copies. The first

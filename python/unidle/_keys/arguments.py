@@ -15,18 +15,15 @@ import enum
 import fractions
 import functools
 import hashlib
-import operator
 import os
-import re
 import struct
 import sys
 import types
 import uuid
-from typing import Any, Callable, Iterable, Optional, Tuple
+from typing import Any, Callable, Optional, Tuple
 
-from unidle._keys.functions import class_code, class_key, function_key, is_own_class
-from unidle._keys.parts import NotKeyable, is_namespace, kind_of, module_of, number, part, text
-from unidle._keys.seen import Functions
+from unidle._keys.functions import Functions, class_code, function_key
+from unidle._keys.parts import NotKeyable, kind_of, module_of, number, part, text
 from unidle._tensors import values_of
 from unidle.errors import UsageError
 
@@ -43,7 +40,6 @@ _CONTAINERS = (list, tuple, set, frozenset, dict)
 # ones have no state besides their contents; each named tuple is its own type.
 _MAY_HAVE_STATE = (*_CONTAINERS, int, float, complex, str, bytes, bytearray)
 _KNOWN = (*_MAY_HAVE_STATE, bool, collections.OrderedDict, collections.defaultdict, collections.Counter)
-_WITHOUT_ATTRIBUTES = frozenset((bool, int, float, complex, str, bytes, bytearray, range, re.Pattern))
 _KNOWN_OF_LIBRARIES = ("numpy.str_", "torch.Size")
 _Functions = Optional[Functions]  # those seen so far; None if functions cannot be keyed
 
@@ -54,10 +50,9 @@ def encoded(what: str, value: Any, code: bool = False) -> bytes:
     the values they hold; classes, modules and other functions by name."""
     try:
         return encode(value, (), Functions(encode) if code else None)
-    except (NotKeyable, RecursionError) as error:
-        found, place = (error, error.place) if isinstance(error, NotKeyable) else ("a value so deep", "")
+    except NotKeyable as error:
         raise UsageError(
-            f"{what}{place}: {found} cannot be keyed; pass what identifies it instead, or name the "
+            f"{what}{error.place}: {error} cannot be keyed; pass what identifies it instead, or name the "
             "argument in `ignore` where the result does not depend on it"
         ) from None
 
@@ -76,7 +71,7 @@ def encode(value: Any, above: Tuple[int, ...], functions: _Functions) -> bytes:
         raise NotKeyable(f"a value of type {kind_of(value)}")
     for base, bytes_of in _PLAIN:
         if isinstance(value, base):
-            return bytes_of(value) + _added(value, (), above, functions)
+            return bytes_of(value)
     if functions is not None and isinstance(value, types.FunctionType):
         return function_key(value, above, functions)
     if functions is not None and isinstance(value, functools.partial):
@@ -96,21 +91,15 @@ def encode(value: Any, above: Tuple[int, ...], functions: _Functions) -> bytes:
                 for name in ("start", "stop", "step")
             ),
         )
-    if type(value) is collections.deque:
-        size = number(-1 if value.maxlen is None else value.maxlen)
-        return part(b"L", text("deque"), size, *(encode(each, above, functions) for each in value))
     if isinstance(value, _CONTAINERS):
         return _container(value, above, functions)
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
+        fields = ((field.name, getattr(value, field.name)) for field in dataclasses.fields(value))
         return part(
             b"C",
             _class_of(value),
             *(text(name) + _within(f".{name}", each, above, functions) for name, each in fields),
-            _added(value, [name for name, _ in fields], above, functions),
         )
-    if is_namespace(value):
-        return part(b"C", text(kind_of(value)), _added(value, (), above, functions))
     if functions is not None:
         if isinstance(value, (types.ModuleType, type)) or _is_free_builtin(value):
             if "<locals>" in getattr(
@@ -120,8 +109,7 @@ def encode(value: Any, above: Tuple[int, ...], functions: _Functions) -> bytes:
                     f"the class {value.__module__}.{value.__qualname__}, made within a function,"
                 )
             name = getattr(value, "__qualname__", "") or getattr(value, "__name__", "")
-            named = part(b"Q", text(module_of(value)), text(name))
-            return named + class_key(value, functions) if is_own_class(value) else named
+            return part(b"Q", text(module_of(value)), text(name))
         if hasattr(type(value), "held_by_wrapper"):  # of unidle.cached
             return part(b"W", encode(value.held_by_wrapper(), above, functions))
     return _of_libraries(value)
@@ -135,35 +123,10 @@ def _within(step: str, value: Any, above: Tuple[int, ...], functions: _Functions
         raise
 
 
-def _added(value: Any, known: Iterable[str], above: Tuple[int, ...], functions: _Functions) -> bytes:
-    """Encodes attributes that an instance has besides the known ones; of a class of the program, that class
-    too. Values that a property keeps are not its own."""
-    kind = type(value)
-    if kind in _WITHOUT_ATTRIBUTES:
-        return b""
-    own = is_own_class(kind) and kind not in _KNOWN
-    if not own and not is_namespace(value):
-        return b""
-    slots = {name for one in kind.__mro__ for name in _slots(one) if hasattr(value, name)}
-    names = sorted((slots | set(getattr(value, "__dict__", ()))) - set(known))
-    kept = functools.cached_property
-    pieces = [
-        text(name) + _within(f".{name}", getattr(value, name), above, functions)
-        for name in names
-        if not isinstance(getattr(kind, name, None), kept)
-    ]
-    return part(b"O", _class_of(value) if not known else b"", *pieces) if own or pieces else b""
-
-
-def _slots(kind: type) -> Tuple[str, ...]:
-    slots = vars(kind).get("__slots__", ()) if is_own_class(kind) else ()
-    return (slots,) if isinstance(slots, str) else tuple(slots)
-
-
 def _class_of(value: Any) -> bytes:
     kind = type(value)
     own = kind not in _KNOWN and kind_of(value) not in _KNOWN_OF_LIBRARIES
-    return text(kind_of(value)) + (class_code(kind, encode) if own else b"")
+    return text(kind_of(value)) + (class_code(kind) if own else b"")
 
 
 def _value_of_enum(value: Any) -> bytes:
@@ -185,9 +148,7 @@ def _is_of_numpy(value: Any) -> bool:
 
 def _is_known(value: Any) -> bool:
     kind = type(value)
-    named_tuple = (
-        isinstance(value, tuple) and hasattr(kind, "_fields") and not getattr(value, "__dict__", None)
-    )
+    named_tuple = isinstance(value, tuple) and hasattr(kind, "_fields")
     return kind in _KNOWN or named_tuple or kind_of(value) in _KNOWN_OF_LIBRARIES
 
 
@@ -207,17 +168,6 @@ def _real(value: float) -> bytes:
     return b"F" + struct.pack("<d", value if value == value else float("nan"))
 
 
-def _moment(value: Any) -> str:
-    """Two zones may have the same time now and another one after a sum."""
-    zone, moment = value.tzinfo, f"{value.isoformat()} {value.fold}"
-    if zone is None or type(zone) is datetime.timezone:
-        return moment
-    name = getattr(zone, "key", None) or getattr(zone, "zone", None) or repr(zone)
-    if " at 0x" in name:
-        raise NotKeyable(f"a time zone of type {kind_of(zone)}")
-    return f"{moment} {kind_of(zone)} {name}"
-
-
 _PLAIN: Tuple[Tuple[Any, Callable[[Any], bytes]], ...] = (
     (bool, lambda value: b"B1" if value else b"B0"),
     (int, number),
@@ -227,14 +177,9 @@ _PLAIN: Tuple[Tuple[Any, Callable[[Any], bytes]], ...] = (
     (bytes, lambda value: part(b"Y", value)),
     (bytearray, lambda value: part(b"y", value)),
     (os.PathLike, lambda value: part(b"P", os.fsencode(os.fspath(value)))),
-    ((datetime.datetime, datetime.time), lambda value: _told(value, _moment(value))),
+    ((datetime.datetime, datetime.time), lambda value: _told(value, f"{value.isoformat()} {value.fold}")),
     (datetime.date, lambda value: _told(value, value.isoformat())),
     (_TOLD_BY_REPR, lambda value: _told(value, repr(value))),
-    (
-        (operator.attrgetter, operator.itemgetter),
-        lambda value: part(b"R", text(kind_of(value)), encode(value.__reduce__()[1], (), None)),
-    ),
-    (re.Pattern, lambda value: part(b"r", encode(value.pattern, (), None), number(value.flags))),
 )
 
 

@@ -6,10 +6,9 @@ import types
 from typing import Any, Dict, Iterable, List, Optional, Tuple
 
 from unidle._keys.arguments import encode
-from unidle._keys.functions import code_key, read_keys
+from unidle._keys.functions import Functions, code_key, read_keys
 from unidle._keys.parts import NotKeyable, part, text
 from unidle._keys.reads import is_own_file
-from unidle._keys.seen import Functions
 
 _MOST_DECORATORS = 100
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
 import struct
-import types
 from typing import Any
 
 
@@ -34,8 +32,3 @@ def module_of(value: Any) -> str:
 
 def kind_of(value: Any) -> str:
     return f"{module_of(type(value))}.{type(value).__qualname__}".replace("builtins.", "")
-
-
-def is_namespace(value: Any) -> bool:
-    """Whether it is plainly its attributes, and equal to another one with equal attributes."""
-    return type(value) in (types.SimpleNamespace, argparse.Namespace)

@@ -7,7 +7,7 @@ import functools
 import os
 import sysconfig
 import types
-from typing import Any, FrozenSet, List, NamedTuple, Optional, Tuple
+from typing import Any, List, NamedTuple, Tuple
 
 ATTRIBUTE, ITEM = "attribute", "item"
 _LOADS = ("LOAD_GLOBAL", "LOAD_NAME")
@@ -51,61 +51,6 @@ def reads(code: types.CodeType) -> Tuple[Read, ...]:
     return tuple(
         Read(name, steps, name in changed, name in assigned) for name, steps in sorted(found, key=repr)
     )
-
-
-class Changes(NamedTuple):
-    """Names of attributes that code sets on its first argument, and those that it sets on other things or
-    changes in place."""
-
-    own: FrozenSet[str]
-    others: FrozenSet[str]
-
-
-@functools.lru_cache(maxsize=1024)
-def changes(code: types.CodeType) -> Changes:
-    own, others = set(), set()
-    for each in _with_inner(code):
-        ops = [one for one in dis.get_instructions(each) if one.opname not in _NOTHING]
-        for at, one in enumerate(ops):
-            if one.opname in ("STORE_ATTR", "DELETE_ATTR"):
-                is_first = _variable(ops[at - 1]) in each.co_varnames[:1] and each.co_argcount > 0
-                (own if is_first else others).add(one.argval)
-            elif one.opname in _ATTRIBUTES and _is_changed(ops, at, _steps(ops, at + 1)):
-                others.add(one.argval)
-    return Changes(frozenset(own), frozenset(others))
-
-
-def _variable(op: dis.Instruction) -> Any:
-    """The local variable that is loaded (last, of two)."""
-    if not op.opname.startswith(("LOAD_FAST", "LOAD_DEREF")):
-        return None
-    return op.argval[-1] if isinstance(op.argval, tuple) else op.argval
-
-
-@functools.lru_cache(maxsize=1024)
-def imports(code: types.CodeType) -> Tuple[Tuple[str, Optional[str], tuple], ...]:
-    """Returns what is read of imports within a function: the module, with a dot for each level, the name
-    that is taken of it, if any, and the attributes and items of that."""
-    bound, found = {}, set()
-    codes = [list(dis.get_instructions(each)) for each in _with_inner(code)]
-    for ops in codes:
-        ops[:] = [one for one in ops if one.opname not in _NOTHING]
-        module = ""
-        for at, one in enumerate(ops):
-            stored = ops[at + 1].argval if at + 1 < len(ops) else None
-            if one.opname == "IMPORT_NAME":
-                module = "." * (ops[at - 2].argval or 0) + one.argval
-                if ops[at - 1].argval is None:  # `import a.b` binds a, `import a.b as c` takes b of a
-                    bound[stored] = module, None
-                    module = module.rpartition(".")[0]
-            elif one.opname == "IMPORT_FROM":
-                bound[stored] = module, one.argval
-    for ops in codes:
-        for at, one in enumerate(ops):
-            variable = _variable(one)
-            if variable in bound:
-                found.add((*bound[variable], _steps(ops, at + 1)))
-    return tuple(sorted(found, key=repr))
 
 
 def is_own_file(name: str) -> bool:
