@@ -54,6 +54,7 @@ std::unique_ptr<LiveTerminal> LiveTerminal::open() {
   terminal->unicode_ = std::strcmp(::nl_langinfo(CODESET), "UTF-8") == 0;
   ::cbreak();
   ::noecho();
+  ::noqiflush();  // else Ctrl-C may throw away what is written after it: the summary
   ::nodelay(stdscr, TRUE);
   ::keypad(stdscr, TRUE);
   ::curs_set(0);

@@ -236,7 +236,7 @@ std::function<int()> setup(CLI::App& app) {
 const Subcommand& diagnose() {
   static const Subcommand kCommand{
       "diagnose",
-      "Say why the device idles, ranked by share of wall time",
+      "Say why the device idles, ranked by what can be won",
       "Examples:\n"
       "  unidle diagnose\n"
       "  unidle diagnose .unidle/runs/latest --format json\n"
