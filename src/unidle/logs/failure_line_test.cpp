@@ -208,9 +208,7 @@ TEST(FailureLine, WordsThatAreNoFailure) {
            "MeanError: 0.31",
            "error bars are drawn",
            "out of the memory bank",
-           "W0305 10:03:22.000000 140 torch/distributed/elastic/multiprocessing/api.py:897] Sending process 1322 "
-           "closing "
-           "signal SIGTERM",
+           "W0305 10:03:22.0 140 torch/distributed/elastic/api.py:897] Sending process 1322 closing signal SIGTERM",
            "INFO retrying after ConnectionError: timed out",
            "Watchdog timeout is 1800 s",
            "bus error handler installed",

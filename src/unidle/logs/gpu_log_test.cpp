@@ -288,9 +288,7 @@ TEST(GpuQuery, AHeaderNamesColumnsOfAnyNumberAndOrder) {
            "utilization.gpu [%]\n14 %\n16 %\n18 %\n",
            "utilization.gpu [%]\n14\n16\n18\n",
            "name, utilization.gpu [%]\nGeForce GTX 770, 14\nGeForce GTX 770, 16\nGeForce GTX 770, 18\n",
-           "temperature.gpu, name, power.draw [W], utilization.gpu [%]\n52, GeForce, 120.5, 14\n52, GeForce, 120.5, "
-           "16\n"
-           "52, GeForce, [N/A], 18\n",
+           "temperature.gpu, power.draw [W], utilization.gpu [%]\n52, 9, 14\n52, 9, 16\n52, [N/A], 18\n",
            "timestamp, index, utilization.gpu [%]\nnow, 0, 14 %\nnow, 0, 16 %\nlater, 0, 18 %\n",
        }) {
     const GpuLog log = recognised(bytes, "nvidia-smi --query-gpu");
