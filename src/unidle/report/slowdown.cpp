@@ -42,13 +42,17 @@ std::string setting_words(const SettingDifference& setting) {
 
 /// What must be equal for two runs to be comparable without a word: the command, its folder and the machine.
 struct Circumstances {
-  nlohmann::json command, folder, gpus;
+  nlohmann::json command, folder;
+  std::vector<std::string> gpus;  // their names: another GPU of the kind is as good
   std::string cpu;
 
   explicit Circumstances(const record::Reader& reader)
       : command(reader.meta(record::meta::kCommand).value_or(nullptr)),
-        folder(reader.meta(record::meta::kFolder).value_or(nullptr)),
-        gpus(reader.meta(record::meta::kGpus).value_or(nullptr)) {
+        folder(reader.meta(record::meta::kFolder).value_or(nullptr)) {
+    const nlohmann::json listed = reader.meta(record::meta::kGpus).value_or(nlohmann::json::array());
+    for (std::size_t i = 0; listed.is_array() && i < listed.size(); ++i) {
+      gpus.push_back(text_in(listed[i], "name"));
+    }
     const auto host = reader.meta(record::meta::kHost);
     cpu = host ? text_in(*host, "cpu_model") : "";
   }
@@ -58,11 +62,10 @@ struct Circumstances {
 /// Walks the folder of runs back in time.
 class EarlierOf {
  public:
-  explicit EarlierOf(const std::filesystem::path& record) : folders_(record::earlier_runs(record)) {
-    const record::Reader reader(record);
-    own_.emplace(reader);
-    started_ = reader.meta(record::meta::kStartedUtc).value_or(nullptr);
-  }
+  explicit EarlierOf(const record::Reader& record)
+      : folders_(record::earlier_runs(record.folder())),
+        own_(record),
+        started_(record.meta(record::meta::kStartedUtc).value_or(nullptr)) {}
 
   std::optional<RunData> next() {
     while (at_ < folders_.size() && at_ < kMostLooked) {
@@ -71,7 +74,7 @@ class EarlierOf {
         const nlohmann::json started = reader.meta(record::meta::kStartedUtc).value_or(nullptr);
         const bool search = reader.meta("kind") == "optimize";
         if (!search && started.is_string() && started_.is_string() && started < started_ &&
-            Circumstances(reader) == *own_) {
+            Circumstances(reader) == own_) {
           return account::load_run(reader);
         }
       } catch (const Error&) {
@@ -83,9 +86,9 @@ class EarlierOf {
 
  private:
   std::vector<std::filesystem::path> folders_;
-  std::size_t at_ = 0;
-  std::optional<Circumstances> own_;
+  Circumstances own_;
   nlohmann::json started_;
+  std::size_t at_ = 0;
 };
 
 }  // namespace
@@ -120,7 +123,7 @@ std::optional<Slowdown> slowdown_of(const RunData& run, const EarlierRuns& next)
 }
 
 std::optional<Slowdown> slowdown_of(const std::filesystem::path& record) {
-  EarlierOf earlier(record);
+  EarlierOf earlier{record::Reader(record)};
   // The earlier run is asked for first: most records have none, and their own need not be read again.
   std::optional<RunData> first = earlier.next();
   if (!first) {
