@@ -102,10 +102,10 @@ class Watch:
             return
         try:
             this.id = _thread.get_native_id()
-            pause = _FIRST_S
-            while not this.wake.acquire(True, pause):
-                threads.without_collection(self._look)
-                pause = max(_LEAST_S, _SHARE * (self.seen - self.begin))
+            # Nothing is allocated between two looks: a collection could begin with each allocation.
+            wait, look, given = this.wake.acquire, self._look, (True, _FIRST_S)
+            while not wait(*given):
+                given = threads.without_collection(look)
         except BaseException as failure:
             _give_up(failure)
         finally:
@@ -113,10 +113,12 @@ class Watch:
             this.left.release()
 
     def _look(self):
+        """Returns the arguments of the wait for the next look."""
         before, self.seen = self.seen, _monotonic()
         found = places.of_start(threads.stack_of(self.thread))
         if found in self.seconds or len(self.seconds) < _MOST_PLACES:
             self.seconds[found] = self.seconds.get(found, 0.0) + self.seen - before
+        return True, max(_LEAST_S, _SHARE * (self.seen - self.begin))
 
 
 def _give_up(failure):
