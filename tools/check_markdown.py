@@ -1,7 +1,8 @@
 """Checks Markdown files, from the top of the tree. `check_markdown.py FILE ...`, or --self-test
 
 - A line of prose has at most 110 columns. Tables, code blocks, the addresses of links and generated files may
-  be wider.
+  be wider, and pages in Chinese, where the break of a line would show as a space.
+- PAGE.zh-CN.md, a page in Chinese, has the commands of PAGE.md and no others, and all its links.
 - A link to a file of the tree leads to an existing file.
 - Each page of docs/ is in the contents of the site, mkdocs.yml.
 - Each module has a README.md of at most 60 lines, and the files that it names in code spans exist. Names with
@@ -27,6 +28,7 @@ MODULES = (
     + ["tests/", "bench/", "tools/"]
 )
 SOURCE = re.compile(r"\.(h|cpp|py|sh|md|yaml|map)$")
+CHINESE = ".zh-CN.md"
 EXAMPLE = re.compile(r"MY_|my_|NAME")
 
 
@@ -46,6 +48,44 @@ def long_lines(name, text):
             columns = len(re.sub(r"\]\([^)]*\)", "]", line))
             if columns > WIDTH:
                 yield f"{name}:{number}: {columns} columns, at most {WIDTH}"
+
+
+def code_blocks(text):
+    """The lines of each code block, fenced or indented."""
+    block, fenced = [], False
+    for line in [*text.split("\n"), "end"]:
+        fence = line.startswith("```")
+        if not fence and (fenced or line.startswith("    ")):
+            block.append(line)
+        elif (fence or line) and block:  # an empty line does not end an indented block
+            yield block
+            block = []
+        fenced ^= fence
+
+
+def commands(text):
+    """Code without comments; of a session only what is typed; commands in prose and tables."""
+    found = []
+    for block in code_blocks(text):
+        typed = [line for line in block if line.startswith("    $ ")] or block
+        found += [re.sub(r"\s\s+# .*", "", line).strip() for line in typed]
+    return found + re.findall(r"`((?:unidle|\./dev) [^`]+)`", text)
+
+
+def links(text):
+    return [address.replace(CHINESE, ".md") for address in re.findall(r"\]\(([^)\s]+)", text)]
+
+
+def unlike_original(name, text):
+    if name.endswith(CHINESE):
+        original = name.replace(CHINESE, ".md")
+        with open(original, encoding="utf-8") as file:
+            wanted = file.read()
+        for part in commands, links:
+            for lost in sorted({*part(wanted)} - {*part(text)}):
+                yield f"{name}: lacks {lost}, which is in {original}"
+        for new in sorted({*commands(text)} - {*commands(wanted)}):
+            yield f"{name}: has {new}, which is not in {original}"
 
 
 def dead_links(name, text):
@@ -97,7 +137,9 @@ def check(names):
         if name not in GENERATED:
             with open(name, encoding="utf-8") as file:
                 text = file.read()
-            faults += [*long_lines(name, text), *dead_links(name, text)]
+            faults += [*dead_links(name, text), *unlike_original(name, text)]
+            if not name.endswith(CHINESE):
+                faults += long_lines(name, text)
     for fault in faults:
         print(fault, file=sys.stderr)
     return bool(faults)
@@ -129,11 +171,33 @@ def self_test():
             if found != (text != fine):
                 sys.exit(f"self-test: {what} was {'refused' if found else 'passed'}")
         os.chdir("/")
-    print("markdown: the check works")
+
+
+def self_test_of_translations():
+    """A page, and its translation with one fault after another."""
+    page = "`./dev all` [here](b.md)\n\n    $ unidle run  # see\n    told\n\n```\nunidle fix\n```\n\n    ls\n"
+    fine = page.replace("see", "看").replace("told", "说").replace("b.md", "b.zh-CN.md")
+    faults = {
+        "a command that is gone": fine.replace("unidle fix", ""),
+        "a command that is gone from prose": fine.replace("`./dev all`", ""),
+        "another command": fine.replace("unidle run", "unidle run x"),
+        "one more command": fine + "    rm b.md\n",
+        "a link that is gone": fine.replace("[here](b.zh-CN.md)", ""),
+    }
+    with tempfile.TemporaryDirectory() as tree:
+        os.chdir(tree)
+        with open("a.md", "w", encoding="utf-8") as file:
+            file.write(page)
+        for what, text in {"a fine translation": fine, **faults}.items():
+            if bool(list(unlike_original("a.zh-CN.md", text))) != (text != fine):
+                sys.exit(f"self-test: {what} was not told from its opposite")
+        os.chdir("/")
 
 
 if sys.argv[1:] == ["--self-test"]:
     self_test()
+    self_test_of_translations()
+    print("markdown: the check works")
 elif len(sys.argv) < 2:
     sys.exit("usage: check_markdown.py FILE ... | --self-test")
 else:
