@@ -15,12 +15,31 @@ bool replaces(const Failure& later, const Failure& earlier) {
          order_of(later.facts) == order_of(earlier.facts) && (later.is_traceback || !earlier.is_traceback);
 }
 
-/// Whether training continued, or the program handled the failure and claims to be done.
-bool survived(const TextLog& log, const Failure& failure) {
-  return progress_after(log, failure.quote) > 0 || (failure.facts.hint && (log.claim || log.is_whole));
+/// Whether the progress after a traceback may have been printed before it: Python writes what is left in the buffer of
+/// stdout, at most 8 KiB, after the traceback. Bars and loggers use stderr, which has no buffer.
+bool is_left_over(const TextLog& log, const Failure& failure) {
+  constexpr std::uint64_t kBuffer = 8192;
+  const bool claimed = log.claim && log.claim->line > failure.quote.line;
+  const bool one_run = failure.quote.progress_before > 0 || progress_after(log, failure.quote) == 1;
+  return failure.is_traceback && !failure.facts.hint && one_run && log.live_line < failure.quote.line && !claimed &&
+         !log.is_whole && log.bytes - std::min(log.bytes, failure.end_byte) <= kBuffer;
 }
 
-/// The first failure after which nothing continued; with `rank`, of this rank only.
+/// Whether so much follows the last of the failures, all before the first step, that something else ran after it.
+bool is_of_other_program(const TextLog& log, const Failure& failure) {
+  constexpr std::uint64_t kMuch = std::uint64_t{64} << 10U;
+  const std::uint64_t end = std::min(log.bytes, log.failures.back().end_byte);
+  return failure.quote.progress_before == 0 && log.progress_lines == 0 && log.bytes - end > kMuch;
+}
+
+/// Whether the run continued, was started again, or handled the failure and claims to be done.
+bool survived(const TextLog& log, const Failure& failure) {
+  const bool went_on = progress_after(log, failure.quote) > 0 && !is_left_over(log, failure);
+  return went_on || failure.quote.line < log.started_line || is_of_other_program(log, failure) ||
+         (failure.facts.hint && (log.claim || log.is_whole));
+}
+
+/// The first failure that the run did not survive; with `rank`, of this rank only.
 const Failure* first_fatal(const TextLog& log, std::optional<int> rank) {
   const Failure* first = nullptr;
   for (const Failure& one : log.failures) {

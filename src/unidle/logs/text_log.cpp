@@ -10,6 +10,8 @@
 #include "unidle/logs/detail/counters.h"
 #include "unidle/logs/detail/failures.h"
 #include "unidle/logs/detail/keywords.h"
+#include "unidle/logs/detail/metric_table.h"
+#include "unidle/logs/detail/new_start.h"
 #include "unidle/logs/detail/numbers.h"
 #include "unidle/logs/detail/phases.h"
 #include "unidle/logs/detail/progress.h"
@@ -59,9 +61,15 @@ class TextReader {
 
   void read(std::string_view raw, std::uint64_t number) {
     const detail::Shape* shape = shapes_.known(raw);
-    const std::string_view text = shape != nullptr ? raw : without_escapes(raw, scratch_);
-    if (const auto stamp = stamps_.at_begin(text)) {
+    const std::string_view text = metrics_.words(shape != nullptr ? raw : without_escapes(raw, scratch_));
+    log_.bytes += raw.size() + 1;
+    const auto stamp = stamps_.at_begin(text);
+    if (stamp) {
       set_time(*stamp);
+    }
+    has_time_ = stamp.has_value();
+    if (starts_.completes(text)) {
+      log_.started_line = number;
     }
     if (const std::size_t before = log_.failures.size(); failures_.in_traceback(text)) {
       if (log_.failures.size() > before) {
@@ -346,7 +354,10 @@ class TextReader {
       checkpoint(line);
     }
     completion_.read(line, news);
-    log_.progress_lines += news.is_bar ? news.bar_moved : news.counted || news.loss;
+    if (news.is_bar ? news.bar_moved : news.counted || news.loss) {
+      ++log_.progress_lines;
+      log_.live_line = news.is_bar || news.at_first_again || has_time_ ? line.number : log_.live_line;
+    }
   }
 
   TextLog& log_;
@@ -356,10 +367,13 @@ class TextReader {
   detail::Completion completion_;
   detail::Stated stated_;
   detail::SmiTable table_;
+  detail::MetricTable metrics_;
+  detail::NewStart starts_;
   StampReader stamps_;
   detail::Shapes shapes_;
   std::string scratch_;
   bool other_rows_ = false;
+  bool has_time_ = false;  // the current line begins with one
   int rank_ = -1;
   std::int64_t elapsed_ns_ = 0;  // last value in the log
   std::int64_t elapsed_before_ns_ = 0;

@@ -28,9 +28,10 @@ struct Failure {
   std::string message;  // the line that names it, without the times, ranks and levels before it
   bool is_traceback = false;
   std::optional<std::int64_t> t_ns;
+  std::uint64_t end_byte = 0;  // of the log, at its end
 };
 
-/// A counted unit: "epoch", "step", "iteration", "batch", "sample".
+/// A counted unit: "epoch", "step", "iteration", "episode", "batch", "sample".
 struct Counter {
   std::string kind;
   std::int64_t seen = 0;  // lines with this counter
@@ -144,6 +145,8 @@ struct TextLog {
 
   // Progress
   std::int64_t progress_lines = 0;
+  std::uint64_t started_line = 0;  // where the program was started again: its first lines came again
+  std::uint64_t live_line = 0;     // the last progress that cannot have waited in a buffer
   std::vector<Counter> counters;
   LogPhases phases;
   std::vector<BarUse> bars;
@@ -168,7 +171,7 @@ struct TextLog {
   bool has_no_run_data() const;
 };
 
-/// Number of progress lines after a failure; if there are any, the run continued.
+/// Number of progress lines after a quoted line.
 std::int64_t progress_after(const TextLog& log, const Quote& quote);
 
 /// The failure that explains the end of a run. If training continued after all of them, the program's own last one;

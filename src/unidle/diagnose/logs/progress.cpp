@@ -112,11 +112,11 @@ void add_untimed_phases(const TextLog& log, Signals& signals) {
   signals.wall_s = signals.time.train + signals.time.validate;
 }
 
-/// The counter of the innermost loop: the fastest one.
+/// The counter of the innermost loop: the fastest one. An episode has many steps.
 const Counter* step_counter(const TextLog& log) {
   const Counter* best = nullptr;
   for (const Counter& counter : log.counters) {
-    if (counter.kind != "epoch" && counter.kind != "sample" &&
+    if (counter.kind != "epoch" && counter.kind != "episode" && counter.kind != "sample" &&
         counter.advanced > (best == nullptr ? 0 : best->advanced)) {
       best = &counter;
     }

@@ -140,6 +140,11 @@ bool exits_well(std::string_view message) {
   return message == ": 0" || message == " 0" || message == "=0";
 }
 
+/// "real 12m3.456s", as bash's `time` prints it.
+bool is_shell_time(std::string_view line) {
+  return line.starts_with("real\t") && line.ends_with('s') && line.find('m') != std::string_view::npos;
+}
+
 /// "Loss for final step: 0.12."; a program that trains and evaluates in turn prints it after each part.
 bool ends_estimator(const LogLine& line) {
   return std::ranges::any_of(line.hits.all(),
@@ -223,12 +228,28 @@ bool ends_all(const LogLine& line) {
   return rest.empty() || starts_with_any(rest, kBehind);
 }
 
+/// "(env) ann@host:~/project$ ", "[ann@host project]$ ".
+bool is_prompt(const LogLine& line) {
+  std::string_view text = trimmed(line.text);
+  if (text.starts_with('(')) {
+    text = trimmed(text.substr(std::min(text.find(')'), text.size() - 1) + 1));
+  }
+  const bool bracket = text.starts_with('[');
+  const std::size_t end = bracket ? text.find(']') : text.find_first_of("$#");
+  const std::size_t host = text.find('@');
+  const std::size_t place = bracket ? text.find(' ') : text.find(":~");
+  const std::string_view user = text.substr(0, std::min(host, text.size()));
+  const bool sign = end != std::string_view::npos && (!bracket || text.substr(end + 1).find_first_of("$#") == 0);
+  return sign && host > 0 && host < place && place < end && user.find(' ') == std::string_view::npos;
+}
+
 bool is_bare_end(const LogLine& line) {
   static constexpr std::array<std::string_view, 12> kEnds = {
       "done",         "finish",        "finished",     "complete", "completed", "all done",
       "all finished", "all completed", "all complete", "完成",     "全部完成",  "结束"};
   const std::string message = bare_message(line);
-  return std::ranges::find(kEnds, message) != kEnds.end() || exits_well(message) || ends_estimator(line);
+  return std::ranges::find(kEnds, message) != kEnds.end() || exits_well(message) || is_shell_time(line.text) ||
+         ends_estimator(line);
 }
 
 bool names_training(const LogLine& line) {

@@ -131,14 +131,33 @@ bool Completion::is_at_end(const Counter& counter, const Pass& pass) {
     return true;
   }
   if (!counter.total) {
-    return counter.restarts == 0;
+    return !pass.restarted;
   }
   const double next = counter.last + pass.step;
   const bool none_due = pass.step > 0 && (pass.first == 0 ? next >= *counter.total : next > *counter.total);
   return none_due || is_last(counter, pass, *counter.total);
 }
 
+/// Whether another run begins in the same log: the epochs fall back, and their total is another one.
+bool Completion::begins_run(const Counter& counter, const Pass& pass) {
+  return counter.kind == "epoch" && counter.last < pass.value && counter.total && pass.total &&
+         counter.total != pass.total;
+}
+
+void Completion::begin(const Counter& counter, Pass& pass, const LogLine& line) {
+  pass = {};
+  pass.value = pass.first = counter.last;
+  pass.total = counter.total;
+  pass.seen = counter.seen;
+  pass.seen_line = pass.since_line = line.number;
+}
+
 void Completion::follow(const Counter& counter, Pass& pass, const LogLine& line) const {
+  if (pass.of_earlier_run && counter.seen != pass.seen) {
+    begin(counter, pass, line);
+    return;
+  }
+  pass.total = counter.total;
   if (counter.seen != pass.seen) {
     pass.seen = counter.seen;
     pass.seen_line = line.number;
@@ -154,6 +173,7 @@ void Completion::follow(const Counter& counter, Pass& pass, const LogLine& line)
     pass.repeats = pass.repeats || (total && pass.value >= *total - 1);
     pass.reached = pass.value;
     pass.first = counter.last;
+    pass.restarted = true;
   }
   pass.value = counter.last;
   pass.since_line = line.number;
@@ -172,12 +192,15 @@ void Completion::read(const LogLine& line, const Counters::News& news) {
   if (!told && !result && !news.counted) {
     return;
   }
+  for (std::size_t i = 0; i < passes_.size(); ++i) {
+    if (begins_run(log_.counters[i], passes_[i])) {
+      std::ranges::for_each(passes_, [](Pass& one) { one.of_earlier_run = true; });
+    }
+  }
   for (std::size_t i = 0; i < log_.counters.size(); ++i) {
     const Counter& counter = log_.counters[i];
     if (i == passes_.size()) {
-      passes_.push_back({});
-      passes_[i].value = passes_[i].first = counter.last;
-      passes_[i].since_line = line.number;
+      begin(counter, passes_.emplace_back(), line);
     }
     follow(counter, passes_[i], line);
     passes_[i].told += told ? 1 : 0;

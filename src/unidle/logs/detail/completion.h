@@ -43,10 +43,15 @@ class Completion {
     std::optional<std::int64_t> least_told;  // fewest between two earlier values
     bool has_result = false;                 // a loss or a metric since then
     bool ended = false;                      // a line said so since then
+    bool restarted = false;                  // in this run
+    bool of_earlier_run = false;
+    std::optional<double> total;
   };
 
   static bool is_last(const Counter& counter, const Pass& pass, double total);
   static bool is_at_end(const Counter& counter, const Pass& pass);
+  static bool begins_run(const Counter& counter, const Pass& pass);
+  static void begin(const Counter& counter, Pass& pass, const LogLine& line);
   void follow(const Counter& counter, Pass& pass, const LogLine& line) const;
   void follow_bar(const LogLine& line, const Counters::News& news);
   std::optional<double> total_of(const Counter& counter) const;

@@ -81,14 +81,21 @@ bool says_interrupted(const LogLine& line) {
   });
 }
 
-/// "Starting training", "Fold 2: start training"; not "To start training on other data run train.py".
+/// "Starting training", "Fold 2: start training", "Starting conservative training for 30 epochs"; not "To start
+/// training on other data run train.py".
 bool starts_training(const LogLine& line) {
-  static constexpr std::array<std::string_view, 3> kWords = {"starting training", "start training", "begin training"};
+  static constexpr std::array<std::string_view, 3> kVerbs = {"starting ", "start ", "begin "};
   const std::string text = lower(line.text);
-  return contains(text, "开始训练") || std::ranges::any_of(kWords, [&](std::string_view words) {
-           const std::size_t at = text.find(words);
-           const std::string_view before = trimmed(std::string_view(text).substr(0, std::min(at, text.size())));
-           return at != std::string::npos && (before.empty() || !is_letter(before.back()));
+  return contains(text, "开始训练") || std::ranges::any_of(kVerbs, [&](std::string_view verb) {
+           const std::size_t at = text.find(verb);
+           if (at == std::string::npos) {
+             return false;
+           }
+           const std::string_view before = trimmed(std::string_view(text).substr(0, at));
+           std::string_view what = std::string_view(text).substr(at + verb.size());
+           const std::string_view second = what.substr(std::min(what.find(' ') + 1, what.size()));
+           const bool named = second.starts_with("training for ");
+           return (before.empty() || !is_letter(before.back())) && (what.starts_with("training") || named);
          });
 }
 
@@ -100,7 +107,7 @@ bool is_far_from_end(const TextLog& log) {
     return is_far(*epochs);
   }
   return std::ranges::any_of(log.counters, [&](const Counter& one) {
-    const bool may_be_outer = one.kind == "step" || one.kind == "iteration";
+    const bool may_be_outer = one.kind == "step" || one.kind == "iteration" || one.kind == "episode";
     return may_be_outer && one.restarts == 0 && is_far(one);
   });
 }
@@ -126,6 +133,7 @@ std::string quotable(std::string_view line) {
 Quote Failures::quote(const LogLine& line) const { return {quotable(line.text), line.number, log_.progress_lines}; }
 
 void Failures::add(Failure failure) {
+  failure.end_byte = log_.bytes;
   std::vector<Failure>& all = log_.failures;
   if (all.size() == TextLog::kMostFailures) {
     const auto survived = std::find_if(
@@ -325,11 +333,12 @@ bool Failures::is_first_end(FirstEnd& first) const {
 }
 
 void Failures::claim(const LogLine& line) {
-  const bool bare = is_bare_end(line);
+  const bool prompt = log_.progress_lines > 0 && !is_far_from_end(log_) && is_prompt(line);
+  const bool bare = prompt || is_bare_end(line);
   const Claim claim = line.hits.has_any(Word::kSuccess, Word::kEarlyStop) ? claim_of(line) : Claim::kNone;
   bool ends = claim == Claim::kEnd || (line.hits.has(Word::kEnd) && ends_all(line));
   if (bare) {
-    ends = is_first_end(bare_end_);
+    ends = prompt || is_first_end(bare_end_);
   } else if (!ends && claim == Claim::kPart) {
     ends = is_first_end(part_end_) && !is_far_from_end(log_);
   }
@@ -357,8 +366,10 @@ void Failures::read(const LogLine& line, std::optional<std::int64_t> now_ns) {
     }
     return;
   }
-  if (log_.claim && hits.has(Word::kBegin) && starts_training(line)) {
+  if (hits.has(Word::kBegin) && starts_training(line)) {
     log_.claim.reset();
+    log_.started_line = starts_ > 0 ? line.number : log_.started_line;
+    ++starts_;
   }
   if (hits.has_any(Word::kCancelled, Word::kTimeLimit)) {
     scheduler(line);

@@ -65,6 +65,7 @@ class Failures {
   std::vector<Open> open_;
   std::optional<std::int64_t> now_ns_;
   std::optional<std::uint64_t> ignored_line_;
+  std::uint64_t starts_ = 0;       // lines that say that training starts
   std::uint64_t threads_ = 0;      // announced by "Exception in thread", without their traceback so far
   std::uint64_t thread_line_ = 0;  // of the last of them
   FirstEnd bare_end_;              // of "Done."

@@ -92,6 +92,7 @@ constexpr Keyword kKeywords[] = {
     Keyword{"步", Word::kStep},
     Keyword{"iter", Word::kIteration, Edge::kFront},
     Keyword{"迭代", Word::kIteration},
+    Keyword{"episode", Word::kEpisode, Edge::kFront},
     Keyword{"batch", Word::kBatch, Edge::kFront},
     Keyword{"批次", Word::kBatch},
     Keyword{"loss", Word::kLoss},
@@ -173,6 +174,7 @@ constexpr Keyword kKeywords[] = {
     Keyword{"max_epoch", Word::kTotal, Edge::kAny, "epoch"},
     Keyword{"max_iter", Word::kTotal, Edge::kAny, "iteration"},
     Keyword{"max iterations", Word::kTotal, Edge::kFront, "iteration"},
+    Keyword{"episodes", Word::kTotal, Edge::kAny, "episode"},
     Keyword{"max_steps", Word::kTotal, Edge::kAny, "step"},
     Keyword{"total_steps", Word::kTotal, Edge::kAny, "step"},
     Keyword{"total optimization steps", Word::kTotal, Edge::kFront, "step"},
@@ -199,6 +201,12 @@ constexpr Keyword kKeywords[] = {
     Keyword{"complete", Word::kEnd, Edge::kFront},
     Keyword{"finish", Word::kEnd, Edge::kBoth},
     Keyword{"done", Word::kEnd, Edge::kBoth},
+    Keyword{"real\t", Word::kEnd, Edge::kFront},  // bash's `time`
+    Keyword{":~$", Word::kEnd},                   // a shell's prompt, in what was copied from a terminal
+    Keyword{":~#", Word::kEnd},
+    Keyword{":~/", Word::kEnd},
+    Keyword{"]$ ", Word::kEnd},
+    Keyword{"]# ", Word::kEnd},
     Keyword{"完成", Word::kEnd},
     Keyword{"结束", Word::kEnd},
     Keyword{"accuracy", Word::kMetric},

@@ -18,6 +18,7 @@ enum class Word : std::uint8_t {
   kEpoch,
   kStep,
   kIteration,
+  kEpisode,
   kBatch,
   kLoss,
   kTrain,

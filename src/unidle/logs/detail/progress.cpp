@@ -25,7 +25,8 @@ bool is_sign(char c) {
     case '\'':
     case '"':
     case '>':
-    case '*': return true;
+    case '*':
+    case '|': return true;  // "| loss | 0.905 |", the tables of OpenAI's Baselines and of programs built on them
     default: return false;
   }
 }

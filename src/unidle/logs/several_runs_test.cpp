@@ -1,0 +1,133 @@
+// Logs with several runs, with output out of order, with tables, and copied from terminals.
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "unidle/logs/text_log.h"
+
+namespace unidle::logs {
+namespace {
+
+TextLog log_with(const std::string& bytes) {
+  Source source("run.log", bytes);
+  return read_text_log(source);
+}
+
+bool failed(const std::string& bytes) {
+  const DecisiveFailure decisive = decisive_failure(log_with(bytes));
+  return decisive.failure != nullptr && !decisive.went_on;
+}
+
+const std::string kError = "Traceback (most recent call last):\n  File \"a.py\", line 1\nKeyError: 'x'\n";
+const std::string kStart = "reading data\n5 workers\nmodel: 12 layers\n";
+
+std::string epochs(int from, int to) {
+  std::string text;
+  for (int epoch = from; epoch < to; ++epoch) {
+    text += fmt::format("epoch {} loss 0.5\n", epoch);
+  }
+  return text;
+}
+
+TEST(SeveralRuns, AnotherTotalBeginsANewRun) {
+  const auto run = [](int epochs, int total, int steps) {
+    std::string text;
+    for (int step = 0; step < epochs * steps; ++step) {
+      text += fmt::format("Epoch: {}/{}, step: {}, loss: 0.5\n", step / steps, total, step + 1);
+    }
+    return text;
+  };
+  EXPECT_TRUE(log_with(run(30, 50, 4) + run(20, 20, 3)).is_whole);
+  EXPECT_FALSE(log_with(run(30, 50, 4) + run(19, 20, 3)).is_whole);
+}
+
+TEST(SeveralRuns, AFailureBeforeTheFirstLinesComeAgain) {
+  EXPECT_TRUE(failed(kStart + kError));
+  EXPECT_TRUE(failed(kStart + kError + "5 workers\nmodel: 12 layers\n"));
+  EXPECT_FALSE(failed(kStart + kError + "reading data\n7 workers\nmodel: 24 layers\n"));
+  EXPECT_TRUE(failed(kStart + kError + kStart + kError));
+  const std::string noise = "warning: slow\nwarning: slow\nwarning: slow\n";
+  EXPECT_TRUE(failed(noise + kError + noise));
+}
+
+TEST(SeveralRuns, AFailureBeforeTrainingStartsAgain) {
+  const std::string start = "Starting long training for 30 epochs\n";
+  EXPECT_FALSE(failed(start + kError + start));
+  EXPECT_TRUE(failed("reading data\n" + kError + start));
+}
+
+TEST(SeveralRuns, WhatAnotherProgramPrintsAfterAFailure) {
+  const std::string usage = "usage: train.py [-h]\ntrain.py: error: unrecognized arguments: --lr\n";
+  std::string text = usage;
+  EXPECT_TRUE(failed(text));
+  while (text.size() < std::size_t{70'000}) {
+    text += "/usr/lib/python3/site.py:29: RuntimeWarning: invalid value in divide\n";
+  }
+  EXPECT_FALSE(failed(text));
+  EXPECT_TRUE(failed(text + usage));
+}
+
+TEST(LeftOver, ATracebackThatOvertookTheRestOfStdout) {
+  EXPECT_TRUE(failed(epochs(0, 5) + kError + epochs(5, 9)));
+  EXPECT_TRUE(failed(kError + "epoch 0\n"));
+  EXPECT_FALSE(failed(kError + epochs(0, 9)));                    // a second attempt
+  EXPECT_FALSE(failed(epochs(0, 5) + kError + epochs(0, 5)));     // the same
+  EXPECT_FALSE(failed(epochs(0, 5) + kError + epochs(5, 1000)));  // more than a buffer
+  EXPECT_FALSE(failed(epochs(0, 5) + kError + epochs(5, 9) + "training finished\n"));
+  EXPECT_FALSE(failed(epochs(0, 5) + kError + " 50%|#####     | 5/10 [00:05<00:05,  1.00it/s]\n"));
+  EXPECT_FALSE(failed(epochs(0, 5) + kError + "2024-03-05 10:00:00 epoch 5 loss 0.5\n"));
+}
+
+TEST(MetricTables, ARowIsALineOfProgress) {
+  const TextLog csv = log_with("epoch,acc,val_loss,loss\n0,0.5,0.7,0.7\n1,0.6,nan,nan\n");
+  ASSERT_NE(csv.counter("epoch"), nullptr);
+  EXPECT_EQ(csv.counter("epoch")->last, 1);
+  EXPECT_EQ(csv.loss_lines, 2);
+  EXPECT_EQ(csv.bad_loss_lines, 1);
+  const TextLog tabs = log_with("Step\tTraining Loss\n10\t8.4\n20\t7.6\n30\t7.2\n");
+  ASSERT_NE(tabs.counter("step"), nullptr);
+  EXPECT_EQ(tabs.counter("step")->last, 30);
+  const TextLog ultralytics =
+      log_with("      epoch,   train/box_loss, metrics/mAP50(B)\n    1,   0.9,  0.3\n    2,   0.8,   0.4\n");
+  ASSERT_NE(ultralytics.counter("epoch"), nullptr);
+  EXPECT_EQ(ultralytics.counter("epoch")->last, 2);
+  EXPECT_TRUE(log_with("Computing the loss, then the next step, of all\n1,2,3\n").has_no_run_data());
+  EXPECT_TRUE(log_with("name,price\napple,3\n").has_no_run_data());
+}
+
+TEST(MetricTables, NamesAndValuesBetweenBars) {
+  const std::string dump = "-------------------\n| loss    | 0.905 |\n| samples | 64    |\n| step    | {}     |\n";
+  const TextLog log = log_with(fmt::format(fmt::runtime(dump), 0) + fmt::format(fmt::runtime(dump), 500));
+  ASSERT_NE(log.counter("step"), nullptr);
+  EXPECT_EQ(log.counter("step")->last, 500);
+  EXPECT_EQ(log.loss_lines, 2);
+}
+
+TEST(Episodes, AreCounted) {
+  std::string text;
+  for (int episode = 1; episode <= 30; ++episode) {
+    text += fmt::format("Episode {}/30 reward 12.5\n", episode);
+  }
+  EXPECT_TRUE(log_with(text).is_whole);
+  EXPECT_FALSE(log_with(text.substr(0, text.size() / 2)).is_whole);
+}
+
+TEST(Terminal, APromptEndsTheRun) {
+  for (const char* prompt :
+       {"ann@host:~/project$ ", "(env) root@gpu-1:~# ls", "[ann@login2 project]$ ", "real\t12m3.456s"}) {
+    EXPECT_TRUE(log_with("ann@host:~/project$ python train.py\n" + epochs(0, 9) + prompt + "\n").claim) << prompt;
+  }
+  for (const char* other : {"saved to ann@host:~/project", "[epoch 3]$ ", "loss@2:~5$", "rsync ann@host:~/a $HOME"}) {
+    EXPECT_FALSE(log_with(epochs(0, 9) + other + "\n").claim) << other;
+  }
+  EXPECT_FALSE(log_with("ann@host:~/project$ python train.py\n").claim);
+  std::string far;
+  for (int epoch = 0; epoch < 9; ++epoch) {
+    far += fmt::format("epoch {}/100 loss 0.5\n", epoch);
+  }
+  EXPECT_FALSE(log_with(far + "ann@host:~/project$ \n").claim);
+}
+
+}  // namespace
+}  // namespace unidle::logs
