@@ -146,7 +146,7 @@ TEST_F(LogSignals, EvidenceInChinese) {
 TEST_F(LogSignals, ATracebackAfterWhichTrainingGoesOnIsAHint) {
   const auto log = file("a.out",
                         "epoch 1 loss 0.5\nTraceback (most recent call last):\n  File \"train.py\", line 7, in main\n"
-                        "TypeError: x\nepoch 2 loss 0.4\nepoch 3 loss 0.3\n");
+                        "TypeError: x\n2024-03-05 10:00:01 epoch 2 loss 0.4\n2024-03-05 10:00:02 epoch 3 loss 0.3\n");
   const Diagnosis diagnosis = diagnose_logs({log});
   ASSERT_NE(find(diagnosis, "run-failed"), nullptr);
   EXPECT_EQ(find(diagnosis, "run-failed")->severity, Severity::kInfo);

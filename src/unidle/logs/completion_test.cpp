@@ -95,9 +95,12 @@ TEST(Completion, OneEpochOfUnknownManyIsNotTheWhole) {
   EXPECT_TRUE(is_whole("epoch 0 step 1/391 loss 0.5\n" + loop("epoch 1 step {}/391 loss 0.5\n", 380, 392)));
 }
 
-TEST(Completion, LoopsThatAreRepeatedMayGoOn) {
+TEST(Completion, LoopsThatAreRepeated) {
   const std::string fold = loop("epoch {}/5 loss 0.5\n", 1, 6);
-  EXPECT_FALSE(is_whole(fold + fold));                                // number of folds unknown
+  EXPECT_TRUE(is_whole(fold + fold));  // a log that is cut off seldom ends exactly with a fold
+  EXPECT_FALSE(is_whole(fold + loop("epoch {}/5 loss 0.5\n", 1, 5)));
+  const std::string steps = loop("step {}/5 loss 0.5\n", 1, 6);
+  EXPECT_FALSE(is_whole(steps + steps));                              // of epochs that are not counted
   EXPECT_TRUE(is_whole(loop("epoch {}/5 loss 0.5\n", 1, 4) + fold));  // an attempt that stopped early
 }
 
@@ -159,11 +162,13 @@ TEST(Claims, WordsOfTheEnd) {
 TEST(Claims, EndsOfEverythingAndBareOnes) {
   for (const char* words : {"All folds completed in 2.37 h", "  LOOCV complete in 2.37h",
                             "=== Experiment finished! ===", "2026-03-02 00:41:53,051 - INFO - Job is done.", "Done.",
-                            "finish", "全部完成"}) {
+                            "finish", "全部完成", "Final avg. MSE: 122.7", "Target loss of 0.1 achieved at step 6034!",
+                            "Evaluating best model on 'test'...", "[train] done, best val 0.15"}) {
     EXPECT_TRUE(claims("epoch 3 loss 0.5\n" + std::string(words) + "\n")) << words;
   }
   for (const char* words : {"Fold 3 complete in 12 s", "experiment finished 3 of 7 parts", "Loading data ... done",
-                            "job finished_at: none", "validation done"}) {
+                            "job finished_at: none", "validation done", "final layer: linear",
+                            "target loss not reached", "Saved best model", "[train] done 3 of 7"}) {
     EXPECT_FALSE(claims("epoch 3 loss 0.5\n" + std::string(words) + "\n")) << words;
   }
   const std::string part = "epoch {0} loss 0.5\nDone.\n";

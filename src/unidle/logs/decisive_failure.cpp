@@ -1,7 +1,10 @@
 // Chooses the failure that explains the end of a log.
 #include <algorithm>
+#include <array>
+#include <string_view>
 #include <utility>
 
+#include "unidle/base/substrings.h"
 #include "unidle/logs/text_log.h"
 
 namespace unidle::logs {
@@ -21,8 +24,9 @@ bool is_left_over(const TextLog& log, const Failure& failure) {
   constexpr std::uint64_t kBuffer = 8192;
   const bool claimed = log.claim && log.claim->line > failure.quote.line;
   const bool one_run = failure.quote.progress_before > 0 || progress_after(log, failure.quote) == 1;
-  return failure.is_traceback && !failure.facts.hint && one_run && log.live_line < failure.quote.line && !claimed &&
-         !log.is_whole && log.bytes - std::min(log.bytes, failure.end_byte) <= kBuffer;
+  return log.has_both_streams && failure.is_traceback && !failure.facts.hint && one_run &&
+         log.live_line < failure.quote.line && !claimed && !log.is_whole &&
+         log.bytes - std::min(log.bytes, failure.end_byte) <= kBuffer;
 }
 
 /// Whether so much follows the last of the failures, all before the first step, that something else ran after it.
@@ -32,11 +36,18 @@ bool is_of_other_program(const TextLog& log, const Failure& failure) {
   return failure.quote.progress_before == 0 && log.progress_lines == 0 && log.bytes - end > kMuch;
 }
 
+/// Whether the program was not even started, and a later traceback shows that it was started again.
+bool was_not_started(const TextLog& log, const Failure& failure) {
+  static constexpr std::array<std::string_view, 3> kWords = {"can't open file", "command not found", ".py: error: "};
+  const Failure& last = log.failures.back();
+  return contains_any(failure.message, kWords) && last.is_traceback && last.quote.line > failure.quote.line;
+}
+
 /// Whether the run continued, was started again, or handled the failure and claims to be done.
 bool survived(const TextLog& log, const Failure& failure) {
   const bool went_on = progress_after(log, failure.quote) > 0 && !is_left_over(log, failure);
   return went_on || failure.quote.line < log.started_line || is_of_other_program(log, failure) ||
-         (failure.facts.hint && (log.claim || log.is_whole));
+         was_not_started(log, failure) || (failure.facts.hint && (log.claim || log.is_whole));
 }
 
 /// The first failure that the run did not survive; with `rank`, of this rank only.

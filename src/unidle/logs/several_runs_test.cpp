@@ -113,6 +113,58 @@ TEST(Episodes, AreCounted) {
   EXPECT_FALSE(log_with(text.substr(0, text.size() / 2)).is_whole);
 }
 
+TEST(Episodes, AndRounds) {
+  std::string text;
+  for (int round = 1; round <= 5; ++round) {
+    text += fmt::format("INFO :      [ROUND {}]\n", round) + epochs(1, 4);
+  }
+  const TextLog log = log_with(text + "*** SIGTERM received at time=1759944335 on cpu 0 ***\n");
+  EXPECT_EQ(log.counter("round")->last, 5);
+  ASSERT_TRUE(log.end);
+  EXPECT_EQ(log.end->end, LogEnd::kCancelled);
+  EXPECT_FALSE(log_with(text + "(Worker pid=7) *** SIGTERM received at time=1759944335 ***\n").end);
+}
+
+TEST(Episodes, BetweenBars) {
+  std::string text;
+  for (int epoch = 1; epoch <= 10; ++epoch) {
+    text += fmt::format("[ Train | {0:03}/010 ] loss = 0.5\n[ Valid | {0:03}/010 ] loss = 0.6\n", epoch);
+  }
+  EXPECT_TRUE(log_with(text).is_whole);
+  EXPECT_EQ(log_with(text).counter("epoch")->last, 10);
+}
+
+TEST(Losses, MayHaveANameBehindTheWord) {
+  const TextLog log = log_with("[0:1025]  loss_total_vae=3.020  loss/train: nan\nloss functions: 3\n");
+  EXPECT_EQ(log.loss_lines, 1);
+  EXPECT_EQ(log.bad_loss_lines, 1);
+}
+
+TEST(Tracebacks, MayHaveOutputInside) {
+  const std::string inside = "Traceback (most recent call last):\n  File \"a.py\", line 1\n";
+  const std::string rest = "  File \"b.py\", line 2\nKeyboardInterrupt\n";
+  const TextLog log = log_with(epochs(0, 3) + inside + "{'loss': 0.69, 'epoch': 0.02}\n" + rest);
+  ASSERT_EQ(log.failures.size(), 1U);
+  EXPECT_EQ(log.failures.front().message, "KeyboardInterrupt");
+  EXPECT_EQ(log_with(inside + "queue.Empty\nepoch 1 loss 0.5\n").failures.front().message, "queue.Empty");
+  EXPECT_EQ(log_with(inside + "out of range 3\n").failures.front().message, "out of range 3");
+}
+
+TEST(SeveralRuns, OneThatWasNotStarted) {
+  const std::string first = "python: can't open file 'trian.py': [Errno 2] No such file or directory\n";
+  EXPECT_TRUE(failed(first + "Job ended\n"));
+  const TextLog log = log_with(first +
+                               "reading data\nTraceback (most recent call last):\n  File \"a.py\", line 1\n"
+                               "KeyboardInterrupt\n");
+  EXPECT_EQ(decisive_failure(log).failure->message, "KeyboardInterrupt");
+}
+
+TEST(Bars, StdoutMayComeAfterThem) {
+  const std::string bar = "100%|##########| 9/9 [05:09<00:00,  5.31s/it]\n";
+  EXPECT_TRUE(log_with(bar + epochs(1, 10)).is_whole);
+  EXPECT_FALSE(log_with(bar + epochs(1, 9) + "reading\nreading\nreading\n").is_whole);
+}
+
 TEST(Terminal, APromptEndsTheRun) {
   for (const char* prompt :
        {"ann@host:~/project$ ", "(env) root@gpu-1:~# ls", "[ann@login2 project]$ ", "real\t12m3.456s"}) {

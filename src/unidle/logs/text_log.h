@@ -31,7 +31,7 @@ struct Failure {
   std::uint64_t end_byte = 0;  // of the log, at its end
 };
 
-/// A counted unit: "epoch", "step", "iteration", "episode", "batch", "sample".
+/// A counted unit: "epoch", "step", "iteration", "episode", "round", "batch", "sample".
 struct Counter {
   std::string kind;
   std::int64_t seen = 0;  // lines with this counter
@@ -121,6 +121,8 @@ struct TextLog {
   bool has_date = false;  // times have a year and can be compared with other files
   std::optional<std::int64_t> job_id;
   std::optional<double> stated_wall_s;  // of the whole job, as the scheduler states it
+
+  bool has_both_streams = true;  // stdout, which has a buffer, and stderr: lines may be out of order
 
   // The end
   std::optional<SchedulerEnd> end;    // of the last attempt

@@ -80,7 +80,8 @@ PrintedFailure printed_failure(const logs::DecisiveFailure& decisive) {
 
 PrintedEnd end_of_output(std::string_view tail) {
   logs::Source source("output", tail);
-  const logs::TextLog log = logs::read_text_log(source);
+  logs::TextLog log = logs::read_text_log(source);
+  log.has_both_streams = false;
   PrintedEnd end;
   if (const auto decisive = logs::decisive_failure(log); decisive.failure != nullptr) {
     end.failure = printed_failure(decisive);

@@ -140,7 +140,9 @@ bool claim_holds(const TextLog& log) {
     return false;
   }
   const bool of_a_run = log.progress_lines > 0 || log.claim_names_training;  // otherwise something else succeeded
-  const bool only_results = log.claim_names_training && counted_no_further(log) && log.open_bar_line < log.claim->line;
+  // tqdm draws a bar once more when it closes.
+  const bool only_results =
+      log.claim_names_training && counted_no_further(log) && log.open_bar_line <= log.claim->line + 1;
   return of_a_run && (only_results || log.claim->progress_before == log.progress_lines);
 }
 

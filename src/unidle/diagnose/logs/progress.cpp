@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "unidle/base/characters.h"
@@ -112,11 +113,12 @@ void add_untimed_phases(const TextLog& log, Signals& signals) {
   signals.wall_s = signals.time.train + signals.time.validate;
 }
 
-/// The counter of the innermost loop: the fastest one. An episode has many steps.
+/// The counter of the innermost loop: the fastest one.
 const Counter* step_counter(const TextLog& log) {
+  static constexpr std::array<std::string_view, 4> kNotSteps = {"epoch", "episode", "round", "sample"};
   const Counter* best = nullptr;
   for (const Counter& counter : log.counters) {
-    if (counter.kind != "epoch" && counter.kind != "episode" && counter.kind != "sample" &&
+    if (std::ranges::find(kNotSteps, counter.kind) == kNotSteps.end() &&
         counter.advanced > (best == nullptr ? 0 : best->advanced)) {
       best = &counter;
     }

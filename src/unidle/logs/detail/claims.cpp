@@ -145,6 +145,35 @@ bool is_shell_time(std::string_view line) {
   return line.starts_with("real\t") && line.ends_with('s') && line.find('m') != std::string_view::npos;
 }
 
+/// "Final test accuracy: 0.97", "Final avg. MSE: 122.7", "Final Results"; not "final layer".
+bool states_final_results(std::string_view line, const Hit& hit) {
+  static constexpr std::array<std::string_view, 12> kWhat = {
+      "test ", "avg", "average", "mean", "result", "metric", "score", "acc", "evaluation", "performance", "f1", "auc"};
+  return starts_with_any(lower(line.substr(hit.end)), kWhat);
+}
+
+/// "Evaluating best model on 'test'...", "Testing the best checkpoint".
+bool tests_best(std::string_view line) {
+  const std::string text = lower(line);
+  const bool tests = text.starts_with("test") || text.find("evaluat") != std::string::npos;
+  return text.find("test") != std::string::npos && (tests || text.find(" on test") != std::string::npos);
+}
+
+/// "[train] done, best val 0.15".
+bool ends_tagged(std::string_view message) {
+  static constexpr std::array<std::string_view, 4> kTags = {"[train] ", "[training] ", "[trainer] ", "train: "};
+  static constexpr std::array<std::string_view, 3> kVerbs = {"done", "finished", "complete"};
+  const auto tag = std::ranges::find_if(kTags, [&](std::string_view one) { return message.starts_with(one); });
+  if (tag == kTags.end()) {
+    return false;
+  }
+  message.remove_prefix(tag->size());
+  const auto verb = std::ranges::find_if(kVerbs, [&](std::string_view one) { return message.starts_with(one); });
+  message.remove_prefix(verb == kVerbs.end() ? 0 : verb->size());
+  message.remove_prefix(message.starts_with('d') ? 1 : 0);  // "completed"
+  return verb != kVerbs.end() && (message.empty() || message.find_first_of(",.:;!(") == 0);
+}
+
 /// "Loss for final step: 0.12."; a program that trains and evaluates in turn prints it after each part.
 bool ends_estimator(const LogLine& line) {
   return std::ranges::any_of(line.hits.all(),
@@ -153,6 +182,11 @@ bool ends_estimator(const LogLine& line) {
 
 bool claims(const LogLine& line, const Hit& hit) {
   const std::string_view word = hit.keyword->text;
+  if (word.starts_with("target ")) {
+    static constexpr std::array<std::string_view, 2> kVerbs = {"achieved", "reached"};
+    const std::string rest = lower(line.text.substr(hit.end));
+    return rest.find("not ") == std::string::npos && contains_any(rest, kVerbs);
+  }
   if (hit.keyword->word == Word::kEarlyStop) {
     return stops_early(line.text, hit);
   }
@@ -162,6 +196,12 @@ bool claims(const LogLine& line, const Hit& hit) {
   std::string_view rest = line.text.substr(hit.end);
   while (!rest.empty() && is_letter(rest.front())) {
     rest.remove_prefix(1);  // "training complete" of "training completed"
+  }
+  if (word == "final ") {
+    return states_final_results(line.text, hit);
+  }
+  if (word.starts_with("best ")) {
+    return tests_best(message_in(line.text).text);
   }
   const std::string behind = bare(rest);
   if (word == "end of training" || word == "end training") {
@@ -191,9 +231,9 @@ bool claims(const LogLine& line, const Hit& hit) {
 Claim claim_of(const LogLine& line) {
   static constexpr std::array<std::string_view, 7> kDenials = {
       "not success", "without success", "success rate", "success_rate", "成功率", "未成功", "不成功"};
-  static constexpr std::array<std::string_view, 8> kOfParts = {"training took",  "train finished",    "train complete",
-                                                               "end training",   "done training",     "finish training",
-                                                               "training ended", "completed training"};
+  static constexpr std::array<std::string_view, 11> kOfParts = {
+      "training took",  "train finished",     "train complete", "end training", "done training",  "finish training",
+      "training ended", "completed training", "final ",         "best model",   "best checkpoint"};
   Claim claim = Claim::kNone;
   for (const Hit& hit : line.hits.all()) {
     if (claim != Claim::kEnd && claims(line, hit)) {
@@ -213,7 +253,7 @@ bool ends_all(const LogLine& line) {
   static constexpr std::array<std::string_view, 8> kVerbs = {"is done",  "is finished", "is complete", "completed",
                                                              "complete", "finished",    "done",        "have finished"};
   const std::string message = bare_message(line);
-  if (ends_training(message)) {
+  if (ends_training(message) || ends_tagged(bare(line.text))) {
     return true;
   }
   std::string_view rest = message;

@@ -170,7 +170,8 @@ void Completion::follow(const Counter& counter, Pass& pass, const LogLine& line)
     pass.least_told = std::min(pass.least_told.value_or(pass.told), pass.told);
   } else {
     const auto total = total_of(counter);
-    pass.repeats = pass.repeats || (total && pass.value >= *total - 1);
+    const bool outer = counter.kind == "epoch" || counter.kind == "episode" || counter.kind == "round";
+    pass.repeats = pass.repeats || (!outer && total && pass.value >= *total - 1);
     pass.reached = pass.value;
     pass.first = counter.last;
     pass.restarted = true;
@@ -285,7 +286,11 @@ bool Completion::only_bar_is_done() const {
     return false;
   }
   const bool nests = std::any_of(bars_.begin(), bars_.end(), [](const LastBar& one) { return one.runs > 1; });
-  const bool at_the_end = log_.lines <= longest->line + kMostLinesBehindBar;
+  // A buffered stdout may come after the whole bar.
+  const bool counted = std::ranges::any_of(log_.counters, [&](const Counter& one) {
+    return one.advanced > 0 && one.last == longest->total - (one.first == 0 ? 1 : 0);
+  });
+  const bool at_the_end = counted || log_.lines <= longest->line + kMostLinesBehindBar;
   return longest->seconds >= 1 && longest->total <= kMostStepsPerSecond * longest->seconds &&
          (at_the_end || (nests && longest->names_training));
 }

@@ -14,7 +14,8 @@ constexpr std::size_t kMostUses = 64;
 constexpr std::size_t kLongestLabel = 60;
 constexpr double kMostCount = 1e15;
 
-constexpr std::array<std::string_view, 6> kKindNames = {"epoch", "step", "iteration", "episode", "batch", "sample"};
+constexpr std::array<std::string_view, 7> kKindNames = {"epoch", "step",  "iteration", "episode",
+                                                        "round", "batch", "sample"};
 
 constexpr double kFewestToFall = 3;
 
@@ -62,6 +63,7 @@ Counters::Kind Counters::kind_of(Word word) {
     case Word::kStep: return kStep;
     case Word::kIteration: return kIteration;
     case Word::kEpisode: return kEpisode;
+    case Word::kRound: return kRound;
     case Word::kBatch: return kBatch;
     case Word::kTrain: return kEpoch;
     case Word::kSamples: return kSample;
@@ -115,7 +117,8 @@ std::optional<Count> Counters::count_at(const LogLine& line, const Hit& hit) {
   }
   if (seen && hit.keyword->word == Word::kTrain) {
     if (!seen->inner) {
-      return std::nullopt;  // "train: 0.5" is a loss
+      const bool epochs = hit.keyword->text.ends_with('|') && seen->total;  // "[ Train | 007/100 ] loss = 0.5"
+      return epochs ? seen : std::nullopt;                                  // "train: 0.5" is a loss
     }
     seen->inner_is_samples = false;  // timm: "Train: 3 [  50/300 ( 17%)]"
   }
@@ -148,7 +151,7 @@ void Counters::read_counts(const LogLine& line, const Moment& moment, News& news
       count(seen->inner_is_samples ? kSample : kStep, *seen->inner, seen->inner_total, moment);
       news.steps = seen->inner;
       news.steps_are_samples = seen->inner_is_samples;
-    } else if (kind != kEpoch && kind != kEpisode && !news.steps) {
+    } else if (kind != kEpoch && kind != kEpisode && kind != kRound && !news.steps) {
       news.steps = seen->value;
       news.steps_are_samples = kind == kSample;
     }
@@ -239,8 +242,8 @@ Counters::News Counters::read(const LogLine& line, std::optional<std::int64_t> n
   News news;
   const bool names_loss = line.hits.has(Word::kLoss);
   const Moment moment{now_ns, phases_.train_s(), names_loss};
-  if (line.hits.has_any(Word::kEpoch, Word::kStep, Word::kIteration, Word::kEpisode, Word::kBatch, Word::kTrain,
-                        Word::kSamples)) {
+  if (line.hits.has_any(Word::kEpoch, Word::kStep, Word::kIteration, Word::kEpisode, Word::kRound, Word::kBatch,
+                        Word::kTrain, Word::kSamples)) {
     read_counts(line, moment, news);
   }
   news.loss = names_loss && read_losses(line);

@@ -41,7 +41,7 @@ class Counters {
   void finish();
 
  private:
-  enum Kind : std::size_t { kEpoch, kStep, kIteration, kEpisode, kBatch, kSample, kKinds };
+  enum Kind : std::size_t { kEpoch, kStep, kIteration, kEpisode, kRound, kBatch, kSample, kKinds };
   static Kind kind_of(Word word);  // kKinds: no counter
   static std::optional<Count> count_at(const LogLine& line, const Hit& hit);
   /// When a line is read, and what else it contains.

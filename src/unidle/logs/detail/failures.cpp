@@ -39,6 +39,16 @@ bool has_prefix(std::string_view line, std::string_view prefix, std::optional<in
   return alike && (!rank || message_in(line).rank == rank);
 }
 
+/// "KeyError: 'x'", "KeyboardInterrupt", "queue.Empty": the last line of a traceback. Other lines inside it are output
+/// of the program that came in between.
+bool is_exception_line(std::string_view line) {
+  line = trimmed(line);
+  const auto end = std::ranges::find_if_not(line, [](char c) { return is_word(c) || c == '.'; });
+  const auto size = static_cast<std::size_t>(end - line.begin());
+  const bool named = size > 0 && !is_digit(line.front());
+  return named && (size == line.size() || line.substr(size).starts_with(": ") || line.substr(size) == ":");
+}
+
 /// Whether the line has an exception or a level; "val_error" and "error bars" are neither.
 bool may_be_error(const LogLine& line) {
   return std::ranges::any_of(line.hits.all(), [&](const Hit& hit) {
@@ -81,6 +91,12 @@ bool says_interrupted(const LogLine& line) {
   });
 }
 
+/// "*** SIGTERM received at time=1759944335 on cpu 0 ***", as the handler of abseil prints it.
+bool says_sigterm(std::string_view line) {
+  const std::size_t at = line.find("*** SIGTERM received");
+  return at == 0 || (at != std::string_view::npos && line.substr(0, at).find("pid=") == std::string_view::npos);
+}
+
 /// "Starting training", "Fold 2: start training", "Starting conservative training for 30 epochs"; not "To start
 /// training on other data run train.py".
 bool starts_training(const LogLine& line) {
@@ -107,7 +123,8 @@ bool is_far_from_end(const TextLog& log) {
     return is_far(*epochs);
   }
   return std::ranges::any_of(log.counters, [&](const Counter& one) {
-    const bool may_be_outer = one.kind == "step" || one.kind == "iteration" || one.kind == "episode";
+    const bool may_be_outer =
+        one.kind == "step" || one.kind == "iteration" || one.kind == "episode" || one.kind == "round";
     return may_be_outer && one.restarts == 0 && is_far(one);
   });
 }
@@ -171,6 +188,10 @@ bool Failures::in_traceback(std::string_view line) {
     return false;  // two threads print theirs in turn
   }
   const bool message = !trimmed(line).empty() && line.front() != ' ' && line.front() != '\t' && !is_drawn(line);
+  if (message && !is_exception_line(line) && open->between < kMostBetween) {
+    open->first_between = open->between++ == 0 ? line.substr(0, kLongestLine) : open->first_between;
+    return false;
+  }
   std::string& text = open->failure.quote.text;
   text.append(line.substr(0, kLongestLine)).append("\n");
   if (text.size() > kLongestTraceback) {
@@ -178,6 +199,7 @@ bool Failures::in_traceback(std::string_view line) {
     text.erase(header, text.size() - kLongestTraceback);
   }
   if (message) {
+    open->failure.quote.progress_before = log_.progress_lines;  // what came in between is older
     end_traceback(open, line);
   }
   return true;
@@ -226,7 +248,9 @@ void Failures::end_traceback(std::vector<Open>::iterator open, std::string_view 
 
 void Failures::finish(std::optional<std::int64_t> last_ns) {
   while (!open_.empty()) {
-    end_traceback(open_.begin(), "a traceback that was cut off");
+    const Open& open = open_.front();
+    const std::string message = open.between == 0 ? "a traceback that was cut off" : open.first_between;
+    end_traceback(open_.begin(), message);
   }
   if (!log_.end || progress_after(log_, log_.end->quote) == 0) {
     return;
@@ -258,9 +282,9 @@ void Failures::begin_next_attempt() {
 }
 
 void Failures::scheduler(const LogLine& line) {
-  const bool by_slurm = line.hits.has(Word::kCancelled) && contains(line.text, "***");
+  const bool by_slurm = contains(line.text, "CANCELLED") && contains(line.text, "***");
   const bool by_seff = contains(line.text, "State:") && contains(line.text, "(exit code");
-  const bool by_person = contains(line.text, "received SIGINT") || says_interrupted(line);
+  const bool by_person = contains(line.text, "received SIGINT") || says_interrupted(line) || says_sigterm(line.text);
   const std::string_view text = trimmed(line.text);
   if (!by_slurm && !by_seff && !by_person && !text.starts_with("=>> PBS: ") && !text.starts_with("TERM_RUNLIMIT: ") &&
       !text.starts_with("TERM_OWNER: ")) {

@@ -37,10 +37,13 @@ class Failures {
   struct Open {
     std::string prefix;  // "[rank0]: " before every line
     Failure failure;
-    bool ignored = false;    // ignored by Python itself, mostly in destructors at shutdown
-    bool of_thread = false;  // ends a thread, and the program only if it waits for its result
+    std::string first_between;  // line inside it that is neither a frame nor an exception
+    std::size_t between = 0;    // such lines
+    bool ignored = false;       // ignored by Python itself, mostly in destructors at shutdown
+    bool of_thread = false;     // ends a thread, and the program only if it waits for its result
   };
   static constexpr std::size_t kMostOpen = 64;
+  static constexpr std::size_t kMostBetween = 200;  // a buffer of stdout
   /// The first line of a kind in this run that may mean the end.
   struct FirstEnd {
     std::optional<std::int64_t> progress;  // progress lines before it

@@ -18,6 +18,7 @@ constexpr Keyword kKeywords[] = {
     Keyword{"cancelled at ", Word::kCancelled},
     Keyword{"term_owner", Word::kCancelled},
     Keyword{"received sigint", Word::kCancelled},  // a launcher's message for Ctrl-C
+    Keyword{"sigterm received", Word::kCancelled},
     Keyword{"keyboard interrupt", Word::kCancelled},
     Keyword{"interrupted by", Word::kCancelled},
     Keyword{"cancelled (exit code", Word::kCancelled},  // seff
@@ -93,6 +94,7 @@ constexpr Keyword kKeywords[] = {
     Keyword{"iter", Word::kIteration, Edge::kFront},
     Keyword{"迭代", Word::kIteration},
     Keyword{"episode", Word::kEpisode, Edge::kFront},
+    Keyword{"round", Word::kRound, Edge::kFront},
     Keyword{"batch", Word::kBatch, Edge::kFront},
     Keyword{"批次", Word::kBatch},
     Keyword{"loss", Word::kLoss},
@@ -101,6 +103,8 @@ constexpr Keyword kKeywords[] = {
     Keyword{"current_steps", Word::kStep, Edge::kBoth},
     Keyword{"num_updates", Word::kStep, Edge::kFront},
     Keyword{"train:", Word::kTrain, Edge::kFront},
+    Keyword{"train |", Word::kTrain, Edge::kFront},
+    Keyword{"valid |", Word::kTrain, Edge::kFront},
     // Stated step times
     Keyword{"elapsed time per iteration", Word::kStepTime, Edge::kFront},
     Keyword{"iter_time", Word::kStepTime, Edge::kFront},
@@ -285,12 +289,16 @@ constexpr Keyword kKeywords[] = {
     Keyword{"optimization complete", Word::kSuccess},  // Theano's tutorials
     Keyword{"loss for final step", Word::kSuccess},    // TensorFlow's estimators
     Keyword{"finished after ", Word::kSuccess, Edge::kFront},
-    Keyword{"final test ", Word::kSuccess, Edge::kFront},     // the test at the end of a run
+    Keyword{"final ", Word::kSuccess, Edge::kFront},      // results at the end of a run
+    Keyword{"best model", Word::kSuccess, Edge::kFront},  // its test
+    Keyword{"best checkpoint", Word::kSuccess, Edge::kFront},
     Keyword{"total training time", Word::kSuccess},           // maskrcnn-benchmark, detectron2
     Keyword{"overall training speed", Word::kSuccess},        // detectron2
     Keyword{"training time ", Word::kSuccess, Edge::kFront},  // PyTorch's references, followed by a clock
     Keyword{"early stop", Word::kEarlyStop},
     Keyword{"earlystop", Word::kEarlyStop},
+    Keyword{"target loss", Word::kEarlyStop, Edge::kFront},
+    Keyword{"target accuracy", Word::kEarlyStop, Edge::kFront},
     Keyword{"stopping early", Word::kEarlyStop},
     Keyword{"stopped early", Word::kEarlyStop},
     Keyword{"trainer to stop", Word::kEarlyStop},   // Lightning

@@ -19,6 +19,7 @@ enum class Word : std::uint8_t {
   kStep,
   kIteration,
   kEpisode,
+  kRound,
   kBatch,
   kLoss,
   kTrain,

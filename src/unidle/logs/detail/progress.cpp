@@ -278,6 +278,10 @@ std::optional<double> value_after(std::string_view line, std::size_t end) {
 std::optional<bool> finite_after(std::string_view line, std::size_t end) {
   constexpr std::size_t kMostDigits = 30;
   std::string_view rest = line.substr(std::min(end, line.size()));
+  while (!rest.empty() && (is_word(rest.front()) || rest.front() == '/')) {
+    rest.remove_prefix(1);  // "loss_total", "loss/train"
+    ++end;
+  }
   if (skip_signs(rest) == 0 || rest.empty()) {
     return std::nullopt;
   }
