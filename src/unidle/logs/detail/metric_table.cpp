@@ -50,7 +50,7 @@ bool is_column_name(std::string_view field) {
 }
 
 /// A number, or "nan" or "inf".
-bool is_figure(std::string_view field) {
+bool is_reading_or_nan(std::string_view field) {
   const std::string text = lower(field);
   return whole_number(field) || text == "nan" || text == "inf" || text == "-inf";
 }
@@ -91,7 +91,7 @@ std::string_view MetricTable::words(std::string_view line) {
   bool values = true;
   const std::size_t columns = for_each_field(line, separator_, [&](std::size_t column, std::string_view field) {
     if (column < names_.size() && !names_[column].empty() && !field.empty()) {
-      values = values && is_figure(field);
+      values = values && is_reading_or_nan(field);
       text_.append(text_.empty() ? "" : " ").append(names_[column]).append("=").append(field);
     }
   });
