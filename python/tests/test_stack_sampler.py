@@ -60,6 +60,17 @@ class Reads(unittest.TestCase):
             Loop.step_places = {7: stack_sampler.places.lines_of_stack(sys._getframe())}
             self.assertEqual((before, metric()), (False, True))
 
+    def test_calls_of_torch_distributed_are_exchange(self):
+        phases = []
+
+        def act():
+            phases.append(stack_sampler._phase_between(threads.stack_of(threading.get_ident())))
+
+        act()
+        own = os.path.join("site-packages", "torch", "distributed", "distributed_c10d.py")
+        exec(compile("act()", own, "exec"), {"act": act})
+        self.assertEqual(phases, [stack_sampler.BETWEEN, stack_sampler.EXCHANGE])
+
     def test_long_lines_cost_what_each_character_costs(self):
         for part in ("[", "read", "read ", " "):
             few, many = (least_s(part * times) for times in (4000, 64000))

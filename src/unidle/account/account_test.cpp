@@ -199,6 +199,36 @@ RunData two_ranks(const std::vector<int>& first, const std::vector<int>& second)
   return run;
 }
 
+TEST(Ranks, ThatExchangeByHandWaitAsStackSamplesSay) {
+  std::vector<record::Step> steps;
+  for (int i = 0; i < 40; ++i) {
+    steps.push_back(step_at(100 * i, 100, 1));
+    steps.push_back(step_at(100 * i + 2, 100, 2));
+  }
+  RunData run = run_of(steps);
+  const auto add = [&](int process, const char* phase, int total) {
+    run.notes.push_back(
+        {0, process, {{"type", "hot"}, {"role", "train"}, {"phase", phase}, {"hits", 3}, {"total", total}}});
+  };
+  for (const int rank : {0, 1}) {
+    run.notes.push_back({0, rank + 1, {{"type", "parallel"}, {"kind", "none"}, {"rank", rank}, {"world_size", 2}}});
+    add(rank + 1, "train", 30);
+  }
+  EXPECT_TRUE(ranks_that_wait(account_of(run).ranks).empty()) << "nobody exchanges by hand";
+  add(1, "exchange", 20);
+  add(2, "exchange", 10);
+  const std::vector<RankTime> ranks = account_of(run).ranks;
+  ASSERT_EQ(ranks.size(), 2U);
+  EXPECT_FALSE(ranks[0].wait_s) << "nobody measured it";
+  const std::vector<RankTime> waiting = ranks_that_wait(ranks);
+  ASSERT_EQ(waiting.size(), 2U);
+  const auto other_s = [&](std::size_t rank) { return (*ranks[rank].parts)[kOther]; };
+  EXPECT_NEAR(*waiting[0].wait_s, std::min(0.04, other_s(0)), 1e-9);
+  EXPECT_NEAR(*waiting[1].wait_s, std::min(0.025, other_s(1)), 1e-9);
+  EXPECT_NEAR((*waiting[0].parts)[kOther], other_s(0) - *waiting[0].wait_s, 1e-9);
+  EXPECT_GT(waiting[0].error_s, 0);
+}
+
 TEST(Ranks, ThatComeLastInTurnHaveNoneThatIsLate) {
   const auto found = arrivals(account_of(two_ranks({10, 30, 10, 50, 10, 30}, {30, 10, 30, 10, 50, 10})).ranks);
   ASSERT_TRUE(found);

@@ -1,6 +1,7 @@
 #include "unidle/account/ranks.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <set>
 #include <utility>
@@ -23,6 +24,45 @@ std::optional<StepMeans> means_of(const RunData& run, std::int64_t process) {
   std::copy_if(run.spans.begin(), run.spans.end(), std::back_inserter(own.spans), is_own);
   const Timeline timeline = make_timeline(own);
   return step_means(timeline, make_periods(timeline));
+}
+
+/// Stack samples of the steps of a process, and those of them in calls of torch.distributed.
+struct Looks {
+  std::map<std::string, std::int64_t, std::less<>> by_phase;
+
+  std::int64_t of(std::string_view phase) const {
+    const auto found = by_phase.find(phase);
+    return found == by_phase.end() ? 0 : found->second;
+  }
+  std::int64_t exchange() const { return of("exchange"); }
+  std::int64_t all() const { return exchange() + of("between") + of("train") + of("logging"); }
+};
+
+/// By process; empty where no rank exchanges by hand.
+std::map<std::int64_t, Looks> looks_of(const RunData& run) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;  // sums of damaged records stay whole numbers
+  std::map<std::int64_t, Looks> looks;
+  record::each_note<record::NoteType::kHot>(run.notes, [&](const auto& note) {
+    if (note.text("role") != "worker") {
+      std::int64_t& total = looks[note.process()].by_phase[note.text("phase")];
+      total = std::max(total, std::clamp<std::int64_t>(note.whole("total").value_or(0), 0, kMost));
+    }
+  });
+  const bool by_hand = std::ranges::any_of(looks, [](const auto& of) { return of.second.exchange() > 0; });
+  return by_hand ? looks : std::map<std::int64_t, Looks>{};
+}
+
+/// What the rank exchanges by hand, if enough stack samples tell.
+void add_by_hand(const Looks& looks, RankTime& rank) {
+  constexpr std::int64_t kEnoughLooks = 40;
+  if (looks.all() < kEnoughLooks || !rank.parts) {
+    return;
+  }
+  const auto all = static_cast<double>(looks.all());
+  const double part = static_cast<double>(looks.exchange()) / all;
+  const double sampled_s = rank.step_s - (*rank.parts)[kInput];
+  rank.by_hand_s = std::min(part * sampled_s, (*rank.parts)[kOther]);
+  rank.error_s = std::sqrt(part * (1 - part) / all) * sampled_s;
 }
 
 std::map<std::int64_t, double> waits_of(const nlohmann::json& rows, double exchanges_per_step) {
@@ -95,7 +135,10 @@ std::vector<double> waits_in(const std::vector<RankTime>& ranks, std::int64_t ex
 
 std::vector<RankTime> rank_times(const RunData& run) {
   std::vector<RankTime> ranks;
-  for (auto& [key, rank] : reported(run)) {
+  auto known = reported(run);
+  const bool measured = std::ranges::any_of(known, [](const auto& one) { return one.second.wait_s.has_value(); });
+  const std::map<std::int64_t, Looks> looks = measured ? std::map<std::int64_t, Looks>{} : looks_of(run);
+  for (auto& [key, rank] : known) {
     const auto means = means_of(run, rank.process);
     if (rank.step_s <= 0 && means) {
       rank.step_s = means->step_s;
@@ -104,6 +147,8 @@ std::vector<RankTime> rank_times(const RunData& run) {
     // Waits are of some steps and the mean is of all, so a rank that nearly only waits may seem to wait longer.
     if (rank.wait_s) {
       rank.wait_s = std::clamp(*rank.wait_s, 0.0, rank.step_s);
+    } else if (const auto seen = looks.find(rank.process); seen != looks.end()) {
+      add_by_hand(seen->second, rank);
     }
     if (rank.step_s > 0) {
       ranks.push_back(rank);
@@ -114,8 +159,16 @@ std::vector<RankTime> rank_times(const RunData& run) {
 
 std::vector<RankTime> ranks_that_wait(const std::vector<RankTime>& ranks) {
   std::vector<RankTime> waiting;
-  std::ranges::copy_if(ranks, std::back_inserter(waiting),
-                       [](const RankTime& rank) { return rank.wait_s.has_value(); });
+  for (RankTime rank : ranks) {
+    if (!rank.wait_s && rank.by_hand_s) {
+      rank.wait_s = rank.by_hand_s;
+      (*rank.parts)[kCompute] += *rank.by_hand_s;
+      (*rank.parts)[kOther] -= *rank.by_hand_s;
+    }
+    if (rank.wait_s) {
+      waiting.push_back(std::move(rank));
+    }
+  }
   return waiting;
 }
 

@@ -21,6 +21,9 @@ struct RankTime {
   std::optional<double> exchange_s = {};      // that exchange adds to a step: the wait, and what it takes from compute
   std::map<std::int64_t, double> waits = {};  // seconds per step, by exchange; an exchange has one number in all ranks
   std::optional<Parts> parts = {};            // of step_s; its compute includes the wait
+  std::optional<double> by_hand_s = {};  // part of step_s in calls of torch.distributed between those of the model, by
+                                         // stack samples; absent where wait_s is there
+  double error_s = 0;                    // standard error of by_hand_s
 
   double work_s() const { return step_s - wait_s.value_or(0); }
 };
@@ -29,7 +32,8 @@ struct RankTime {
 /// they reported; ranks without either are left out.
 std::vector<RankTime> rank_times(const RunData& run);
 
-/// Those of them that reported how long they wait for gradients of others.
+/// Those of them of which is known how long they wait for gradients of others, with wait_s: where they exchange by
+/// hand, by_hand_s, which then counts as compute.
 std::vector<RankTime> ranks_that_wait(const std::vector<RankTime>& ranks);
 
 /// How ranks come to their exchanges, from those that all of them timed. Seconds per step, medians.

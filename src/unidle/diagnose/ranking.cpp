@@ -28,7 +28,8 @@ bool is_symptom_of(const Finding& general, const Finding& specific) {
   const Rule* shown = find_rule(general.id);
   const Rule* cause = find_rule(specific.id);
   return shown != nullptr && cause != nullptr && shown->shows &&
-         std::ranges::find(cause->explains, *shown->shows) != cause->explains.end();
+         std::ranges::find(cause->explains, *shown->shows) != cause->explains.end() &&
+         (*shown->shows != Symptom::kCodeBetween || (general.where && general.where == specific.where));
 }
 
 /// The largest loss in the measured times; compute when there is none.

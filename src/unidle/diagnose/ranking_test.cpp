@@ -74,6 +74,17 @@ TEST(Fold, TheSpecificCauseTakesTheGeneralOne) {
   EXPECT_THAT(findings[0].evidence.back(), ::testing::HasSubstr("loader-no-workers"));
 }
 
+TEST(Fold, CodeBetweenTheStepsIsExplainedAtItsOwnLineOnly) {
+  std::vector<Finding> findings = {make("python-between-steps", Severity::kWarning, 0.26),
+                                   make("steps-slow-down", Severity::kWarning, 0.21)};
+  EXPECT_TRUE(fold(findings).empty()) << "nobody knows where";
+  findings[0].where = "train.py:41";
+  findings[1].where = "train.py:70";
+  EXPECT_TRUE(fold(findings).empty());
+  findings[1].where = findings[0].where;
+  EXPECT_THAT(fold(findings), ElementsAre("python-between-steps"));
+}
+
 TEST(Fold, AHintFoldsNothing) {
   std::vector<Finding> findings = {make("loader-no-workers", Severity::kCritical, 0.5),
                                    make("loader-per-row", Severity::kInfo, 0.4)};

@@ -35,6 +35,7 @@ enum class Symptom {
   kNoBatch,           // the device idles while the loop waits for a batch
   kFullMemory,        // device memory is nearly full
   kStalls,            // steps take longer at regular distances
+  kCodeBetween,       // code runs between the steps; only a finding at the same place explains it
   kUseOfDevice,       // how well the selected device is used
 };
 

@@ -40,6 +40,7 @@ _FETCHES = re.compile(
 _GAP_HITS = 5
 BETWEEN = "between"  # the phase of lines outside the model, its gradients, the optimiser and the loader
 CHECKPOINT, LOGGING = "checkpoint", "logging"
+EXCHANGE = "exchange"  # of those within a call of torch.distributed
 AFTER = "after"  # the phase of lines that run after the last step
 # Code of torch that a stack contains while the model, autograd or an optimiser works. Some programs call
 # forward() or another method of the model themselves.
@@ -50,6 +51,7 @@ _WORKS = (
     (os.path.join("torch", "optim", ""), None),
     (os.path.join("torch", "utils", "data", ""), None),
 )
+_COLLECTIVES = os.path.join("torch", "distributed", "distributed_c10d.py")
 _METHOD = "method"  # of a model
 _LOGS = os.path.join(os.path.dirname(linecache.__file__), "logging", "")
 
@@ -61,6 +63,10 @@ def _known_work(code):
     ):
         return TRAIN_PHASE
     return LOGGING if name.startswith(_LOGS) else None
+
+
+def _phase_between(stack):
+    return EXCHANGE if any(code.co_filename.endswith(_COLLECTIVES) for code, _ in stack) else BETWEEN
 
 
 class Background:
@@ -145,7 +151,11 @@ class Background:
         if loop is not None and loop.saving:
             phase = CHECKPOINT
         elif loop is not None and phase == TRAIN_PHASE:
-            phase = LOGGING if loop.telling else self._work_of(stack) or (phase if loop.within() else BETWEEN)
+            phase = (
+                LOGGING
+                if loop.telling
+                else self._work_of(stack) or (phase if loop.within() else _phase_between(stack))
+            )
         follows = loop is not None and not waits and self._follows_optimizer(loop, stack)
         found = (None, called if of_sample else None)
         if place is not None:
@@ -153,7 +163,7 @@ class Background:
             found = places.text(code, line), places.name_of(code)
             if loop is not None:
                 self._judge_gap(loop, code.co_filename, line, waits, follows)
-        if loop is not None and loop.marking is None and phase in (TRAIN_PHASE, BETWEEN, LOGGING):
+        if loop is not None and loop.marking is None and phase in (TRAIN_PHASE, BETWEEN, EXCHANGE, LOGGING):
             self._count_unfinished(loop.steps, (phase, *found, None))
             return
         self.totals[phase] = self.totals.get(phase, 0) + 1

@@ -31,6 +31,7 @@ std::optional<double> exchange_alone_s(const std::vector<RankTime>& ranks) {
 struct Exchange {
   double share = 0;
   std::vector<std::string> evidence;
+  std::optional<std::string> where = {};  // of an exchange by hand
 };
 
 Exchange exchange_of_timeline(const Context& context, const DeviceTimeline& timeline) {
@@ -63,10 +64,20 @@ std::optional<Exchange> exchange_of_ranks(const Context& context, const Policy& 
   const double step_s = median(steps_s);
   const double whole_s = *alone_s + (known ? beside_s : 0);
   Exchange found{std::min(1.0, whole_s / step_s) * *context.train, {}};
+  const bool by_hand = std::ranges::any_of(ranks, [](const RankTime& rank) { return rank.by_hand_s.has_value(); });
   found.evidence.push_back(
-      context.say("of each step of {}, even the rank that comes last waits {} for gradients, after "
-                  "its backward pass",
-                  format_seconds(step_s), format_seconds(*alone_s)));
+      by_hand
+          ? context.say("of each step of {}, even the rank that waits least spends {} in calls of torch.distributed, "
+                        "while its model does nothing",
+                        format_seconds(step_s), format_seconds(*alone_s))
+          : context.say("of each step of {}, even the rank that comes last waits {} for gradients, after "
+                        "its backward pass",
+                        format_seconds(step_s), format_seconds(*alone_s)));
+  if (by_hand) {
+    const auto hot = detail::hot_function(
+        context.signals, [](const HotLine& line) { return line.role == "train" && line.phase == "exchange"; });
+    found.where = hot ? detail::place(hot->where) : std::nullopt;
+  }
   if (known && beside_s > 0) {
     found.evidence.push_back(context.say(
         "beside the backward pass the exchange takes {} more from it, of the same CPUs", format_seconds(beside_s)));
@@ -92,6 +103,11 @@ void add_exchange_fixes(const Context& context, Finding& finding) {
     finding.fixes.push_back(detail::code_fix(context, "batch.accumulation", how));
   };
   const auto& exchange = context.signals.exchange;
+  if (finding.where) {
+    add("exchange all gradients in one call, and while the backward pass computes others, as DistributedDataParallel "
+        "does; or exchange less often: more samples in a step");
+    return;
+  }
   if (context.signals.timeline || !exchange) {
     add("exchange less, or during the backward pass (no_sync() while gradients accumulate, 16-bit gradients, larger "
         "DistributedDataParallel buckets, FSDP prefetching)");
@@ -124,8 +140,8 @@ Evaluation evaluate_communication_bound(const Context& context, const Policy& po
                                            : exchange_of_ranks(context, policy);
   if (!exchange && context.signals.ranks.size() > 1) {
     return Missing{
-        "how long ranks wait for each other: DistributedDataParallel measures it, other ways to exchange do not (a "
-        "profiler's trace with the device's kernels shows it)"};
+        "how long ranks wait for each other: DistributedDataParallel measures it, stack samples show exchange by hand, "
+        "other ways to exchange do not (a profiler's trace with the device's kernels shows it)"};
   }
   if (!exchange) {
     return Missing{detail::kTimelineMissing};
@@ -135,6 +151,7 @@ Evaluation evaluate_communication_bound(const Context& context, const Policy& po
   }
   Finding finding = detail::of_share(exchange->share, policy);
   finding.evidence = std::move(exchange->evidence);
+  finding.where = exchange->where;
   add_exchange_fixes(context, finding);
   return finding;
 }
@@ -155,7 +172,9 @@ const Rule& communication_bound() {
           "Time of communication kernels that no other kernel overlaps, from warning_share (10 %) of the wall time; "
           "critical from critical_share (30 %). Without kernels, what the rank that comes last waits for gradients of "
           "others after its backward pass, as DistributedDataParallel itself times it: the median of the exchanges "
-          "that all ranks timed. On CPUs that no other processes use, also what the backward pass waits meanwhile.",
+          "that all ranks timed. On CPUs that no other processes use, also what the backward pass waits meanwhile. Of "
+          "exchange by hand, what the rank that waits least spends in calls of torch.distributed between those of the "
+          "model, by stack samples.",
       .needs = "a profiler's trace or window with the device's kernels, or the waits of several ranks",
       .proposes = "less exchange, or exchange during the backward pass",
       .evaluate = evaluate_communication_bound,

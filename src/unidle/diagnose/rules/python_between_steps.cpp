@@ -10,13 +10,30 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// The share of the stack samples in training steps that fell outside the model, its gradients, the optimiser and
-/// logging. Samples are rarer there than the time: pure Python keeps the sampling thread from running.
-double sampled(const Signals& signals) {
+/// The share of a step in which the analysed rank exchanges by hand; zero where other rules measure its exchange.
+double exchanged_by_hand(const Signals& signals) {
+  for (const RankTime& rank : signals.ranks) {
+    if (rank.by_hand_s && signals.training_process == rank.process) {
+      return *rank.by_hand_s / rank.step_s;
+    }
+  }
+  return 0;
+}
+
+/// Whether the line runs outside the model, its gradients, the optimiser and logging. An exchange by hand is a cause of
+/// its own.
+bool is_between(const HotLine& line, bool by_hand) {
+  return line.role == "train" && (line.phase == "between" || (!by_hand && line.phase == "exchange"));
+}
+
+/// The share of the stack samples in training steps that fell between. Samples are rarer there than the time: pure
+/// Python keeps the sampling thread from running.
+double sampled(const Signals& signals, bool by_hand) {
   constexpr double kRarer = 1.5;
   std::map<std::string_view, double> looks;  // by phase
   for (const HotLine& line : signals.hot) {
-    if (line.role == "train" && (line.phase == "between" || line.phase == "train" || line.phase == "logging")) {
+    if (is_between(line, by_hand) ||
+        (line.role == "train" && (line.phase == "train" || line.phase == "logging" || line.phase == "exchange"))) {
       looks[line.phase] = static_cast<double>(line.total);
     }
   }
@@ -24,7 +41,8 @@ double sampled(const Signals& signals) {
   for (const auto& [phase, count] : looks) {
     all += count;
   }
-  return looks["between"] > 0 ? std::min(1.0, kRarer * looks["between"] / all) : 1;
+  const double between = looks["between"] + (by_hand ? 0 : looks["exchange"]);
+  return between > 0 ? std::min(1.0, kRarer * between / all) : 1;
 }
 
 Evaluation evaluate_python_between_steps(const Context& context, const Policy& policy) {
@@ -36,14 +54,15 @@ Evaluation evaluate_python_between_steps(const Context& context, const Policy& p
     return Missing{context.say("how long the device idles")};
   }
   const double logs = signals.logging ? signals.logging->seconds / signals.wall_s : 0;
-  const double between = std::min(signals.step->other - logs / *context.train, sampled(signals));
+  const double exchange = exchanged_by_hand(signals);
+  const bool by_hand = exchange > 0;
+  const double between = std::min(signals.step->other - logs / *context.train - exchange, sampled(signals, by_hand));
   const double outside = between * *context.train;
   const double share = std::min(outside, context.on_gpu ? *context.idle : 1.0);
   if (between < policy.between_steps || share < policy.warning_share) {
     return Nothing{};
   }
-  const auto hot = detail::hot_function(
-      signals, [](const HotLine& line) { return line.role == "train" && line.phase == "between"; });
+  const auto hot = detail::hot_function(signals, [&](const HotLine& line) { return is_between(line, by_hand); });
   if (!hot || hot->looks < detail::kEnoughStackSamples) {
     return Missing{context.say("which lines run between the calls of the model (stack samples)")};
   }
@@ -81,6 +100,7 @@ const Rule& python_between_steps() {
       .evaluate = evaluate_python_between_steps,
       .counts = Counts::kHostTime,
       .sentence = "Your run spends {share} of its time outside model, optimiser and loader, above all at {where}",
+      .shows = Symptom::kCodeBetween,
       .explains = {Symptom::kStalls},
   };
   return kRule;

@@ -20,7 +20,7 @@ Evaluation evaluate_ranks_uneven(const Context& context, const Policy& policy) {
   if (!signals.batch_shapes) {
     return Missing{"shapes of the batches"};
   }
-  const bool in_turn = found->last_share < policy.mostly_last;
+  const bool in_turn = found->last_share < late_rank(ranks.size(), policy);
   const double late = std::min(1.0, found->others_wait_s / ranks[found->last].step_s);
   const double share = late * context.train.value_or(1);
   const bool disturbed =
@@ -52,7 +52,8 @@ const Rule& ranks_uneven() {
           "With sequences or pictures of different sizes the ranks hold each other up in turn.",
       .thresholds =
           "What a rank waits on average for whichever comes last, from warning_share (10 %) of the wall time, critical "
-          "from critical_share (30 %), where no rank comes last to mostly_last (75 %) of the exchanges and batches "
+          "from critical_share (30 %), where no rank comes last to mostly_last (75 %, of four ranks 62.5 %) of the "
+          "exchanges and batches "
           "have more than fixed_shapes (4) shapes. While other processes use the CPUs of ranks that train on them, "
           "from "
           "late_disturbed (50 %) of a step.",

@@ -77,6 +77,7 @@ const Rule& steps_slow_down() {
       .evaluate = evaluate_steps_slow_down,
       .counts = Counts::kOther,
       .sentence = "Your steps become slower and slower, which costs {share} of the run",
+      .explains = {Symptom::kCodeBetween},
   };
   return kRule;
 }

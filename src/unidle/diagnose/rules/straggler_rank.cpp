@@ -35,7 +35,8 @@ Straggler straggler_of(const std::vector<RankTime>& ranks) {
   const auto slowest = std::ranges::max_element(ranks, {}, &RankTime::work_s);
   const auto middle = work_s.begin() + static_cast<std::ptrdiff_t>((work_s.size() - 1) / 2);
   std::nth_element(work_s.begin(), middle, work_s.end());
-  return {&*slowest, slowest->work_s() - *middle};
+  constexpr double kErrors = 3;  // by which stack samples may be wrong
+  return {&*slowest, slowest->work_s() - *middle - kErrors * slowest->error_s};
 }
 
 std::string rank_in_words(const Context& context, const RankTime& rank) {
@@ -126,7 +127,7 @@ Evaluation evaluate_straggler_rank(const Context& context, const Policy& policy)
   const bool disturbed =
       others_disturb(context.signals.others_cpus_used.value_or(0), context.signals.cpus_used.value_or(0), policy);
   const double least = disturbed && context.on_cpu ? policy.late_disturbed : 0;
-  if (share < policy.warning_share || straggler.last_share < policy.mostly_last || late < least) {
+  if (share < policy.warning_share || straggler.last_share < late_rank(ranks.size(), policy) || late < least) {
     return Nothing{};
   }
   Finding finding = detail::of_share(share, policy);
@@ -161,7 +162,8 @@ const Rule& straggler_rank() {
           "rank with a throttled or shared device, a slower disk, longer samples or fewer CPUs holds up all others.",
       .thresholds =
           "What the middle one of the other ranks waits for the slowest, from warning_share (10 %) of the wall time; "
-          "critical from critical_share (30 %). The slowest has to come last to mostly_last (75 %) of the exchanges "
+          "critical from critical_share (30 %). The slowest has to come last to mostly_last (75 %, of four ranks 62.5 "
+          "%) of the exchanges "
           "that all ranks timed: ranks that come last in turn do not count. While other processes use the CPUs of "
           "ranks "
           "that train on them, from late_disturbed (50 %) of a step.",

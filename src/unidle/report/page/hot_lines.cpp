@@ -20,7 +20,7 @@ using HotNote = record::NoteOf<record::NoteType::kHot>;
 
 Work work_of(const HotNote& note) {
   static const std::map<std::string, Work, std::less<>> kWorks = {
-      {"input", Work::kInput},  {"train", Work::kStep},      {"between", Work::kStep},
+      {"input", Work::kInput},  {"train", Work::kStep},      {"between", Work::kStep},       {"exchange", Work::kStep},
       {"logging", Work::kStep}, {"startup", Work::kStartup}, {"validate", Work::kValidation}};
   if (note.text("role") == "worker") {
     return Work::kLoaderWorker;
