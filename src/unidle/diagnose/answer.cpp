@@ -245,7 +245,7 @@ std::string at_best(const Diagnosis& diagnosis, const Finding& finding, Language
   const double all_s = time.startup + time.train + time.validate + time.checkpoint + time.other;
   if (is_in_steps(diagnosis.verdict) && time.train > 0 && !diagnosis.of_window) {
     const double training = time.train / all_s;
-    const double won = std::min(1 - 1 / bound, kMost * training);
+    const double won = std::min(1 - 1 / bound - finding.won_in_validation, kMost * training);
     const double of_steps = training / (training - won);
     if (of_steps >= kDiffers * bound) {
       return translate(language, ", at best {:.1f}x as fast in training and {:.1f}x in this run", of_steps, bound);
@@ -289,7 +289,8 @@ std::string answer(const Diagnosis& diagnosis, Language language) {
   if (!diagnosis.idle_gpus.empty()) {
     text.append(translate(language, " GPU {} did nothing.", diagnosis.idle_gpus));
   }
-  return diagnosis.taken ? taken_sentence(*diagnosis.taken, language) + text : text;
+  const bool failed = diagnosis.verdict == Verdict::kFailed;
+  return diagnosis.taken && !failed ? taken_sentence(*diagnosis.taken, language) + text : text;
 }
 
 }  // namespace unidle::diagnose

@@ -49,6 +49,15 @@ void add_waits_of_samples(Context& context, const Policy& policy) {
   context.work_on_cpu = work_s > 0 ? std::min(1.0, cpu_s / work_s) : 1;
 }
 
+/// Validation usually has the same data set: what makes samples cheaper for training makes them cheaper there.
+double wait_of_validation(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (signals.wall_s <= 0 || context.steady_input.value_or(0) < policy.warning_share) {
+    return 0;
+  }
+  return std::min(signals.validation_wait_s.value_or(0), signals.time.validate) / signals.wall_s;
+}
+
 void add_loader_facts(Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (signals.loader && signals.loader->workers) {
@@ -64,6 +73,7 @@ void add_loader_facts(Context& context, const Policy& policy) {
   if (context.input) {
     context.steady_input = *context.input - context.respawn;
   }
+  context.validation_wait = wait_of_validation(context, policy);
   add_waits_of_samples(context, policy);
   if (const auto time_s = loader_time_s(context)) {
     context.work_s = *time_s * (1 - context.work_delayed.value_or(0));

@@ -40,6 +40,7 @@ struct Context {
   /// Parts of `input`: waiting for workers to start, and the rest. Without data about starts, all of it is steady.
   double respawn = 0;
   std::optional<double> steady_input;
+  double validation_wait = 0;  // share of the wall time that validation waits for samples, where training does, too
 
   // Seconds per mean step.
   std::optional<double> input_s;

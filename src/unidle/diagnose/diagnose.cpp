@@ -122,6 +122,19 @@ Diagnosis measured(const Signals& signals, const Policy& policy) {
   return diagnosis;
 }
 
+/// What makes samples cheaper for training makes them cheaper for validation.
+void add_validation_wait(const Rule& rule, const Context& context, Finding& finding) {
+  constexpr double kLeast = 0.02;
+  const bool of_samples = rule.about_samples && rule.verdict == Verdict::kInputBound && finding.speedup_bound;
+  if (!of_samples || finding.severity == Severity::kInfo || context.validation_wait < kLeast) {
+    return;
+  }
+  finding.speedup_bound = amdahl(1 - 1 / *finding.speedup_bound + context.validation_wait);
+  finding.won_in_validation = context.validation_wait;
+  finding.evidence.push_back(
+      context.say("validation waits for samples as well: {} of the wall time", format_share(context.validation_wait)));
+}
+
 /// Adds what the rule itself cannot know: the reader's language, what the device hides, and other readings' words.
 Finding completed(Finding finding, const Rule& rule, const Context& context) {
   const Signals& signals = context.signals;
@@ -134,6 +147,7 @@ Finding completed(Finding finding, const Rule& rule, const Context& context) {
         context.say("the device computes meanwhile: only what it idles, {} of the wall time, can be won back",
                     format_share(*context.idle_between)));
   }
+  add_validation_wait(rule, context, finding);
   if (rule.told != nullptr) {
     const std::vector<std::string>& told = signals.*(rule.told);
     finding.evidence.insert(finding.evidence.end(), told.begin(), told.end());

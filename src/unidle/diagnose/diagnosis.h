@@ -46,6 +46,7 @@ struct Finding {
   std::optional<double> share;             // of wall time that this cause explains
   std::optional<double> speedup_bound;     // Amdahl bound, never a promise
   std::optional<double> later_bound = {};  // of the training after its first epoch; not in the JSON
+  double won_in_validation = 0;            // part of the bound: share of wall time; not in the JSON
   std::vector<std::string> evidence;       // measured facts with numbers and units
   std::optional<std::string> where;        // file:line
   std::vector<knobs::Change> fixes;

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <string_view>
 
 #include "unidle/base/error.h"
 #include "unidle/diagnose/logs/job_logs.h"
@@ -14,6 +16,13 @@ namespace unidle::diagnose {
 namespace detail {
 
 namespace {
+
+/// A log without anything of a run, as of one that ended before its first step, is still a log if it is named as one.
+bool is_named_as_log(const std::filesystem::path& path) {
+  static constexpr std::array<std::string_view, 3> kExtensions = {".log", ".out", ".err"};
+  const std::string extension = path.extension().string();
+  return std::ranges::find(kExtensions, extension) != kExtensions.end();
+}
 
 /// Reads one file; false when it has no usable content.
 bool read_one(const std::filesystem::path& path, const logs::OnRead& on_read, JobLogs& job) {
@@ -68,6 +77,11 @@ JobLogs read_job_logs(const std::vector<std::filesystem::path>& files, Language 
     }
     if (const auto table = empty ? std::nullopt : logs::other_table(*silent)) {
       throw Error(ErrorCode::kInput, silent->string(), table->what, table->instead);
+    }
+    if (!empty && is_named_as_log(*silent)) {
+      logs::Source source(*silent);
+      job.texts.push_back(logs::read_text_log(source));
+      return job;
     }
     throw Error(ErrorCode::kInput, silent->string(),
                 empty ? "is empty" : "is not a log, a record or a trace that unidle can read",

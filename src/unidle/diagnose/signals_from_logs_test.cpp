@@ -123,11 +123,17 @@ TEST_F(LogSignals, OfTracesOfAllRanksTheOneThatComesLate) {
   EXPECT_THAT(found->evidence.front(), HasSubstr("rank 1"));
 }
 
+TEST_F(LogSignals, ALogThatEndsBeforeTheFirstStepIsOneByItsName) {
+  const Diagnosis diagnosis = diagnose_logs({file("train.out", "reading data\n")});
+  EXPECT_EQ(diagnosis.outcome, Outcome::kUnknown);
+  EXPECT_EQ(diagnosis.verdict, Verdict::kUnknown);
+}
+
 TEST_F(LogSignals, WhatIsNoLogIsRefusedWithItsName) {
   for (const std::string& bytes :
        {std::string(), std::string("key: value\n"), std::string("\0\1\2\3", 4), std::string(3'000'000, 'x'),
         std::string("{\"traceEvents\": [{\"ph\":\"X\""), std::string("\x1f\x8b\x08\x00garbage", 11)}) {
-    const auto path = file("odd.log", bytes);
+    const auto path = file("odd.txt", bytes);
     try {
       diagnose_logs({path});
       FAIL() << "nothing was noticed in " << bytes.substr(0, 20);

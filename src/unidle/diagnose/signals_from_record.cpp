@@ -138,6 +138,15 @@ void read_notes(const RunData& run, const Timeline& timeline, Signals& signals) 
   detail::read_notes(detail::Notes(run.notes, timeline.process), signals);
 }
 
+/// Time in which one worker makes a batch, with its waits for a CPU; 0 when samples were not timed.
+double batch_time_s(const Signals& signals) {
+  if (!signals.samples || signals.samples->count <= 0 || !signals.loader || !signals.loader->batch_size) {
+    return 0;
+  }
+  return signals.samples->total_s / static_cast<double>(signals.samples->count) *
+         static_cast<double>(*signals.loader->batch_size);
+}
+
 void read_passes(const record::Reader& reader, const RunData& run, const Timeline& timeline, Signals& signals) {
   const auto samples_per_epoch = known_samples_per_epoch(run, signals);
   signals.input_bursts = account::input_bursts(timeline, samples_per_epoch);
@@ -154,8 +163,10 @@ void read_passes(const record::Reader& reader, const RunData& run, const Timelin
       signals.checkpoint_every && std::abs(static_cast<double>(*signals.checkpoint_every) - steps_per_epoch) < 1;
   if (signals.loader && signals.loader->workers.value_or(0) > 0 && signals.loader->persistent_workers == false &&
       signals.loader->starts.value_or(0) > 1) {
-    // The program measures a start until its first batch; workers that start later delay the next batches.
-    const double seen_s = account::epoch_start_wait_s(timeline, *samples_per_epoch, *signals.loader->workers);
+    // The program measures a start until its first batch; workers that start later delay the next batches. Workers that
+    // stay have to make the first batch of an epoch as well.
+    const double seen_s = account::epoch_start_wait_s(timeline, *samples_per_epoch, *signals.loader->workers) -
+                          batch_time_s(signals) * static_cast<double>(*signals.loader->starts);
     signals.loader->start_wait_s = std::max(signals.loader->start_wait_s.value_or(0), seen_s);
   }
   if (const auto later = account::after_first_epoch(timeline, *samples_per_epoch)) {

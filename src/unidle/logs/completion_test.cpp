@@ -95,6 +95,14 @@ TEST(Completion, OneEpochOfUnknownManyIsNotTheWhole) {
   EXPECT_TRUE(is_whole("epoch 0 step 1/391 loss 0.5\n" + loop("epoch 1 step {}/391 loss 0.5\n", 380, 392)));
 }
 
+TEST(Completion, AnyValueIsAResult) {
+  EXPECT_TRUE(is_whole(loop("Epoch [{}/10] Recon: 0.0021 | KL: 0.0197\n", 1, 11)));
+  EXPECT_FALSE(is_whole(loop("Epoch [{}/10]\n", 1, 11)));  // announced
+  const std::string saves = loop("epoch {0}/10 loss 0.5\nSaved best model at epoch {0} with loss 0.5\n", 1, 10);
+  EXPECT_TRUE(is_whole(saves + "epoch 10/10 loss 0.6\n"));
+  EXPECT_TRUE(is_whole(loop("epoch {}/10\nAvg Loss:  tensor(197.9, grad_fn=<AddBackward0>)\n", 1, 11)));
+}
+
 TEST(Completion, LoopsThatAreRepeated) {
   const std::string fold = loop("epoch {}/5 loss 0.5\n", 1, 6);
   EXPECT_TRUE(is_whole(fold + fold));  // a log that is cut off seldom ends exactly with a fold
@@ -160,10 +168,11 @@ TEST(Claims, WordsOfTheEnd) {
 }
 
 TEST(Claims, EndsOfEverythingAndBareOnes) {
-  for (const char* words : {"All folds completed in 2.37 h", "  LOOCV complete in 2.37h",
-                            "=== Experiment finished! ===", "2026-03-02 00:41:53,051 - INFO - Job is done.", "Done.",
-                            "finish", "全部完成", "Final avg. MSE: 122.7", "Target loss of 0.1 achieved at step 6034!",
-                            "Evaluating best model on 'test'...", "[train] done, best val 0.15"}) {
+  for (const char* words :
+       {"All folds completed in 2.37 h", "  LOOCV complete in 2.37h",
+        "=== Experiment finished! ===", "2026-03-02 00:41:53,051 - INFO - Job is done.", "Done.", "finish", "全部完成",
+        "Final avg. MSE: 122.7", "Target loss of 0.1 achieved at step 6034!", "Evaluating best model on 'test'...",
+        "Training time: 6.89 min", "Finetuning done!", "[train] done, best val 0.15"}) {
     EXPECT_TRUE(claims("epoch 3 loss 0.5\n" + std::string(words) + "\n")) << words;
   }
   for (const char* words : {"Fold 3 complete in 12 s", "experiment finished 3 of 7 parts", "Loading data ... done",

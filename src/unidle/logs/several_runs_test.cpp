@@ -159,6 +159,24 @@ TEST(SeveralRuns, OneThatWasNotStarted) {
   EXPECT_EQ(decisive_failure(log).failure->message, "KeyboardInterrupt");
 }
 
+TEST(Episodes, InBracketsAtTheBegin) {
+  std::string text;
+  for (int epoch = 1; epoch <= 5; ++epoch) {
+    text += fmt::format("[{}/5] 49100), Loss: 0.111, mAP 93.73%\n", epoch);
+  }
+  EXPECT_TRUE(log_with(text).is_whole);
+}
+
+TEST(Bars, OneThatIsOpenIsSeenOnTheLineOfTheCount) {
+  const std::string begin = "Starting training for 1 epochs...\n";
+  EXPECT_FALSE(log_with(begin + "Epoch 1:   0%|          | 0/5049 [00:00<?, ?it/s, loss=1.3]\r"
+                                "Epoch 1:   2%|1         | 85/5049 [00:48<46:01,  1.80it/s, loss=0.25]\n")
+                   .is_whole);
+  EXPECT_TRUE(log_with(begin + "Epoch 1:   0%|          | 0/5049 [00:00<?, ?it/s, loss=1.3]\r"
+                               "Epoch 1: 100%|##########| 5049/5049 [46:48<00:00,  1.80it/s, loss=0.25]\n")
+                  .is_whole);
+}
+
 TEST(Bars, StdoutMayComeAfterThem) {
   const std::string bar = "100%|##########| 9/9 [05:09<00:00,  5.31s/it]\n";
   EXPECT_TRUE(log_with(bar + epochs(1, 10)).is_whole);

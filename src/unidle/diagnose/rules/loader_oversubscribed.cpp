@@ -20,10 +20,30 @@ double threads_of_worker(const Context& context, const Policy& policy) {
   return each >= std::max(policy.many_threads, 1.5 * *context.cpus) ? each : 1;
 }
 
+std::int64_t fitting_workers(const Context& context) {
+  return static_cast<std::int64_t>(std::max(1.0, std::floor(*context.cpus) - (context.on_cpu ? 1 : 0)));
+}
+
+/// Whether as many workers as fit would make a batch more slowly than the present ones: samples are the cause.
+bool are_too_few(const Context& context, double workers) {
+  constexpr double kSlower = 1.1;
+  const Signals& signals = context.signals;
+  if (!signals.samples || !signals.samples->cpu_s || signals.samples->count <= 0 || !signals.batch_samples) {
+    return false;
+  }
+  const double cpu_s = *signals.samples->cpu_s / static_cast<double>(signals.samples->count) *
+                       static_cast<double>(*signals.batch_samples) * signals.micro_batches.value_or(1);
+  return signals.step_s && cpu_s > kSlower * workers * *signals.step_s;
+}
+
 /// Fires when the loader itself lacks CPUs, or when its workers take them from the step.
 std::optional<Finding> judge(const Context& context, const Policy& policy, double workers, double running) {
   const Signals& signals = context.signals;
   const double cpus = *context.cpus;
+  if (workers == static_cast<double>(*context.workers) &&
+      are_too_few(context, static_cast<double>(fitting_workers(context)))) {
+    return std::nullopt;
+  }
   if (workers > cpus && running >= policy.oversubscribed * cpus && *context.steady_input >= policy.warning_share) {
     const double starved = context.work_delayed.value_or(1 - cpus / running);
     return detail::of_share(*context.steady_input * std::clamp(starved, 0.0, 1.0), policy);
@@ -103,12 +123,9 @@ std::optional<Finding> costs_more(const Context& context, const Policy& policy) 
   return finding;
 }
 
-std::int64_t fitting_workers(const Context& context) {
-  return static_cast<std::int64_t>(std::max(1.0, std::floor(*context.cpus) - (context.on_cpu ? 1 : 0)));
-}
-
 void propose_fewer(const Context& context, Finding& finding) {
-  if (*context.workers > fitting_workers(context)) {
+  const std::int64_t fitting = fitting_workers(context);
+  if (*context.workers > fitting && !are_too_few(context, static_cast<double>(fitting))) {
     finding.fixes.push_back(detail::make_fix(context, "loader.workers", fitting_workers(context),
                                              "no more workers than CPUs that are free for them"));
   }

@@ -44,6 +44,18 @@ TEST(LoaderOversubscribed, WorkersAreNotBlamedForWhatOthersTake) {
   EXPECT_TRUE(silent("loader-oversubscribed", unknown));
 }
 
+TEST(LoaderOversubscribed, FewerWorkersAreNotProposedForSlowSamples) {
+  Signals signals = beside_others(1.95, 2);
+  signals.batch_samples = 8;
+  signals.samples = SampleFacts{};
+  signals.samples->count = 100;
+  signals.samples->total_s = 400;
+  signals.samples->cpu_s = 100 * *signals.step_s;  // one worker needs eight steps for a batch
+  EXPECT_TRUE(silent("loader-oversubscribed", signals));
+  signals.samples->cpu_s = 10 * *signals.step_s;
+  EXPECT_EQ(fix_of(fired("loader-oversubscribed", signals), "loader.workers")->to, 1);
+}
+
 TEST(LoaderOversubscribed, TellsTheRunsOwnCpusFromThoseOfOthers) {
   const Finding alone = fired("loader-oversubscribed", beside_others(1.95, 2));
   EXPECT_THAT(alone.evidence, Contains("the run uses 1.95 of its 2 CPUs"));

@@ -39,6 +39,17 @@ TEST(ValidationDominates, ThatWaitsForItsWorkersNeedsFewerOfThem) {
   EXPECT_EQ(fired("validation-dominates", signals).fixes.front().knob, "validation.interval");
 }
 
+TEST(ValidationDominates, ThatWaitsForSamplesAsTrainingDoesIsAHint) {
+  Signals signals = validating(40);
+  signals.validation_wait_s = 30;
+  signals.step = StepShares{.input = 0.5, .compute = 0.5};
+  const Finding finding = fired("validation-dominates", signals);
+  EXPECT_EQ(finding.severity, Severity::kInfo);
+  EXPECT_THAT(finding.evidence, Contains("75 % of that time waits for samples, as training does"));
+  signals.step = StepShares{.input = 0.02, .compute = 0.98};
+  EXPECT_EQ(fired("validation-dominates", signals).severity, Severity::kWarning);
+}
+
 TEST(ValidationDominates, AnIntervalBelowOneIsInHundredths) {
   Signals signals = validating(60);
   signals.settings["validation.interval"] = {"0.0446", "train.yaml:3", "0.0446"};

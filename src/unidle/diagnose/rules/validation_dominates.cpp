@@ -58,6 +58,17 @@ bool waits_for_workers(const Context& context, const Policy& policy, Finding& fi
   return true;
 }
 
+/// True when validation mostly waits for samples, as training does: the finding about samples says what to do.
+bool waits_for_samples(const Context& context, const Policy& policy, Finding& finding) {
+  if (context.validation_wait < policy.mostly * *context.validate) {
+    return false;
+  }
+  finding.severity = Severity::kInfo;
+  finding.evidence.push_back(context.say("{} of that time waits for samples, as training does",
+                                         format_share(context.validation_wait / *context.validate)));
+  return true;
+}
+
 /// Adds the function of the program in which much of the validation passes.
 void name_function(const Context& context, Finding& finding) {
   const auto hot = detail::hot_function(
@@ -105,7 +116,7 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
   finding.evidence.push_back(
       context.say("between two of them lie {} of training",
                   format_seconds(signals.time.train / static_cast<double>(*signals.validations))));
-  if (!waits_for_workers(context, policy, finding)) {
+  if (!waits_for_samples(context, policy, finding) && !waits_for_workers(context, policy, finding)) {
     name_function(context, finding);
   }
   if (signals.validation_where.empty() && !signals.validation_kept.empty()) {

@@ -79,8 +79,18 @@ bool stops_early(std::string_view text, const Hit& hit) {
 
 /// "Training time 0:12:33", as PyTorch's references print it at the end; the time of an epoch has another format.
 bool is_whole_time(const LogLine& line, const Hit& hit) {
-  std::string_view rest = line.text.substr(hit.end);
+  std::string_view rest = trimmed(line.text.substr(hit.end));
   return take_digits(rest) && rest.starts_with(":");
+}
+
+/// "Training time: 6.9 min", as the whole message; some programs print it after each part.
+bool is_final_time(const LogLine& line) {
+  constexpr std::string_view kWords = "training time:";
+  const std::string message = lower(message_in(line.text).text);
+  std::string_view rest = message;
+  rest.remove_prefix(rest.starts_with(kWords) ? kWords.size() : rest.size());
+  rest = trimmed(rest);
+  return take_number(rest).has_value();
 }
 
 /// In lower case, without signs around it; empty if it is longer than a final message.
@@ -119,8 +129,16 @@ bool is_of_a_part(std::string_view behind) {
 bool ends_training(std::string_view message) {
   static constexpr std::array<std::string_view, 4> kVerbs = {" finished", " completed", " complete", " done"};
   const auto verb = std::ranges::find_if(kVerbs, [&](std::string_view one) { return message.ends_with(one); });
+  static constexpr std::array<std::string_view, 4> kTunings = {"finetuning", "fine-tuning", "pretraining",
+                                                               "pre-training"};
+  if (verb == kVerbs.end()) {
+    return false;
+  }
+  if (std::ranges::find(kTunings, message.substr(0, message.size() - verb->size())) != kTunings.end()) {
+    return true;
+  }
   constexpr std::string_view kTraining = "training ";
-  if (verb == kVerbs.end() || !message.starts_with(kTraining) || message.size() <= kTraining.size() + verb->size()) {
+  if (!message.starts_with(kTraining) || message.size() <= kTraining.size() + verb->size()) {
     return false;
   }
   message = message.substr(kTraining.size(), message.size() - kTraining.size() - verb->size());
@@ -210,8 +228,8 @@ bool claims(const LogLine& line, const Hit& hit) {
   if (is_of_a_part(behind)) {
     return false;
   }
-  if (word == "training time ") {
-    return is_whole_time(line, hit);
+  if (word == "training time") {
+    return is_whole_time(line, hit) || is_final_time(line);
   }
   if (word == "training took") {
     return bare_message(line).starts_with(word);  // not "Epoch 3: training took"
@@ -231,9 +249,9 @@ bool claims(const LogLine& line, const Hit& hit) {
 Claim claim_of(const LogLine& line) {
   static constexpr std::array<std::string_view, 7> kDenials = {
       "not success", "without success", "success rate", "success_rate", "成功率", "未成功", "不成功"};
-  static constexpr std::array<std::string_view, 11> kOfParts = {
-      "training took",  "train finished",     "train complete", "end training", "done training",  "finish training",
-      "training ended", "completed training", "final ",         "best model",   "best checkpoint"};
+  static constexpr std::array<std::string_view, 12> kOfParts = {
+      "training took",  "train finished",     "train complete", "end training", "done training",   "finish training",
+      "training ended", "completed training", "final ",         "best model",   "best checkpoint", "training time"};
   Claim claim = Claim::kNone;
   for (const Hit& hit : line.hits.all()) {
     if (claim != Claim::kEnd && claims(line, hit)) {

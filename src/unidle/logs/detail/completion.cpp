@@ -53,6 +53,16 @@ bool is_end_of_epoch(const LogLine& line) {
   return before.ends_with("end of ") || before.ends_with("end-of-");
 }
 
+/// "Epoch [4/10] Recon: 0.0021": it has a value, whatever its name.
+bool has_decimal(std::string_view text) {
+  for (std::size_t at = text.find('.'); at != std::string_view::npos; at = text.find('.', at + 1)) {
+    if (at > 0 && at + 1 < text.size() && is_digit(text[at - 1]) && is_digit(text[at + 1])) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /// Also "Epoch 4 finished".
 bool tells_end_of_epoch(const LogLine& line) {
   return (line.hits.has(Word::kEpoch) && line.hits.has(Word::kEnd)) || is_end_of_epoch(line);
@@ -144,12 +154,13 @@ bool Completion::begins_run(const Counter& counter, const Pass& pass) {
          counter.total != pass.total;
 }
 
-void Completion::begin(const Counter& counter, Pass& pass, const LogLine& line) {
+void Completion::begin(const Counter& counter, Pass& pass, const LogLine& line) const {
   pass = {};
   pass.value = pass.first = counter.last;
   pass.total = counter.total;
   pass.seen = counter.seen;
   pass.seen_line = pass.since_line = line.number;
+  pass.since_row = rows_;
 }
 
 void Completion::follow(const Counter& counter, Pass& pass, const LogLine& line) const {
@@ -178,18 +189,21 @@ void Completion::follow(const Counter& counter, Pass& pass, const LogLine& line)
   }
   pass.value = counter.last;
   pass.since_line = line.number;
+  pass.since_row = rows_;
   pass.told = 0;
   pass.has_result = false;
   pass.ended = false;
 }
 
 void Completion::read(const LogLine& line, const Counters::News& news) {
+  ++rows_;
   if (news.is_bar) {
     follow_bar(line, news);
   }
-  const bool result = news.loss || line.hits.has(Word::kMetric) || (news.is_bar && news.bar_done >= news.bar_total) ||
-                      (news.counted && tells_end_of_epoch(line));
-  const bool told = !news.is_bar && (news.counted || result);
+  const bool saves = line.hits.has_any(Word::kSaving, Word::kSaved);  // not of every unit
+  const bool result = news.loss || (news.counted && has_decimal(line.text)) || line.hits.has(Word::kMetric) ||
+                      (news.is_bar && news.bar_done >= news.bar_total) || (news.counted && tells_end_of_epoch(line));
+  const bool told = !news.is_bar && !saves && (news.counted || result);
   if (!told && !result && !news.counted) {
     return;
   }
@@ -226,6 +240,7 @@ void Completion::follow_bar(const LogLine& line, const Counters::News& news) {
   bar->names_training = is_training_label(news.bar_label);
   bar->of_training = !news.validation_bar && (news.bar_label.empty() || bar->names_training);
   bar->line = line.number;
+  bar->row = rows_;
 }
 
 /// The outermost of the nested loops with a known end.
@@ -300,8 +315,10 @@ bool Completion::is_whole() const {
     return false;
   }
   const auto outer = outermost();
-  const std::uint64_t since = outer ? passes_[*outer].since_line : 0;
-  return log_.open_bar_line <= since && (outer ? counters_are_done(*outer) : only_bar_is_done());
+  const std::uint64_t since = outer ? passes_[*outer].since_row : 0;
+  const bool open = std::ranges::any_of(
+      bars_, [&](const LastBar& one) { return one.done < one.total && one.row >= std::max(since, std::uint64_t{1}); });
+  return !open && (outer ? counters_are_done(*outer) : only_bar_is_done());
 }
 
 void Completion::finish() {

@@ -39,6 +39,7 @@ class Completion {
     std::int64_t seen = 0;          // lines with this counter
     std::uint64_t seen_line = 0;
     std::uint64_t since_line = 0;            // line of its last change
+    std::uint64_t since_row = 0;             // the same among the lines that were read here
     std::int64_t told = 0;                   // informative lines since then
     std::optional<std::int64_t> least_told;  // fewest between two earlier values
     bool has_result = false;                 // a loss or a metric since then
@@ -51,7 +52,7 @@ class Completion {
   static bool is_last(const Counter& counter, const Pass& pass, double total);
   static bool is_at_end(const Counter& counter, const Pass& pass);
   static bool begins_run(const Counter& counter, const Pass& pass);
-  static void begin(const Counter& counter, Pass& pass, const LogLine& line);
+  void begin(const Counter& counter, Pass& pass, const LogLine& line) const;
   void follow(const Counter& counter, Pass& pass, const LogLine& line) const;
   void follow_bar(const LogLine& line, const Counters::News& news);
   std::optional<double> total_of(const Counter& counter) const;
@@ -62,6 +63,7 @@ class Completion {
   bool is_whole() const;
 
   TextLog& log_;
+  std::uint64_t rows_ = 0;    // a bar draws many on one line
   std::vector<Pass> passes_;  // one per counter
   struct Configured {
     std::string_view counter;
@@ -76,6 +78,7 @@ class Completion {
     bool names_training = false;
     bool of_training = false;  // its label names training or is empty
     std::uint64_t line = 0;
+    std::uint64_t row = 0;
   };
   std::vector<LastBar> bars_;  // by their totals
 };

@@ -248,7 +248,9 @@ Counters::News Counters::read(const LogLine& line, std::optional<std::int64_t> n
   }
   news.loss = names_loss && read_losses(line);
   if (news.loss && !news.counted) {
-    if (const auto seen = count_of_keras(line.text)) {
+    auto seen = count_of_keras(line.text);
+    seen = seen ? seen : count_in_brackets(line.text);
+    if (seen) {
       count(kStep, seen->value, seen->total, moment);
       news.counted = true;
       news.steps = seen->value;

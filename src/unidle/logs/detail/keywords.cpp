@@ -292,9 +292,9 @@ constexpr Keyword kKeywords[] = {
     Keyword{"final ", Word::kSuccess, Edge::kFront},      // results at the end of a run
     Keyword{"best model", Word::kSuccess, Edge::kFront},  // its test
     Keyword{"best checkpoint", Word::kSuccess, Edge::kFront},
-    Keyword{"total training time", Word::kSuccess},           // maskrcnn-benchmark, detectron2
-    Keyword{"overall training speed", Word::kSuccess},        // detectron2
-    Keyword{"training time ", Word::kSuccess, Edge::kFront},  // PyTorch's references, followed by a clock
+    Keyword{"total training time", Word::kSuccess},          // maskrcnn-benchmark, detectron2
+    Keyword{"overall training speed", Word::kSuccess},       // detectron2
+    Keyword{"training time", Word::kSuccess, Edge::kFront},  // PyTorch's references, followed by a clock
     Keyword{"early stop", Word::kEarlyStop},
     Keyword{"earlystop", Word::kEarlyStop},
     Keyword{"target loss", Word::kEarlyStop, Edge::kFront},

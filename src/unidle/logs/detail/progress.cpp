@@ -235,6 +235,15 @@ std::optional<Count> count_of_keras(std::string_view line) {
   return count && is_bar ? count : std::nullopt;
 }
 
+std::optional<Count> count_in_brackets(std::string_view line) {
+  if (!line.starts_with('[')) {
+    return std::nullopt;
+  }
+  line.remove_prefix(1);
+  const auto count = take_count(line);
+  return count && line.starts_with(']') ? count : std::nullopt;
+}
+
 std::optional<Count> count_of_yolo(std::string_view label) {
   const auto count = take_count(label);
   skip_blanks(label);
@@ -283,6 +292,14 @@ std::optional<bool> finite_after(std::string_view line, std::size_t end) {
     ++end;
   }
   if (skip_signs(rest) == 0 || rest.empty()) {
+    return std::nullopt;
+  }
+  constexpr std::string_view kTensor = "tensor(";
+  if (rest.starts_with(kTensor)) {
+    rest.remove_prefix(kTensor.size());
+    end = static_cast<std::size_t>(rest.data() - line.data()) - 1;  // the value may be nan: the bracket is its sign
+  }
+  if (rest.empty()) {
     return std::nullopt;
   }
   std::size_t at = rest.front() == '-' ? 1 : 0;

@@ -31,6 +31,8 @@ std::optional<Count> count_before(std::string_view line, std::size_t begin);
 
 /// "313/313 [=====>...] - 338s", "313/313 ━━━━━ 338s": the steps of an epoch in Keras's format.
 std::optional<Count> count_of_keras(std::string_view line);
+/// "[41/50] loss 0.11".
+std::optional<Count> count_in_brackets(std::string_view line);
 /// "  104/150     17.1G     1.38": the epoch in the bar label of YOLOv5 and Ultralytics.
 std::optional<Count> count_of_yolo(std::string_view label);
 /// Whether the count refers to an earlier time: "Best accuracy 0.8 (at Epoch 5)", "best epoch: 5", "Loaded the model at
