@@ -107,6 +107,7 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
     finding.severity = Severity::kInfo;
     finding.evidence.push_back(context.say("the one validation took {}, {} of the loop; a longer run spreads it out",
                                            format_seconds(each_s), format_share(of_loop)));
+    finding.proposes = kHow;  // the program may have no such setting
     return finding;
   }
   finding.severity = of_loop >= policy.validation_of_loop_critical ? Severity::kCritical : Severity::kWarning;
