@@ -81,7 +81,9 @@ JobLogs read_job_logs(const std::vector<std::filesystem::path>& files, Language 
     if (!empty && is_named_as_log(*silent)) {
       logs::Source source(*silent);
       job.texts.push_back(logs::read_text_log(source));
-      return job;
+      if (job.texts.back().lines > 1) {
+        return job;
+      }
     }
     throw Error(ErrorCode::kInput, silent->string(),
                 empty ? "is empty" : "is not a log, a record or a trace that unidle can read",

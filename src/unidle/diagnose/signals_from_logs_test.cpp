@@ -124,7 +124,7 @@ TEST_F(LogSignals, OfTracesOfAllRanksTheOneThatComesLate) {
 }
 
 TEST_F(LogSignals, ALogThatEndsBeforeTheFirstStepIsOneByItsName) {
-  const Diagnosis diagnosis = diagnose_logs({file("train.out", "reading data\n")});
+  const Diagnosis diagnosis = diagnose_logs({file("train.out", "reading data\n5 files\n")});
   EXPECT_EQ(diagnosis.outcome, Outcome::kUnknown);
   EXPECT_EQ(diagnosis.verdict, Verdict::kUnknown);
 }

@@ -19,35 +19,37 @@ bool replaces(const Failure& later, const Failure& earlier) {
 }
 
 /// Whether the progress after a traceback may have been printed before it: Python writes what is left in the buffer of
-/// stdout, at most 8 KiB, after the traceback. Bars and loggers use stderr, which has no buffer.
+/// stdout, at most 8 KiB, after the traceback. Anything else than progress shows that the program went on.
 bool is_left_over(const TextLog& log, const Failure& failure) {
+  const bool survives = std::ranges::any_of(log.failures, [&](const Failure& one) {
+    return one.is_traceback && one.quote.progress_before != failure.quote.progress_before;
+  });
+  if (survives || failure.facts.rank) {
+    return false;
+  }
   constexpr std::uint64_t kBuffer = 8192;
-  const bool claimed = log.claim && log.claim->line > failure.quote.line;
   const bool one_run = failure.quote.progress_before > 0 || progress_after(log, failure.quote) == 1;
-  return log.has_both_streams && failure.is_traceback && !failure.facts.hint && one_run &&
-         log.live_line < failure.quote.line && !claimed && !log.is_whole &&
-         log.bytes - std::min(log.bytes, failure.end_byte) <= kBuffer;
+  const bool only_progress = std::max(log.live_line, log.other_line) < failure.quote.line;
+  return log.has_both_streams && failure.is_traceback && !failure.facts.hint && one_run && only_progress &&
+         !log.is_whole && log.bytes - std::min(log.bytes, failure.end_byte) <= kBuffer;
 }
 
-/// Whether so much follows the last of the failures, all before the first step, that something else ran after it.
-bool is_of_other_program(const TextLog& log, const Failure& failure) {
-  constexpr std::uint64_t kMuch = std::uint64_t{64} << 10U;
-  const std::uint64_t end = std::min(log.bytes, log.failures.back().end_byte);
-  return failure.quote.progress_before == 0 && log.progress_lines == 0 && log.bytes - end > kMuch;
-}
-
-/// Whether the program was not even started, and a later traceback shows that it was started again.
+/// Whether the program was not even started, and something else ran afterwards: a later traceback, or more than 64 KiB
+/// of output without a step.
 bool was_not_started(const TextLog& log, const Failure& failure) {
   static constexpr std::array<std::string_view, 3> kWords = {"can't open file", "command not found", ".py: error: "};
+  constexpr std::uint64_t kMuch = std::uint64_t{64} << 10U;
   const Failure& last = log.failures.back();
-  return contains_any(failure.message, kWords) && last.is_traceback && last.quote.line > failure.quote.line;
+  const bool again = last.is_traceback && last.quote.line > failure.quote.line;
+  const bool other = log.progress_lines == 0 && log.bytes - std::min(log.bytes, last.end_byte) > kMuch;
+  return contains_any(failure.message, kWords) && (again || other);
 }
 
 /// Whether the run continued, was started again, or handled the failure and claims to be done.
 bool survived(const TextLog& log, const Failure& failure) {
   const bool went_on = progress_after(log, failure.quote) > 0 && !is_left_over(log, failure);
-  return went_on || failure.quote.line < log.started_line || is_of_other_program(log, failure) ||
-         was_not_started(log, failure) || (failure.facts.hint && (log.claim || log.is_whole));
+  return went_on || (failure.quote.line < log.started_line && !failure.facts.rank) || was_not_started(log, failure) ||
+         (failure.facts.hint && (log.claim || log.is_whole));
 }
 
 /// The first failure that the run did not survive; with `rank`, of this rank only.

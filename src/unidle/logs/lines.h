@@ -23,6 +23,8 @@ class Lines {
   /// Whether the last line had a line end; a truncated file, or one that is still being written, has none.
   bool ended() const { return ended_; }
   std::uint64_t bytes() const { return bytes_; }
+  /// Bytes up to the end of the last line.
+  std::uint64_t position() const { return bytes_ - rest_.size(); }
 
  private:
   bool fill();

@@ -10,6 +10,7 @@
 #include "unidle/logs/detail/counters.h"
 #include "unidle/logs/detail/failures.h"
 #include "unidle/logs/detail/keywords.h"
+#include "unidle/logs/detail/line_front.h"
 #include "unidle/logs/detail/metric_table.h"
 #include "unidle/logs/detail/new_start.h"
 #include "unidle/logs/detail/numbers.h"
@@ -62,7 +63,6 @@ class TextReader {
   void read(std::string_view raw, std::uint64_t number) {
     const detail::Shape* shape = shapes_.known(raw);
     const std::string_view text = metrics_.words(shape != nullptr ? raw : without_escapes(raw, scratch_));
-    log_.bytes += raw.size() + 1;
     const auto stamp = stamps_.at_begin(text);
     if (stamp) {
       set_time(*stamp);
@@ -80,7 +80,9 @@ class TextReader {
     shape = shape != nullptr ? shape : &shapes_.look(text);
     const LogLine line{text, number, shape->hits, shape->bar_at};
     table_row(line);
+    const std::int64_t progress_before = log_.progress_lines;
     if (line.hits.empty() && line.bar_at == std::string_view::npos) {
+      log_.other_line = trimmed(text).empty() ? log_.other_line : number;
       return;
     }
     read_times(line);
@@ -93,6 +95,9 @@ class TextReader {
     }
     if (!is_of_another(text)) {
       read_run(line);
+    }
+    if (log_.progress_lines == progress_before && !line.hits.has(Word::kTraceback)) {
+      log_.other_line = number;
     }
     failures_.read(line, now_or_last());  // its statement was about the run before the failure
     if (log_.end && log_.end->quote.line == number) {
@@ -356,7 +361,9 @@ class TextReader {
     completion_.read(line, news);
     if (news.is_bar ? news.bar_moved : news.counted || news.loss) {
       ++log_.progress_lines;
-      log_.live_line = news.is_bar || news.at_first_again || has_time_ ? line.number : log_.live_line;
+      starts_.is_progress();
+      const bool logged = !log_.failures.empty() && detail::message_in(line.text).level != detail::Level::kNone;
+      log_.live_line = news.is_bar || news.at_first_again || has_time_ || logged ? line.number : log_.live_line;
     }
   }
 
@@ -412,6 +419,7 @@ TextLog read_text_log(Source& source) {
   Lines lines(source);
   std::string_view line;
   while (lines.next(line)) {
+    log.bytes = lines.position();
     reader.read(line, lines.number());
   }
   log.lines = lines.number();

@@ -28,7 +28,7 @@ struct Failure {
   std::string message;  // the line that names it, without the times, ranks and levels before it
   bool is_traceback = false;
   std::optional<std::int64_t> t_ns;
-  std::uint64_t end_byte = 0;  // of the log, at its end
+  std::uint64_t end_byte = 0;  // position of its end in the log
 };
 
 /// A counted unit: "epoch", "step", "iteration", "episode", "round", "batch", "sample".
@@ -147,8 +147,9 @@ struct TextLog {
 
   // Progress
   std::int64_t progress_lines = 0;
-  std::uint64_t started_line = 0;  // where the program was started again: its first lines came again
+  std::uint64_t started_line = 0;  // where the program was started again after a failure: its first lines came again
   std::uint64_t live_line = 0;     // the last progress that cannot have waited in a buffer
+  std::uint64_t other_line = 0;    // the last line that is neither empty nor progress nor part of a traceback
   std::vector<Counter> counters;
   LogPhases phases;
   std::vector<BarUse> bars;

@@ -129,16 +129,8 @@ bool is_of_a_part(std::string_view behind) {
 bool ends_training(std::string_view message) {
   static constexpr std::array<std::string_view, 4> kVerbs = {" finished", " completed", " complete", " done"};
   const auto verb = std::ranges::find_if(kVerbs, [&](std::string_view one) { return message.ends_with(one); });
-  static constexpr std::array<std::string_view, 4> kTunings = {"finetuning", "fine-tuning", "pretraining",
-                                                               "pre-training"};
-  if (verb == kVerbs.end()) {
-    return false;
-  }
-  if (std::ranges::find(kTunings, message.substr(0, message.size() - verb->size())) != kTunings.end()) {
-    return true;
-  }
   constexpr std::string_view kTraining = "training ";
-  if (!message.starts_with(kTraining) || message.size() <= kTraining.size() + verb->size()) {
+  if (verb == kVerbs.end() || !message.starts_with(kTraining) || message.size() <= kTraining.size() + verb->size()) {
     return false;
   }
   message = message.substr(kTraining.size(), message.size() - kTraining.size() - verb->size());
@@ -158,38 +150,21 @@ bool exits_well(std::string_view message) {
   return message == ": 0" || message == " 0" || message == "=0";
 }
 
-/// "real 12m3.456s", as bash's `time` prints it.
-bool is_shell_time(std::string_view line) {
-  return line.starts_with("real\t") && line.ends_with('s') && line.find('m') != std::string_view::npos;
-}
-
-/// "Final test accuracy: 0.97", "Final avg. MSE: 122.7", "Final Results"; not "final layer".
+/// "Final test accuracy: 0.97", "Final avg. MSE: 122.7"; not "final layer", "Final results will be saved to runs/3".
 bool states_final_results(std::string_view line, const Hit& hit) {
   static constexpr std::array<std::string_view, 12> kWhat = {
       "test ", "avg", "average", "mean", "result", "metric", "score", "acc", "evaluation", "performance", "f1", "auc"};
-  return starts_with_any(lower(line.substr(hit.end)), kWhat);
+  static constexpr std::array<std::string_view, 4> kPlans = {" will ", " are ", " function", " after "};
+  const std::string rest = lower(line.substr(hit.end));
+  return starts_with_any(rest, kWhat) && rest.find_first_of("0123456789") != std::string::npos &&
+         !contains_any(rest, kPlans);
 }
 
-/// "Evaluating best model on 'test'...", "Testing the best checkpoint".
+/// "Evaluating best model on 'test'...", "Testing the best checkpoint"; not "best model written to latest.pt".
 bool tests_best(std::string_view line) {
+  static constexpr std::array<std::string_view, 4> kTest = {" test", "'test", "\"test", "(test"};
   const std::string text = lower(line);
-  const bool tests = text.starts_with("test") || text.find("evaluat") != std::string::npos;
-  return text.find("test") != std::string::npos && (tests || text.find(" on test") != std::string::npos);
-}
-
-/// "[train] done, best val 0.15".
-bool ends_tagged(std::string_view message) {
-  static constexpr std::array<std::string_view, 4> kTags = {"[train] ", "[training] ", "[trainer] ", "train: "};
-  static constexpr std::array<std::string_view, 3> kVerbs = {"done", "finished", "complete"};
-  const auto tag = std::ranges::find_if(kTags, [&](std::string_view one) { return message.starts_with(one); });
-  if (tag == kTags.end()) {
-    return false;
-  }
-  message.remove_prefix(tag->size());
-  const auto verb = std::ranges::find_if(kVerbs, [&](std::string_view one) { return message.starts_with(one); });
-  message.remove_prefix(verb == kVerbs.end() ? 0 : verb->size());
-  message.remove_prefix(message.starts_with('d') ? 1 : 0);  // "completed"
-  return verb != kVerbs.end() && (message.empty() || message.find_first_of(",.:;!(") == 0);
+  return text.starts_with("testing") || (text.starts_with("evaluat") && contains_any(text, kTest));
 }
 
 /// "Loss for final step: 0.12."; a program that trains and evaluates in turn prints it after each part.
@@ -200,11 +175,6 @@ bool ends_estimator(const LogLine& line) {
 
 bool claims(const LogLine& line, const Hit& hit) {
   const std::string_view word = hit.keyword->text;
-  if (word.starts_with("target ")) {
-    static constexpr std::array<std::string_view, 2> kVerbs = {"achieved", "reached"};
-    const std::string rest = lower(line.text.substr(hit.end));
-    return rest.find("not ") == std::string::npos && contains_any(rest, kVerbs);
-  }
   if (hit.keyword->word == Word::kEarlyStop) {
     return stops_early(line.text, hit);
   }
@@ -249,9 +219,11 @@ bool claims(const LogLine& line, const Hit& hit) {
 Claim claim_of(const LogLine& line) {
   static constexpr std::array<std::string_view, 7> kDenials = {
       "not success", "without success", "success rate", "success_rate", "成功率", "未成功", "不成功"};
-  static constexpr std::array<std::string_view, 12> kOfParts = {
-      "training took",  "train finished",     "train complete", "end training", "done training",   "finish training",
-      "training ended", "completed training", "final ",         "best model",   "best checkpoint", "training time"};
+  static constexpr std::array<std::string_view, 16> kOfParts = {
+      "training took",   "train finished",   "train complete",      "end training",
+      "done training",   "finish training",  "training ended",      "completed training",
+      "final ",          "best model",       "best checkpoint",     "training time",
+      "finetuning done", "fine-tuning done", "finetuning complete", "fine-tuning complete"};
   Claim claim = Claim::kNone;
   for (const Hit& hit : line.hits.all()) {
     if (claim != Claim::kEnd && claims(line, hit)) {
@@ -271,7 +243,7 @@ bool ends_all(const LogLine& line) {
   static constexpr std::array<std::string_view, 8> kVerbs = {"is done",  "is finished", "is complete", "completed",
                                                              "complete", "finished",    "done",        "have finished"};
   const std::string message = bare_message(line);
-  if (ends_training(message) || ends_tagged(bare(line.text))) {
+  if (ends_training(message)) {
     return true;
   }
   std::string_view rest = message;
@@ -286,34 +258,20 @@ bool ends_all(const LogLine& line) {
   return rest.empty() || starts_with_any(rest, kBehind);
 }
 
-/// "(env) ann@host:~/project$ ", "[ann@host project]$ ".
-bool is_prompt(const LogLine& line) {
-  std::string_view text = trimmed(line.text);
-  if (text.starts_with('(')) {
-    text = trimmed(text.substr(std::min(text.find(')'), text.size() - 1) + 1));
-  }
-  const bool bracket = text.starts_with('[');
-  const std::size_t end = bracket ? text.find(']') : text.find_first_of("$#");
-  const std::size_t host = text.find('@');
-  const std::size_t place = bracket ? text.find(' ') : text.find(":~");
-  const std::string_view user = text.substr(0, std::min(host, text.size()));
-  const bool sign = end != std::string_view::npos && (!bracket || text.substr(end + 1).find_first_of("$#") == 0);
-  return sign && host > 0 && host < place && place < end && user.find(' ') == std::string_view::npos;
-}
-
 bool is_bare_end(const LogLine& line) {
   static constexpr std::array<std::string_view, 12> kEnds = {
       "done",         "finish",        "finished",     "complete", "completed", "all done",
       "all finished", "all completed", "all complete", "完成",     "全部完成",  "结束"};
   const std::string message = bare_message(line);
-  return std::ranges::find(kEnds, message) != kEnds.end() || exits_well(message) || is_shell_time(line.text) ||
-         ends_estimator(line);
+  return std::ranges::find(kEnds, message) != kEnds.end() || exits_well(message) || ends_estimator(line);
 }
 
 bool names_training(const LogLine& line) {
+  static constexpr std::array<std::string_view, 6> kOthers = {"success",         "成功",         "final ", "best model",
+                                                              "best checkpoint", "training time"};
   return ends_training(bare_message(line)) || std::ranges::any_of(line.hits.all(), [](const Hit& hit) {
-           const bool bare = hit.keyword->text == "success" || hit.keyword->text == "成功";
-           return hit.keyword->word == Word::kEarlyStop || (hit.keyword->word == Word::kSuccess && !bare);
+           const bool other = std::ranges::find(kOthers, hit.keyword->text) != kOthers.end();
+           return hit.keyword->word == Word::kEarlyStop || (hit.keyword->word == Word::kSuccess && !other);
          });
 }
 

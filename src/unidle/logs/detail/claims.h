@@ -17,8 +17,6 @@ Claim claim_of(const LogLine& line);
 bool ends_all(const LogLine& line);
 /// "Done.", "finish", "Exit code: 0" and nothing else; a program may print that after each of its parts.
 bool is_bare_end(const LogLine& line);
-/// Whether it is the prompt of a shell, in what was copied from a terminal: what ran before it has ended.
-bool is_prompt(const LogLine& line);
 /// Whether the claim says what succeeded; a bare "success" may be about something else.
 bool names_training(const LogLine& line);
 

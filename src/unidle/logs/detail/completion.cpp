@@ -53,10 +53,26 @@ bool is_end_of_epoch(const LogLine& line) {
   return before.ends_with("end of ") || before.ends_with("end-of-");
 }
 
-/// "Epoch [4/10] Recon: 0.0021": it has a value, whatever its name.
-bool has_decimal(std::string_view text) {
+/// "Epoch [4/10] Recon: 0.0021": behind the count stands a value, whatever its name; not a rate or a time.
+bool has_value(const LogLine& line) {
+  static constexpr std::array<std::string_view, 5> kNoResults = {"lr", "rate", "time", "eta", "elapsed"};
+  const auto hit = std::ranges::find_if(line.hits.all(), [](const Hit& one) {
+    return one.keyword->word == Word::kEpoch || one.keyword->word == Word::kEpisode ||
+           one.keyword->word == Word::kRound;
+  });
+  if (hit == line.hits.all().end()) {
+    return false;
+  }
+  const std::string_view text = line.text.substr(hit->end);
   for (std::size_t at = text.find('.'); at != std::string_view::npos; at = text.find('.', at + 1)) {
-    if (at > 0 && at + 1 < text.size() && is_digit(text[at - 1]) && is_digit(text[at + 1])) {
+    std::size_t begin = at;
+    while (begin > 0 && is_digit(text[begin - 1])) {
+      --begin;
+    }
+    const bool decimal = begin < at && at + 1 < text.size() && is_digit(text[at + 1]);
+    std::string name = lower(trimmed(text.substr(0, begin)));
+    name.erase(name.find_last_not_of(" :=([") + 1);
+    if (decimal && std::ranges::none_of(kNoResults, [&](std::string_view no) { return name.ends_with(no); })) {
       return true;
     }
   }
@@ -163,6 +179,17 @@ void Completion::begin(const Counter& counter, Pass& pass, const LogLine& line) 
   pass.since_row = rows_;
 }
 
+/// Whether the counter is of an outer loop, and the log shows no other one: a log that is cut off seldom ends exactly
+/// with the last of its units, however often they are repeated.
+bool Completion::is_only_loop(const Counter& counter) const {
+  const auto is_outer = [](const Counter& one) {
+    return one.kind == "epoch" || one.kind == "episode" || one.kind == "round";
+  };
+  return is_outer(counter) && std::ranges::none_of(log_.counters, [&](const Counter& one) {
+           return &one != &counter && (is_outer(one) || (one.kind == "iteration" && !one.total));
+         });
+}
+
 void Completion::follow(const Counter& counter, Pass& pass, const LogLine& line) const {
   if (pass.of_earlier_run && counter.seen != pass.seen) {
     begin(counter, pass, line);
@@ -181,8 +208,7 @@ void Completion::follow(const Counter& counter, Pass& pass, const LogLine& line)
     pass.least_told = std::min(pass.least_told.value_or(pass.told), pass.told);
   } else {
     const auto total = total_of(counter);
-    const bool outer = counter.kind == "epoch" || counter.kind == "episode" || counter.kind == "round";
-    pass.repeats = pass.repeats || (!outer && total && pass.value >= *total - 1);
+    pass.repeats = pass.repeats || (!is_only_loop(counter) && total && pass.value >= *total - 1);
     pass.reached = pass.value;
     pass.first = counter.last;
     pass.restarted = true;
@@ -201,7 +227,7 @@ void Completion::read(const LogLine& line, const Counters::News& news) {
     follow_bar(line, news);
   }
   const bool saves = line.hits.has_any(Word::kSaving, Word::kSaved);  // not of every unit
-  const bool result = news.loss || (news.counted && has_decimal(line.text)) || line.hits.has(Word::kMetric) ||
+  const bool result = news.loss || (news.counted && has_value(line)) || line.hits.has(Word::kMetric) ||
                       (news.is_bar && news.bar_done >= news.bar_total) || (news.counted && tells_end_of_epoch(line));
   const bool told = !news.is_bar && !saves && (news.counted || result);
   if (!told && !result && !news.counted) {
@@ -249,7 +275,10 @@ std::optional<std::size_t> Completion::outermost() const {
   for (std::size_t i = 0; i < log_.counters.size(); ++i) {
     const Counter& one = log_.counters[i];
     const auto total = total_of(one);
-    if (!total || one.kind == "batch" || one.kind == "sample") {
+    const bool once = one.seen == 1 && std::ranges::any_of(log_.counters, [](const Counter& other) {
+                        return other.changes > 1;
+                      });  // "Round 3/3: augmenting", before the loop
+    if (!total || once || one.kind == "batch" || one.kind == "sample") {
       continue;
     }
     const auto order = [&](const Counter& counter, double end) { return std::pair(counter.restarts, end); };

@@ -53,6 +53,7 @@ class Completion {
   static bool is_at_end(const Counter& counter, const Pass& pass);
   static bool begins_run(const Counter& counter, const Pass& pass);
   void begin(const Counter& counter, Pass& pass, const LogLine& line) const;
+  bool is_only_loop(const Counter& counter) const;
   void follow(const Counter& counter, Pass& pass, const LogLine& line) const;
   void follow_bar(const LogLine& line, const Counters::News& news);
   std::optional<double> total_of(const Counter& counter) const;

@@ -50,6 +50,14 @@ std::string_view whole_number_in(std::string_view label) {
   return {};
 }
 
+/// "[ Train | 007/100 ]"; not "Train | 100/391 | loss: 0.5", which counts steps.
+bool is_bracketed(std::string_view line, const Hit& hit) {
+  const std::string_view before = trimmed(line.substr(0, hit.begin));
+  std::string_view rest = line.substr(hit.end);
+  rest.remove_prefix(std::min(rest.find_first_not_of(" 0123456789/"), rest.size()));
+  return before.ends_with('[') && rest.starts_with(']');
+}
+
 }  // namespace
 
 bool is_other_numbering(double last, double value) {
@@ -117,8 +125,9 @@ std::optional<Count> Counters::count_at(const LogLine& line, const Hit& hit) {
   }
   if (seen && hit.keyword->word == Word::kTrain) {
     if (!seen->inner) {
-      const bool epochs = hit.keyword->text.ends_with('|') && seen->total;  // "[ Train | 007/100 ] loss = 0.5"
-      return epochs ? seen : std::nullopt;                                  // "train: 0.5" is a loss
+      const bool epochs = hit.keyword->text.ends_with('|') && seen->total &&
+                          is_bracketed(line.text, hit);  // "[ Train | 007/100 ] loss = 0.5"
+      return epochs ? seen : std::nullopt;               // "train: 0.5" is a loss
     }
     seen->inner_is_samples = false;  // timm: "Train: 3 [  50/300 ( 17%)]"
   }

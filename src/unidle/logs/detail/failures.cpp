@@ -45,7 +45,7 @@ bool is_exception_line(std::string_view line) {
   line = trimmed(line);
   const auto end = std::ranges::find_if_not(line, [](char c) { return is_word(c) || c == '.'; });
   const auto size = static_cast<std::size_t>(end - line.begin());
-  const bool named = size > 0 && !is_digit(line.front());
+  const bool named = size > 0 && !is_digit(line.front()) && line[size - 1] != '.';
   return named && (size == line.size() || line.substr(size).starts_with(": ") || line.substr(size) == ":");
 }
 
@@ -91,27 +91,14 @@ bool says_interrupted(const LogLine& line) {
   });
 }
 
-/// "*** SIGTERM received at time=1759944335 on cpu 0 ***", as the handler of abseil prints it.
-bool says_sigterm(std::string_view line) {
-  const std::size_t at = line.find("*** SIGTERM received");
-  return at == 0 || (at != std::string_view::npos && line.substr(0, at).find("pid=") == std::string_view::npos);
-}
-
-/// "Starting training", "Fold 2: start training", "Starting conservative training for 30 epochs"; not "To start
-/// training on other data run train.py".
+/// "Starting training", "Fold 2: start training"; not "To start training on other data run train.py".
 bool starts_training(const LogLine& line) {
-  static constexpr std::array<std::string_view, 3> kVerbs = {"starting ", "start ", "begin "};
+  static constexpr std::array<std::string_view, 3> kWords = {"starting training", "start training", "begin training"};
   const std::string text = lower(line.text);
-  return contains(text, "开始训练") || std::ranges::any_of(kVerbs, [&](std::string_view verb) {
-           const std::size_t at = text.find(verb);
-           if (at == std::string::npos) {
-             return false;
-           }
-           const std::string_view before = trimmed(std::string_view(text).substr(0, at));
-           std::string_view what = std::string_view(text).substr(at + verb.size());
-           const std::string_view second = what.substr(std::min(what.find(' ') + 1, what.size()));
-           const bool named = second.starts_with("training for ");
-           return (before.empty() || !is_letter(before.back())) && (what.starts_with("training") || named);
+  return contains(text, "开始训练") || std::ranges::any_of(kWords, [&](std::string_view words) {
+           const std::size_t at = text.find(words);
+           const std::string_view before = trimmed(std::string_view(text).substr(0, std::min(at, text.size())));
+           return at != std::string::npos && (before.empty() || !is_letter(before.back()));
          });
 }
 
@@ -119,13 +106,13 @@ bool starts_training(const LogLine& line) {
 bool is_far_from_end(const TextLog& log) {
   constexpr double kNear = 0.8;
   const auto is_far = [](const Counter& one) { return one.total && one.last + 1 < kNear * *one.total; };
-  if (const Counter* epochs = log.counter("epoch")) {
-    return is_far(*epochs);
-  }
+  const bool epochs = log.counter("epoch") != nullptr;
   return std::ranges::any_of(log.counters, [&](const Counter& one) {
-    const bool may_be_outer =
-        one.kind == "step" || one.kind == "iteration" || one.kind == "episode" || one.kind == "round";
-    return may_be_outer && one.restarts == 0 && is_far(one);
+    if (one.kind == "epoch" || one.kind == "episode" || one.kind == "round") {
+      return is_far(one) && one.restarts == 0;
+    }
+    const bool may_be_outer = one.kind == "step" || one.kind == "iteration";
+    return !epochs && may_be_outer && one.restarts == 0 && is_far(one);
   });
 }
 
@@ -150,7 +137,7 @@ std::string quotable(std::string_view line) {
 Quote Failures::quote(const LogLine& line) const { return {quotable(line.text), line.number, log_.progress_lines}; }
 
 void Failures::add(Failure failure) {
-  failure.end_byte = log_.bytes;
+  failure.end_byte = failure.end_byte == 0 ? log_.bytes : failure.end_byte;
   std::vector<Failure>& all = log_.failures;
   if (all.size() == TextLog::kMostFailures) {
     const auto survived = std::find_if(
@@ -173,6 +160,12 @@ std::vector<Failures::Open>::iterator Failures::open_of(std::string_view line) {
              : std::find_if(open_.begin(), open_.end(), [](const Open& one) { return !one.failure.facts.rank; });
 }
 
+/// Whether a line continues a traceback in which output of the program came.
+bool Failures::goes_on(const Open& open, std::string_view line) {
+  const bool frame = line.starts_with("  File \"") || line.starts_with("    ");
+  return (frame && open.between < kMostBetween) || !exception_name(trimmed(line)).empty();
+}
+
 bool Failures::in_traceback(std::string_view line) {
   if (open_.empty()) {
     return false;
@@ -188,8 +181,15 @@ bool Failures::in_traceback(std::string_view line) {
     return false;  // two threads print theirs in turn
   }
   const bool message = !trimmed(line).empty() && line.front() != ' ' && line.front() != '\t' && !is_drawn(line);
-  if (message && !is_exception_line(line) && open->between < kMostBetween) {
-    open->first_between = open->between++ == 0 ? line.substr(0, kLongestLine) : open->first_between;
+  if (open->between > 0 ? !goes_on(*open, line) : message && !is_exception_line(line)) {
+    if (open->between++ == 0) {
+      open->first_between = line.substr(0, kLongestLine);
+      open->failure.end_byte = log_.bytes;
+    }
+    if (open->between > kMostBetween) {
+      const std::string first = open->first_between;
+      end_traceback(open, first);
+    }
     return false;
   }
   std::string& text = open->failure.quote.text;
@@ -199,7 +199,10 @@ bool Failures::in_traceback(std::string_view line) {
     text.erase(header, text.size() - kLongestTraceback);
   }
   if (message) {
-    open->failure.quote.progress_before = log_.progress_lines;  // what came in between is older
+    if (open->between > 0) {
+      open->failure.quote.progress_before = log_.progress_lines;  // what came in between is older
+      open->failure.end_byte = log_.bytes;
+    }
     end_traceback(open, line);
   }
   return true;
@@ -234,6 +237,7 @@ void Failures::end_traceback(std::vector<Open>::iterator open, std::string_view 
   Failure failure = std::move(open->failure);
   const bool ignored = open->ignored;
   const bool of_thread = open->of_thread;
+  const bool of_output = open->between > 0 && message == open->first_between;  // its own end is missing
   open_.erase(open);
   if (ignored) {
     return;
@@ -241,7 +245,7 @@ void Failures::end_traceback(std::vector<Open>::iterator open, std::string_view 
   const auto rank = failure.facts.rank;
   failure.message = quotable(message);
   failure.facts = facts_of_message(trimmed(message));
-  failure.facts.hint = failure.facts.hint || of_thread;
+  failure.facts.hint = failure.facts.hint || of_thread || of_output;
   failure.facts.rank = failure.facts.rank ? failure.facts.rank : rank;
   add(std::move(failure));
 }
@@ -251,6 +255,11 @@ void Failures::finish(std::optional<std::int64_t> last_ns) {
     const Open& open = open_.front();
     const std::string message = open.between == 0 ? "a traceback that was cut off" : open.first_between;
     end_traceback(open_.begin(), message);
+  }
+  // Programs also end their own processes so.
+  if (sigterm_ && !log_.end && !log_.claim && !log_.is_whole && log_.failures.empty() &&
+      progress_after(log_, sigterm_->quote) == 0) {
+    log_.end = sigterm_;
   }
   if (!log_.end || progress_after(log_, log_.end->quote) == 0) {
     return;
@@ -282,9 +291,13 @@ void Failures::begin_next_attempt() {
 }
 
 void Failures::scheduler(const LogLine& line) {
+  if (line.text.starts_with("*** SIGTERM received")) {  // as abseil prints it
+    sigterm_ = SchedulerEnd{LogEnd::kCancelled, quote(line), now_ns_};
+    return;
+  }
   const bool by_slurm = contains(line.text, "CANCELLED") && contains(line.text, "***");
   const bool by_seff = contains(line.text, "State:") && contains(line.text, "(exit code");
-  const bool by_person = contains(line.text, "received SIGINT") || says_interrupted(line) || says_sigterm(line.text);
+  const bool by_person = contains(line.text, "received SIGINT") || says_interrupted(line);
   const std::string_view text = trimmed(line.text);
   if (!by_slurm && !by_seff && !by_person && !text.starts_with("=>> PBS: ") && !text.starts_with("TERM_RUNLIMIT: ") &&
       !text.starts_with("TERM_OWNER: ")) {
@@ -357,12 +370,11 @@ bool Failures::is_first_end(FirstEnd& first) const {
 }
 
 void Failures::claim(const LogLine& line) {
-  const bool prompt = log_.progress_lines > 0 && !is_far_from_end(log_) && is_prompt(line);
-  const bool bare = prompt || is_bare_end(line);
+  const bool bare = is_bare_end(line);
   const Claim claim = line.hits.has_any(Word::kSuccess, Word::kEarlyStop) ? claim_of(line) : Claim::kNone;
   bool ends = claim == Claim::kEnd || (line.hits.has(Word::kEnd) && ends_all(line));
   if (bare) {
-    ends = prompt || is_first_end(bare_end_);
+    ends = is_first_end(bare_end_);
   } else if (!ends && claim == Claim::kPart) {
     ends = is_first_end(part_end_) && !is_far_from_end(log_);
   }
@@ -390,10 +402,8 @@ void Failures::read(const LogLine& line, std::optional<std::int64_t> now_ns) {
     }
     return;
   }
-  if (hits.has(Word::kBegin) && starts_training(line)) {
+  if (log_.claim && hits.has(Word::kBegin) && starts_training(line)) {
     log_.claim.reset();
-    log_.started_line = starts_ > 0 ? line.number : log_.started_line;
-    ++starts_;
   }
   if (hits.has_any(Word::kCancelled, Word::kTimeLimit)) {
     scheduler(line);

@@ -52,6 +52,7 @@ class Failures {
 
   void begin_traceback(const LogLine& line, std::size_t at);
   std::vector<Open>::iterator open_of(std::string_view line);
+  static bool goes_on(const Open& open, std::string_view line);
   void end_traceback(std::vector<Open>::iterator open, std::string_view message);
   void scheduler(const LogLine& line);
   bool went_on(const SchedulerEnd& end, std::optional<std::int64_t> until_ns) const;
@@ -68,12 +69,12 @@ class Failures {
   std::vector<Open> open_;
   std::optional<std::int64_t> now_ns_;
   std::optional<std::uint64_t> ignored_line_;
-  std::uint64_t starts_ = 0;       // lines that say that training starts
   std::uint64_t threads_ = 0;      // announced by "Exception in thread", without their traceback so far
   std::uint64_t thread_line_ = 0;  // of the last of them
   FirstEnd bare_end_;              // of "Done."
   FirstEnd part_end_;              // of words that may be about a part
-  bool root_cause_ = false;        // inside torchrun's report on the process that failed first
+  std::optional<SchedulerEnd> sigterm_;
+  bool root_cause_ = false;  // inside torchrun's report on the process that failed first
 };
 
 /// At most 400 bytes of a line, without control characters, cut between characters.

@@ -95,6 +95,7 @@ constexpr Keyword kKeywords[] = {
     Keyword{"迭代", Word::kIteration},
     Keyword{"episode", Word::kEpisode, Edge::kFront},
     Keyword{"round", Word::kRound, Edge::kFront},
+    Keyword{"fold", Word::kRound, Edge::kFront},
     Keyword{"batch", Word::kBatch, Edge::kFront},
     Keyword{"批次", Word::kBatch},
     Keyword{"loss", Word::kLoss},
@@ -205,12 +206,6 @@ constexpr Keyword kKeywords[] = {
     Keyword{"complete", Word::kEnd, Edge::kFront},
     Keyword{"finish", Word::kEnd, Edge::kBoth},
     Keyword{"done", Word::kEnd, Edge::kBoth},
-    Keyword{"real\t", Word::kEnd, Edge::kFront},  // bash's `time`
-    Keyword{":~$", Word::kEnd},                   // a shell's prompt, in what was copied from a terminal
-    Keyword{":~#", Word::kEnd},
-    Keyword{":~/", Word::kEnd},
-    Keyword{"]$ ", Word::kEnd},
-    Keyword{"]# ", Word::kEnd},
     Keyword{"完成", Word::kEnd},
     Keyword{"结束", Word::kEnd},
     Keyword{"accuracy", Word::kMetric},
@@ -272,6 +267,10 @@ constexpr Keyword kKeywords[] = {
     Keyword{"completed (exit code", Word::kSuccess},  // seff
     Keyword{"finish training", Word::kSuccess},
     Keyword{"done training", Word::kSuccess},
+    Keyword{"finetuning done", Word::kSuccess, Edge::kFront},
+    Keyword{"fine-tuning done", Word::kSuccess, Edge::kFront},
+    Keyword{"finetuning complete", Word::kSuccess, Edge::kFront},
+    Keyword{"fine-tuning complete", Word::kSuccess, Edge::kFront},
     Keyword{"completed training", Word::kSuccess},
     Keyword{"training ended", Word::kSuccess},
     Keyword{"training is complete", Word::kSuccess},
@@ -297,8 +296,6 @@ constexpr Keyword kKeywords[] = {
     Keyword{"training time", Word::kSuccess, Edge::kFront},  // PyTorch's references, followed by a clock
     Keyword{"early stop", Word::kEarlyStop},
     Keyword{"earlystop", Word::kEarlyStop},
-    Keyword{"target loss", Word::kEarlyStop, Edge::kFront},
-    Keyword{"target accuracy", Word::kEarlyStop, Edge::kFront},
     Keyword{"stopping early", Word::kEarlyStop},
     Keyword{"stopped early", Word::kEarlyStop},
     Keyword{"trainer to stop", Word::kEarlyStop},   // Lightning

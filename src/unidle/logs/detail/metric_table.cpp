@@ -90,7 +90,9 @@ std::string_view MetricTable::words(std::string_view line) {
   text_.clear();
   bool values = true;
   const std::size_t columns = for_each_field(line, separator_, [&](std::size_t column, std::string_view field) {
-    if (column < names_.size() && !names_[column].empty() && !field.empty()) {
+    const bool used = column < names_.size() && !names_[column].empty() && !field.empty();
+    const bool trains = used && (names_[column] == "loss" || names_[column].find("train") != std::string::npos);
+    if (used && (trains || lower(field) != "nan")) {  // nan means that nothing was measured
       values = values && is_reading_or_nan(field);
       text_.append(text_.empty() ? "" : " ").append(names_[column]).append("=").append(field);
     }

@@ -18,6 +18,7 @@ bool is_alike(std::string_view one, std::string_view other) {
 
 bool NewStart::completes(std::string_view line) {
   line = line.substr(0, kLongest);
+  of_first_ = known_ < kLines;
   if (known_ < kLines) {
     if (line.empty()) {
       return false;

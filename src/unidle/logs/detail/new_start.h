@@ -12,6 +12,8 @@ class NewStart {
  public:
   /// Whether the line completes a repetition.
   bool completes(std::string_view line);
+  /// The line of the last call is progress: if it is one of the first three, they come with every epoch.
+  void is_progress() { usable_ = usable_ && !of_first_; }
 
  private:
   static constexpr std::size_t kLines = 3;
@@ -21,6 +23,7 @@ class NewStart {
   std::size_t known_ = 0;    // lines in first_
   std::size_t matched_ = 0;  // lines of the current repetition
   bool usable_ = true;
+  bool of_first_ = false;  // the last line is one of the first three
 };
 
 }  // namespace unidle::logs::detail

@@ -287,9 +287,14 @@ std::optional<double> value_after(std::string_view line, std::size_t end) {
 std::optional<bool> finite_after(std::string_view line, std::size_t end) {
   constexpr std::size_t kMostDigits = 30;
   std::string_view rest = line.substr(std::min(end, line.size()));
+  static constexpr std::array<std::string_view, 6> kOthers = {"scale", "best", "min", "weight", "coef", "ratio"};
+  const std::size_t begin_of_name = end;
   while (!rest.empty() && (is_word(rest.front()) || rest.front() == '/')) {
     rest.remove_prefix(1);  // "loss_total", "loss/train"
     ++end;
+  }
+  if (contains_any(line.substr(std::min(begin_of_name, line.size()), end - begin_of_name), kOthers)) {
+    return std::nullopt;
   }
   if (skip_signs(rest) == 0 || rest.empty()) {
     return std::nullopt;
