@@ -64,7 +64,7 @@ def code_blocks(text):
 
 
 def commands(text):
-    """Code without comments; of a session only what is typed; commands in prose and tables."""
+    """Lines of code without comments, of a transcript only what is typed after `$`, and commands in prose and tables."""
     found = []
     for block in code_blocks(text):
         typed = [line for line in block if line.startswith("    $ ")] or block

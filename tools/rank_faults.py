@@ -162,7 +162,7 @@ def judge(case, plain, keep, folder):
 
 
 def undisturbed(measure, *arguments):
-    """What `measure` returns, measured again while other processes use the CPUs."""
+    """Returns what `measure` returns. Measures a second time if other processes used the CPUs."""
     for _ in range(2):
         with tempfile.TemporaryDirectory() as scratch:
             row = measure(*arguments, Path(scratch))

@@ -154,10 +154,13 @@ def draw(count):
     return torch.stack([first, torch.arange(count) % 2000], dim=1)
 
 
-def pairs(steps=250):
+def pairs(seconds=20.0):
+    """By time: on a fast machine a number of steps leaves too few stack samples, and few of them fall into draw(), which
+    keeps the sampling thread from running."""
     model = Ranking()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
-    for _ in range(steps):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
         loss = model.loss(draw(6000))
         optimizer.zero_grad()
         loss.backward()

@@ -32,8 +32,8 @@ struct RankTime {
 /// they reported; ranks without either are left out.
 std::vector<RankTime> rank_times(const RunData& run);
 
-/// Those of them of which is known how long they wait for gradients of others, with wait_s: where they exchange by
-/// hand, by_hand_s, which then counts as compute.
+/// The ranks with a known wait for gradients of others. Where a rank exchanges by hand, its wait_s is by_hand_s, which
+/// moves from kOther to kCompute.
 std::vector<RankTime> ranks_that_wait(const std::vector<RankTime>& ranks);
 
 /// How ranks come to their exchanges, from those that all of them timed. Seconds per step, medians.

@@ -147,7 +147,7 @@ struct TextLog {
 
   // Progress
   std::int64_t progress_lines = 0;
-  std::uint64_t started_line = 0;  // where the program was started again after a failure: its first lines came again
+  std::uint64_t started_line = 0;  // where its first lines came again: the program was started again
   std::uint64_t live_line = 0;     // the last progress that cannot have waited in a buffer
   std::uint64_t other_line = 0;    // the last line that is neither empty nor progress nor part of a traceback
   std::vector<Counter> counters;

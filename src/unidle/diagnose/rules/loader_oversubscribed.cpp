@@ -24,7 +24,7 @@ std::int64_t fitting_workers(const Context& context) {
   return static_cast<std::int64_t>(std::max(1.0, std::floor(*context.cpus) - (context.on_cpu ? 1 : 0)));
 }
 
-/// Whether as many workers as fit would make a batch more slowly than the present ones: samples are the cause.
+/// Whether so many workers would need longer for a batch than a step takes now. Then slow samples are the cause.
 bool are_too_few(const Context& context, double workers) {
   constexpr double kSlower = 1.1;
   const Signals& signals = context.signals;

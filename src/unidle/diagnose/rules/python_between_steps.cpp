@@ -26,8 +26,8 @@ bool is_between(const HotLine& line, bool by_hand) {
   return line.role == "train" && (line.phase == "between" || (!by_hand && line.phase == "exchange"));
 }
 
-/// The share of the stack samples in training steps that fell between. Samples are rarer there than the time: pure
-/// Python keeps the sampling thread from running.
+/// The share of the stack samples in training steps that fell on such lines. Samples are rarer there than the time:
+/// pure Python keeps the sampling thread from running.
 double sampled(const Signals& signals, bool by_hand) {
   constexpr double kRarer = 1.5;
   std::map<std::string_view, double> looks;  // by phase

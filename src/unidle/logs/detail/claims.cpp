@@ -83,7 +83,7 @@ bool is_whole_time(const LogLine& line, const Hit& hit) {
   return take_digits(rest) && rest.starts_with(":");
 }
 
-/// "Training time: 6.9 min", as the whole message; some programs print it after each part.
+/// "Training time: 6.9 min", at the beginning of the message. Some programs print it after each part.
 bool is_final_time(const LogLine& line) {
   constexpr std::string_view kWords = "training time:";
   const std::string message = lower(message_in(line.text).text);

@@ -179,8 +179,8 @@ void Completion::begin(const Counter& counter, Pass& pass, const LogLine& line) 
   pass.since_row = rows_;
 }
 
-/// Whether the counter is of an outer loop, and the log shows no other one: a log that is cut off seldom ends exactly
-/// with the last of its units, however often they are repeated.
+/// Whether this is the only outer loop in the log. Then its last unit means the end even if the loop is repeated: a log
+/// that is cut off seldom ends exactly there.
 bool Completion::is_only_loop(const Counter& counter) const {
   const auto is_outer = [](const Counter& one) {
     return one.kind == "epoch" || one.kind == "episode" || one.kind == "round";

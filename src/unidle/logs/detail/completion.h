@@ -64,7 +64,7 @@ class Completion {
   bool is_whole() const;
 
   TextLog& log_;
-  std::uint64_t rows_ = 0;    // a bar draws many on one line
+  std::uint64_t rows_ = 0;    // calls of read(); a bar makes many on one line
   std::vector<Pass> passes_;  // one per counter
   struct Configured {
     std::string_view counter;

@@ -160,7 +160,7 @@ std::vector<Failures::Open>::iterator Failures::open_of(std::string_view line) {
              : std::find_if(open_.begin(), open_.end(), [](const Open& one) { return !one.failure.facts.rank; });
 }
 
-/// Whether a line continues a traceback in which output of the program came.
+/// Whether the line continues a traceback that output of the program interrupted.
 bool Failures::goes_on(const Open& open, std::string_view line) {
   const bool frame = line.starts_with("  File \"") || line.starts_with("    ");
   return (frame && open.between < kMostBetween) || !exception_name(trimmed(line)).empty();

@@ -293,7 +293,7 @@ constexpr Keyword kKeywords[] = {
     Keyword{"best checkpoint", Word::kSuccess, Edge::kFront},
     Keyword{"total training time", Word::kSuccess},          // maskrcnn-benchmark, detectron2
     Keyword{"overall training speed", Word::kSuccess},       // detectron2
-    Keyword{"training time", Word::kSuccess, Edge::kFront},  // PyTorch's references, followed by a clock
+    Keyword{"training time", Word::kSuccess, Edge::kFront},  // followed by a clock (PyTorch's references) or a number
     Keyword{"early stop", Word::kEarlyStop},
     Keyword{"earlystop", Word::kEarlyStop},
     Keyword{"stopping early", Word::kEarlyStop},
