@@ -64,7 +64,7 @@ def code_blocks(text):
 
 
 def commands(text):
-    """Lines of code without comments, of a transcript only what is typed after `$`, and commands in prose and tables."""
+    """Lines of code without comments, of a transcript only what is typed after `$`, and commands in prose."""
     found = []
     for block in code_blocks(text):
         typed = [line for line in block if line.startswith("    $ ")] or block

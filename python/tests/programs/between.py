@@ -155,8 +155,8 @@ def draw(count):
 
 
 def pairs(seconds=20.0):
-    """By time: on a fast machine a number of steps leaves too few stack samples, and few of them fall into draw(), which
-    keeps the sampling thread from running."""
+    """By time: on a fast machine a number of steps leaves too few stack samples. Few of them are in draw(),
+    which keeps the sampling thread from running."""
     model = Ranking()
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     until = time.monotonic() + seconds
