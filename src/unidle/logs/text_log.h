@@ -49,6 +49,9 @@ struct Counter {
   double train_s_first = 0;                // training time before first_ns
   double train_s_changed = 0;              // training time before changed_ns
   double train_s_last = 0;
+
+  /// Whether each of its units holds many steps.
+  bool is_outer() const { return kind == "epoch" || kind == "episode" || kind == "round"; }
 };
 
 /// Changes and restarts of all counters of a log.

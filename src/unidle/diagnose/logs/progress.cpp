@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "unidle/base/characters.h"
@@ -115,11 +114,9 @@ void add_untimed_phases(const TextLog& log, Signals& signals) {
 
 /// The counter of the innermost loop: the fastest one.
 const Counter* step_counter(const TextLog& log) {
-  static constexpr std::array<std::string_view, 4> kNotSteps = {"epoch", "episode", "round", "sample"};
   const Counter* best = nullptr;
   for (const Counter& counter : log.counters) {
-    if (std::ranges::find(kNotSteps, counter.kind) == kNotSteps.end() &&
-        counter.advanced > (best == nullptr ? 0 : best->advanced)) {
+    if (!counter.is_outer() && counter.kind != "sample" && counter.advanced > (best == nullptr ? 0 : best->advanced)) {
       best = &counter;
     }
   }

@@ -105,8 +105,7 @@ void add_exchange_fixes(const Context& context, Finding& finding) {
   const auto& exchange = context.signals.exchange;
   if (finding.where) {
     add("let DistributedDataParallel exchange the gradients: it groups them in buckets and sends each while the "
-        "backward "
-        "pass still computes others; or exchange less often, with more samples in a step");
+        "backward pass still computes others; or exchange less often, with more samples in a step");
     return;
   }
   if (context.signals.timeline || !exchange) {

@@ -126,8 +126,8 @@ std::optional<Finding> costs_more(const Context& context, const Policy& policy) 
 void propose_fewer(const Context& context, Finding& finding) {
   const std::int64_t fitting = fitting_workers(context);
   if (*context.workers > fitting && !are_too_few(context, static_cast<double>(fitting))) {
-    finding.fixes.push_back(detail::make_fix(context, "loader.workers", fitting_workers(context),
-                                             "no more workers than CPUs that are free for them"));
+    finding.fixes.push_back(
+        detail::make_fix(context, "loader.workers", fitting, "no more workers than CPUs that are free for them"));
   }
 }
 

@@ -53,10 +53,9 @@ const Rule& ranks_uneven() {
       .thresholds =
           "What a rank waits on average for whichever comes last, from warning_share (10 %) of the wall time, critical "
           "from critical_share (30 %), where no rank comes last to mostly_last (75 %, of four ranks 62.5 %) of the "
-          "exchanges and batches "
-          "have more than fixed_shapes (4) shapes. While other processes use the CPUs of ranks that train on them, "
-          "from "
-          "late_disturbed (50 %) of a step.",
+          "exchanges and batches have more than fixed_shapes (4) shapes. While other processes use the CPUs of ranks "
+          "that train on them, "
+          "from late_disturbed (50 %) of a step.",
       .needs = "waits of all ranks in the same exchanges, shapes of the batches",
       .proposes =
           "give all ranks batches of about the same size in the same step: sort by length within shuffled pools of "

@@ -48,14 +48,27 @@ bool are_all(std::string_view words) {
 
 /// "End of epoch 4", "==end-of-epoch 4==".
 bool is_end_of_epoch(const LogLine& line) {
+  constexpr std::size_t kWords = std::string_view("end of ").size();
   const Hit* epoch = line.hits.first(Word::kEpoch);
-  const std::string before = epoch == nullptr ? "" : lower(line.text.substr(0, epoch->begin));
-  return before.ends_with("end of ") || before.ends_with("end-of-");
+  if (epoch == nullptr || epoch->begin < kWords) {
+    return false;
+  }
+  const std::string before = lower(line.text.substr(epoch->begin - kWords, kWords));
+  return before == "end of " || before == "end-of-";
 }
 
-/// "Epoch [4/10] Recon: 0.0021": behind the count stands a value, whatever its name; not a rate or a time.
+/// Whether the decimal number at `begin` is named as a rate or a time.
+bool is_no_result(std::string_view text, std::size_t begin) {
+  static constexpr std::array<std::string_view, 5> kNames = {"lr", "rate", "time", "eta", "elapsed"};
+  constexpr std::size_t kLongest = 8;
+  const std::string_view before = text.substr(0, begin);
+  const std::size_t end = before.find_last_not_of(" :=([") + 1;  // also without any: npos + 1 is 0
+  const std::string name = lower(before.substr(end - std::min(end, kLongest), std::min(end, kLongest)));
+  return std::ranges::any_of(kNames, [&](std::string_view one) { return name.ends_with(one); });
+}
+
+/// "Epoch [4/10] Recon: 0.0021": behind the count stands a value, whatever its name.
 bool has_value(const LogLine& line) {
-  static constexpr std::array<std::string_view, 5> kNoResults = {"lr", "rate", "time", "eta", "elapsed"};
   const auto hit = std::ranges::find_if(line.hits.all(), [](const Hit& one) {
     return one.keyword->word == Word::kEpoch || one.keyword->word == Word::kEpisode ||
            one.keyword->word == Word::kRound;
@@ -70,9 +83,7 @@ bool has_value(const LogLine& line) {
       --begin;
     }
     const bool decimal = begin < at && at + 1 < text.size() && is_digit(text[at + 1]);
-    std::string name = lower(trimmed(text.substr(0, begin)));
-    name.erase(name.find_last_not_of(" :=([") + 1);
-    if (decimal && std::ranges::none_of(kNoResults, [&](std::string_view no) { return name.ends_with(no); })) {
+    if (decimal && !is_no_result(text, begin)) {
       return true;
     }
   }
@@ -182,11 +193,8 @@ void Completion::begin(const Counter& counter, Pass& pass, const LogLine& line) 
 /// Whether this is the only outer loop in the log. Then its last unit means the end even if the loop is repeated: a log
 /// that is cut off seldom ends exactly there.
 bool Completion::is_only_loop(const Counter& counter) const {
-  const auto is_outer = [](const Counter& one) {
-    return one.kind == "epoch" || one.kind == "episode" || one.kind == "round";
-  };
-  return is_outer(counter) && std::ranges::none_of(log_.counters, [&](const Counter& one) {
-           return &one != &counter && (is_outer(one) || (one.kind == "iteration" && !one.total));
+  return counter.is_outer() && std::ranges::none_of(log_.counters, [&](const Counter& one) {
+           return &one != &counter && (one.is_outer() || (one.kind == "iteration" && !one.total));
          });
 }
 

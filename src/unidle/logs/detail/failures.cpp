@@ -31,12 +31,7 @@ bool is_drawn(std::string_view line) {
 /// Whether the line has the same prefix: "2024-03-05T10:00:01Z " and "2024-03-05T10:00:02Z " count as equal,
 /// "[rank0]: " and "[rank1]: " do not.
 bool has_prefix(std::string_view line, std::string_view prefix, std::optional<int> rank) {
-  if (line.size() < prefix.size()) {
-    return false;
-  }
-  const bool alike = std::equal(prefix.begin(), prefix.end(), line.begin(),
-                                [](char a, char b) { return a == b || (is_digit(a) && is_digit(b)); });
-  return alike && (!rank || message_in(line).rank == rank);
+  return differ_in_digits_only(line.substr(0, prefix.size()), prefix) && (!rank || message_in(line).rank == rank);
 }
 
 /// "KeyError: 'x'", "KeyboardInterrupt", "queue.Empty": the last line of a traceback. Other lines inside it are output
@@ -108,7 +103,7 @@ bool is_far_from_end(const TextLog& log) {
   const auto is_far = [](const Counter& one) { return one.total && one.last + 1 < kNear * *one.total; };
   const bool epochs = log.counter("epoch") != nullptr;
   return std::ranges::any_of(log.counters, [&](const Counter& one) {
-    if (one.kind == "epoch" || one.kind == "episode" || one.kind == "round") {
+    if (one.is_outer()) {
       return is_far(one) && one.restarts == 0;
     }
     const bool may_be_outer = one.kind == "step" || one.kind == "iteration";

@@ -1,6 +1,7 @@
 // Parses numbers in text, without a locale and without throwing.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -13,6 +14,13 @@ namespace unidle::logs::detail {
 
 /// Letters, digits, "_" and every byte of a character outside ASCII.
 inline bool is_word(char c) { return is_digit(c) || is_letter(c) || c == '_' || static_cast<signed char>(c) < 0; }
+
+/// Whether two texts of one length differ in digits only.
+inline bool differ_in_digits_only(std::string_view one, std::string_view other) {
+  return one.size() == other.size() && std::equal(one.begin(), one.end(), other.begin(), [](char a, char b) {
+           return a == b || (is_digit(a) && is_digit(b));
+         });
+}
 
 inline void skip_blanks(std::string_view& text) {
   while (!text.empty() && is_blank(text.front())) {

@@ -293,7 +293,7 @@ std::optional<bool> finite_after(std::string_view line, std::size_t end) {
     rest.remove_prefix(1);  // "loss_total", "loss/train"
     ++end;
   }
-  if (contains_any(line.substr(std::min(begin_of_name, line.size()), end - begin_of_name), kOthers)) {
+  if (end > begin_of_name && contains_any(line.substr(begin_of_name, end - begin_of_name), kOthers)) {
     return std::nullopt;
   }
   if (skip_signs(rest) == 0 || rest.empty()) {
