@@ -4,6 +4,7 @@ proposals must work."""
 import os
 import sys
 import unittest
+from pathlib import Path
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -84,9 +85,29 @@ class CausesTest(run_case.DiagnosedCase):
         self.assertTrue(any(" spread (" in line for line in finding["evidence"]), finding["evidence"])
         self.assertIn("between.py", finding["where"])
 
+    def test_a_method_of_the_model_that_evaluates_is_validation(self):
+        found = self.diagnosed("between.py", "predict")
+        self.assertGreater(self.said["time"]["validate"], 1.5)
+        self.assertIn("validation-dominates", found)
+
+    def test_what_a_closure_does_is_not_the_work_of_the_optimiser(self):
+        finding = self.diagnosed("between.py", "closure")["python-between-steps"]
+        self.assertTrue(any(" spread (" in line for line in finding["evidence"]), finding["evidence"])
+        self.assertLess(self.said["step"]["optimizer"], 0.2)
+        self.assertGreater(self.said["step"]["other"], 0.5)
+        (read,) = [note for note in self.record.notes("sync") if note["call"] == "item"][-1:]
+        self.assertGreater(read["count"], 100)
+
     def test_a_method_of_the_model_is_no_code_between_steps(self):
         finding = self.diagnosed("between.py", "pairs")["python-between-steps"]
         self.assertTrue(any(" draw (" in line for line in finding["evidence"]), finding["evidence"])
+
+    def test_a_direct_call_of_forward_is_where_the_model_is_called(self):
+        self.diagnosed("between.py", "direct")
+        file, line = self.record.notes("model")[-1]["training_where"].rsplit(":", 1)
+        self.assertEqual(Path(file).name, "between.py")
+        source = (Path(__file__).parent / "programs" / "between.py").read_text().splitlines()
+        self.assertIn("model.forward(", source[int(line) - 1])
 
     def test_text_that_is_generated_when_training_is_done_is_no_step(self):
         found = self.diagnosed("between.py", "generate")

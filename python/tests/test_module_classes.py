@@ -16,6 +16,8 @@ MODELS = os.path.join(HERE, "programs", "models.py")
 
 
 class Module:
+    training = True
+
     def __call__(self):
         return "bare"
 
@@ -97,13 +99,36 @@ class PolicyTest(unittest.TestCase):
 
         net = Net()
         self.steps(20, net)
-        self.classes.switched(net, self.step)
+        self.classes.switched(net, self.step, True)
         self.assertFalse(self.classes.watching)
-        self.classes.switched(Loss(), self.step)
+        self.classes.switched(Loss(), self.step, True)
         self.assertTrue(self.classes.watching)
         self.steps(20, net)
-        self.classes.switched(Loss(), self.step)
+        self.classes.switched(Loss(), self.step, True)
         self.assertFalse(self.classes.watching)
+
+    def test_all_are_watched_in_evaluation_until_a_model_was_called_there(self):
+        class Net(Module):
+            pass
+
+        class Layer(Module):
+            __module__ = "torch.nn.modules.linear"
+            training = False
+
+        net = Net()
+        for _ in range(2):
+            self.steps(20, net)
+            self.assertFalse(self.classes.watching)
+            self.classes.switched(net, self.step, False)
+            self.assertTrue(self.classes.watching)
+            self.steps(1, Layer())
+        net.training = False
+        self.steps(1, net)
+        net.training = True
+        self.steps(20, net)
+        self.classes.switched(net, self.step, False)
+        self.assertFalse(self.classes.watching)
+        self.assertEqual(self.classes.patched, [Net])
 
     def test_changes_are_bounded(self):
         class Net(Module):

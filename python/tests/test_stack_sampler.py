@@ -71,6 +71,22 @@ class Reads(unittest.TestCase):
         exec(compile("act()", own, "exec"), {"act": act})
         self.assertEqual(phases, [stack_sampler.BETWEEN, stack_sampler.EXCHANGE])
 
+    def test_a_closure_is_not_the_optimisers_work(self):
+        def code(name, *path):
+            return (compile("def %s(): pass" % name, os.path.join(os.sep, *path), "exec").co_consts[0], 1)
+
+        step = code("step", "torch", "optim", "adam.py")
+        hook = code("wrapper", "torch", "optim", "optimizer.py")
+        foreach = code("group", "torch", "utils", "foreach.py")
+        own_step, metric = code("step", "app", "sam.py"), code("metric", "app", "train.py")
+        model, framework = code("forward", "app", "net.py"), code("wrap", "lightning", "pytorch", "loop.py")
+        loop = types.SimpleNamespace(step_places={})
+        background = stack_sampler.Background(types.SimpleNamespace(loop=loop))
+        for within in ((step,), (foreach, step), (own_step, hook), (model, framework, step)):
+            self.assertEqual(background._work_of([*within, metric]), TRAIN_PHASE, within)
+        for within in ((metric, step), (metric, framework, step)):
+            self.assertIsNone(background._work_of([*within, metric]), within)
+
     def test_long_lines_cost_what_each_character_costs(self):
         for part in ("[", "read", "read ", " "):
             few, many = (least_s(part * times) for times in (4000, 64000))

@@ -23,6 +23,7 @@ import torch
 
 EVERY = 20  # steps between two validations or checkpoints
 RARE = 50  # one sample of so many is slow
+SLOWING = 500  # steps
 _BUFFER = bytes(range(256)) * 64
 
 
@@ -35,6 +36,7 @@ class Timers:
         self.acts = []  # functions of the faults, called between the forward and the backward pass
         self.acts_after = []  # called when the optimizer has stepped
         self.due = False  # no backward pass since the last step
+        self.in_scaler = False
 
     def __enter__(self):
         self.begin = time.perf_counter()
@@ -50,15 +52,33 @@ class Timers:
 
         def stepping(optimizer, *args, **kwargs):
             result = step(optimizer, *args, **kwargs)
-            for act in self.acts_after:
-                with self:
-                    act()
-            self.ends.append(time.perf_counter())
-            self.spent.append(self.total)
-            self.due = True
+            if not self.in_scaler:
+                self.after_step()
             return result
 
         optimizer.step = types.MethodType(stepping, optimizer)  # schedulers want a method
+
+    def after_step(self):
+        for act in self.acts_after:
+            with self:
+                act()
+        self.ends.append(time.perf_counter())
+        self.spent.append(self.total)
+        self.due = True
+
+    def watch_scaler(self, scaler):
+        """Programs go on when the scaler returns, so that is when faults act."""
+        step = scaler.step
+
+        def stepping(scaler, optimizer, *args, **kwargs):
+            self.in_scaler = True
+            result = step(scaler, optimizer, *args, **kwargs)
+            self.in_scaler = False
+            if optimizer is self.optimizer:
+                self.after_step()
+            return result
+
+        scaler.step = stepping
 
     def before_backward(self):
         due, self.due = self.due, False
@@ -233,8 +253,8 @@ def one_thread(seconds):
 
 
 def slowing(seconds):
-    """Each step reads a history that grows: step n takes 2n/N of `seconds` longer, with N = 500."""
-    TIMERS.acts.append(lambda: compute(seconds * 2 * len(TIMERS.ends) / 500))
+    """Each step reads a history that grows: step n takes 2n/N of `seconds` longer, with N = SLOWING."""
+    TIMERS.acts.append(lambda: compute(seconds * 2 * len(TIMERS.ends) / SLOWING))
 
 
 FAULTS = {  # how often it acts: for each sample, batch, step or epoch, every EVERY steps, or once
@@ -264,6 +284,7 @@ def main():
         TIMERS.watch(self)
 
     torch.optim.Optimizer.__init__ = init
+    TIMERS.watch_scaler(torch.amp.GradScaler)
     backward = torch.Tensor.backward
 
     def before_backward(self, *args, **kwargs):

@@ -157,7 +157,7 @@ def interrupted():
     loop = state.loop
     if loop is not None:
         loop.inside = loop.telling = loop.saving = False
-        loop.in_optimizer = 0
+        loop.in_optimizer, loop.updating = 0, False
 
 
 def shut_down():

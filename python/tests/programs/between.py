@@ -1,7 +1,8 @@
 """Programs that do more than train. The word says what: `metrics` of each batch, `rollout` plays an
 environment with the policy, `resume` reads its loader forward, `slower` reads a growing file, `logs` writes
 many lines, `sparse` has SparseAdam, `generate` writes text with the model that was trained, `pairs` draws
-pairs and calls a method of its model."""
+pairs and calls a method of its model, `direct` calls its forward(), `closure` computes metrics in the closure
+of the optimiser, `predict` evaluates by a method of its model."""
 
 import logging
 import math
@@ -42,6 +43,23 @@ def metrics(steps=1500):
         loss.backward()
         optimizer.step()
         spread(y[k : k + 128, 0].numpy(), out[:, 0].detach().numpy())
+
+
+def closure(steps=800):
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    x, y = torch.randn(128, 64), (torch.rand(128, 1) > 0.5).float()
+
+    def gradients():
+        optimizer.zero_grad()
+        out = model(x)
+        spread(y[:, 0].numpy(), out[:, 0].detach().numpy())
+        loss = torch.nn.functional.binary_cross_entropy_with_logits(out, y)
+        loss.backward()
+        return loss.item()
+
+    for _ in range(steps):
+        optimizer.step(gradients)
 
 
 def play(state, action):
@@ -164,6 +182,42 @@ def pairs(seconds=20.0):
         loss = model.loss(draw(6000))
         optimizer.zero_grad()
         loss.backward()
+        optimizer.step()
+
+
+class Direct(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = network()
+
+    def forward(self, x):
+        return self.layers(x)
+
+    def predict(self, x):
+        return self.layers(x)[:, 0]
+
+
+def predict(epochs=4, steps=40, seconds=0.5):
+    model = Direct()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(epochs):
+        model.train()
+        for _ in range(steps):
+            optimizer.zero_grad()
+            model(torch.randn(512, 64)).square().mean().backward()
+            optimizer.step()
+        model.eval()
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            model.predict(torch.randn(64, 64)).argsort()
+
+
+def direct(steps=60):
+    model = Direct()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        model.forward(torch.randn(64, 64)).square().mean().backward()
         optimizer.step()
 
 

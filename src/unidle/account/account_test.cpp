@@ -49,6 +49,23 @@ TEST(Periods, OverlappingSpansAreTakenOffOnce) {
   EXPECT_NEAR(account.phases.checkpoint, 0.1, 1e-12);
 }
 
+TEST(Phases, ATestOfTheTrainedModelIsMoreThanTheUsualValidation) {
+  const auto validated = [](std::int64_t begin, std::int64_t length) {
+    return record::Span{"validate", 1, begin * kMs, length * kMs, 0};
+  };
+  const auto tests = [](std::vector<record::Span> spans) {
+    RunData run = run_of({step_at(0, 100), step_at(300, 100), step_at(600, 100)}, std::move(spans));
+    return tests_after_training(account_of(run).timeline);
+  };
+  const auto found = tests({validated(110, 100), validated(410, 100), validated(710, 100), validated(820, 250)});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->count, 1);
+  EXPECT_NEAR(found->seconds, 0.25, 1e-9);
+  EXPECT_FALSE(tests({validated(110, 100), validated(410, 100), validated(710, 100)}));
+  EXPECT_EQ(tests({validated(710, 100), validated(820, 250)})->count, 2);
+  EXPECT_FALSE(tests({validated(110, 100), validated(410, 100)}));
+}
+
 TEST(Periods, FilesSavedOneAfterTheOtherAreOneCheckpoint) {
   const auto saved = [](std::int64_t begin, std::int64_t length) {
     return record::Span{"checkpoint", 1, begin * kMs, length * kMs, 0};

@@ -1,5 +1,10 @@
 #include "unidle/account/phases.h"
 
+#include <algorithm>
+#include <map>
+
+#include "unidle/base/stats.h"
+
 namespace unidle::account {
 
 namespace {
@@ -21,6 +26,36 @@ double after_training_s(const Timeline& timeline) {
   }
   const TimeRanges rest({{timeline.training.all().back().end_ns, timeline.end_ns}});
   return seconds(rest.minus(timeline.pauses));
+}
+
+std::optional<Tests> tests_after_training(const Timeline& timeline) {
+  constexpr double kLonger = 1.5;         // times the usual validation
+  std::map<std::size_t, Tests> by_steps;  // validations between two steps, by the number of steps before them
+  for (const TimeRange& range : timeline.validate.all()) {
+    const auto after = std::upper_bound(timeline.steps.begin(), timeline.steps.end(), range.begin_ns,
+                                        [](std::int64_t t_ns, const record::Step& step) { return t_ns < step.t_ns; });
+    Tests& validated = by_steps[static_cast<std::size_t>(after - timeline.steps.begin())];
+    ++validated.count;
+    validated.seconds += static_cast<double>(range.end_ns - range.begin_ns) * 1e-9;
+  }
+  if (timeline.steps.empty() || by_steps.empty() || by_steps.rbegin()->first != timeline.steps.size()) {
+    return std::nullopt;
+  }
+  const Tests last = by_steps.rbegin()->second;
+  if (by_steps.size() == 1) {
+    return last;
+  }
+  by_steps.erase(timeline.steps.size());
+  std::vector<double> counts;
+  std::vector<double> lengths;
+  for (const auto& [steps, validated] : by_steps) {
+    counts.push_back(static_cast<double>(validated.count));
+    lengths.push_back(validated.seconds);
+  }
+  const auto more = last.count - static_cast<std::int64_t>(median(counts));
+  const double usual_s = median(lengths);
+  return more > 0 && last.seconds >= kLonger * usual_s ? std::optional(Tests{more, last.seconds - usual_s})
+                                                       : std::nullopt;
 }
 
 }  // namespace unidle::account

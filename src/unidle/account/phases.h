@@ -20,4 +20,12 @@ PhaseTimes phase_times(const Timeline& timeline);
 /// The part of `other` that comes after the last step; zero without steps.
 double after_training_s(const Timeline& timeline);
 
+/// Validation of the trained model: after the last step, beyond what the program validates between steps.
+struct Tests {
+  std::int64_t count = 0;
+  double seconds = 0;
+};
+/// Nothing if that takes about as long as between steps: an epoch ends with the last step.
+std::optional<Tests> tests_after_training(const Timeline& timeline);
+
 }  // namespace unidle::account

@@ -131,6 +131,15 @@ std::string compute_sentence(const Diagnosis& diagnosis, const Finding* finding,
                          format_share(diagnosis.step.value_or(StepShares{}).compute));
 }
 
+/// For a run without a cause: what takes most of its time beside training, if a hint says so; begins with a space.
+std::string hint_sentence(const Diagnosis& diagnosis, Language language) {
+  if (diagnosis.verdict != Verdict::kHealthy || diagnosis.findings.empty() || !diagnosis.findings.front().share) {
+    return "";
+  }
+  const std::string sentence = sentence_of_rule(diagnosis, &diagnosis.findings.front(), language);
+  return sentence.empty() ? "" : translate(language, " {}.", sentence);
+}
+
 std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding, Language language) {
   if (std::string sentence = sentence_of_rule(diagnosis, finding, language); !sentence.empty()) {
     return sentence;
@@ -283,6 +292,7 @@ std::string answer(const Diagnosis& diagnosis, Language language) {
   }
   text.erase(text.find_last_not_of(" \n") + 1);  // quoted text may end with any character
   text.append(ends_sentence(text) ? "" : stop);
+  text.append(hint_sentence(diagnosis, language));
   if (!diagnosis.device.busy && !diagnosis.device.how.empty()) {
     text.append(translate(language, " Nothing is known about the device: {}.", diagnosis.device.how));
   }

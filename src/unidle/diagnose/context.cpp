@@ -49,10 +49,10 @@ void add_waits_of_samples(Context& context, const Policy& policy) {
   context.work_on_cpu = work_s > 0 ? std::min(1.0, cpu_s / work_s) : 1;
 }
 
-/// Validation usually has the same data set: what makes samples cheaper for training makes them cheaper there.
+/// Validation usually has the same data set and workers: what training gains there, it gains too.
 double wait_of_validation(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
-  if (signals.wall_s <= 0 || context.steady_input.value_or(0) < policy.warning_share) {
+  if (signals.wall_s <= 0 || context.input.value_or(0) < policy.warning_share) {
     return 0;
   }
   return std::min(signals.validation_wait_s.value_or(0), signals.time.validate) / signals.wall_s;

@@ -132,7 +132,7 @@ void add_validation_wait(const Rule& rule, const Context& context, Finding& find
   finding.speedup_bound = amdahl(1 - 1 / *finding.speedup_bound + context.validation_wait);
   finding.won_in_validation = context.validation_wait;
   finding.evidence.push_back(
-      context.say("validation waits for samples as well: {} of the wall time", format_share(context.validation_wait)));
+      context.say("validation waits for batches as well: {} of the wall time", format_share(context.validation_wait)));
 }
 
 /// Adds what the rule itself cannot know: the reader's language, what the device hides, and other readings' words.

@@ -282,5 +282,15 @@ TEST(ToText, HealthyAndUnknownSaySo) {
   EXPECT_THAT(to_text(diagnose(Signals{}), 80, false), ::testing::StartsWith("No training step was seen"));
 }
 
+TEST(Answer, AHealthyRunThatMostlyStartsSaysSo) {
+  Signals signals = healthy_cpu();
+  EXPECT_THAT(answer(diagnose(signals)), Not(HasSubstr("first training step")));
+  signals.time.startup += signals.wall_s;
+  signals.wall_s *= 2;
+  EXPECT_THAT(answer(diagnose(signals)),
+              AllOf(StartsWith("Nothing holds this run up"),
+                    ::testing::EndsWith(" of its time before its first training step is finished.")));
+}
+
 }  // namespace
 }  // namespace unidle::diagnose::testing

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "unidle/account/knob_readings.h"
+#include "unidle/account/phases.h"
 #include "unidle/account/ranks.h"
 #include "unidle/account/stalls.h"
 #include "unidle/diagnose/diagnosis.h"
@@ -50,6 +51,8 @@ struct LoaderFacts {
   std::string draws;                        // what draws random numbers when a sample is made
   std::string dataset;                      // its class
   std::string dataset_where;                // file:line of the program's function that makes a sample
+  std::string collate;                      // the function that puts samples together
+  std::string collate_where;                // file:line of the program's own one; empty for those of packages
   std::string where;                        // file:line where the loader is made
   std::optional<SourceFacts> source;        // may replace its data set
   std::optional<std::int64_t> starts;       // times that workers were started
@@ -301,6 +304,7 @@ struct Signals {
   bool rated_before_window = false;
   std::optional<double> syncs_per_step;
   std::optional<std::int64_t> validations;
+  std::optional<account::Tests> tests;             // of `validations`, those of the trained model
   std::string validation_where;                    // the program's function, whose calls can be skipped at run time
   std::string validation_kept;                     // why no call can be skipped
   std::optional<double> validation_wait_s;         // for batches of validation loaders, and for their workers to start

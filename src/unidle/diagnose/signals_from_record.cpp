@@ -364,6 +364,7 @@ Signals signals_in(const record::Reader& reader, const RunData& run, Language la
   if (!timeline.steps.empty()) {
     signals.steps = static_cast<std::int64_t>(timeline.steps.size());
     signals.after_training_s = account::after_training_s(timeline);
+    signals.tests = account::tests_after_training(timeline);
   }
   signals.samples_per_s = account.rates.training;
   signals.steps_per_s = account.rates.steps_per_s;

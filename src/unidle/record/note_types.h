@@ -84,7 +84,7 @@ inline constexpr std::array kNoteShapes = {
     NoteShape{
         NoteType::kLoader, "loader", "id",
         "use made_with workers batch_size pin_memory prefetch_factor persistent_workers drop_last iterable map_style "
-        "collate sampler dataset dataset_where dataset_len dataset_anew in_memory in_memory_bytes draws "
+        "collate collate_where sampler dataset dataset_where dataset_len dataset_anew in_memory in_memory_bytes draws "
         "batched_getitem "
         "start_method gathers gathers_not keepable keepable_where where samples_per_epoch epochs batches "
         "fetched_elsewhere wait_seconds"},

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <fstream>
+#include <tuple>
 
 #include "unidle/base/files.h"
 #include "unidle/record/record.h"
@@ -204,6 +205,8 @@ TEST(Tables, TheWorstComesFirst) {
   EXPECT_LT(text.find("\n8 "), text.find("\n7 "));
   EXPECT_LT(text.find("\n7 "), text.find("\n9 "));
   EXPECT_THAT(text, HasSubstr("12.0 GPU hours were held, 4 of them wasted; of 1 job nobody knows"));
+  const Totals totals = totals_of(rows);
+  EXPECT_EQ(std::tuple(totals.gpu_hours, totals.wasted_gpu_hours, totals.unknown), std::tuple(12.0, 4.0, 1U));
   EXPECT_THAT(top_table(rows, Language::kEnglish, 2.5),
               HasSubstr("4 of them wasted; at 2.5 an hour that is 30.0 and 10.0; of 1 job"));
 }

@@ -18,6 +18,8 @@ namespace {
 
 using Cells = std::vector<std::string>;
 
+bool has_no_gpu(const Row& row) { return row.job.gpus == 0 || row.job.waits(); }
+
 Cells heads(std::initializer_list<std::string_view> titles, Language language) {
   Cells cells;
   for (const std::string_view title : titles) {
@@ -140,24 +142,32 @@ std::string status_table(std::vector<Row> rows, Language language) {
   return table(cells);
 }
 
+Totals totals_of(const std::vector<Row>& rows) {
+  Totals totals;
+  for (const Row& row : rows) {
+    if (has_no_gpu(row)) {
+      continue;
+    }
+    const auto waste = wasted_gpu_hours(row.job, row.use);
+    totals.gpu_hours += gpu_hours(row.job).value_or(0);
+    totals.wasted_gpu_hours += waste.value_or(0);
+    totals.unknown += waste ? 0 : 1;
+  }
+  return totals;
+}
+
 std::string top_table(std::vector<Row> rows, Language language, double price) {
-  std::erase_if(rows, [](const Row& row) { return row.job.gpus == 0 || row.job.waits(); });
+  std::erase_if(rows, has_no_gpu);
   std::stable_sort(rows.begin(), rows.end(), [](const Row& a, const Row& b) {
     return wasted_gpu_hours(a.job, a.use).value_or(-1) > wasted_gpu_hours(b.job, b.use).value_or(-1);
   });
   std::vector<Cells> cells = {heads({"ID", "NAME", "STATE", "TIME", "GPUS", "GPU", "GPU HOURS", "WASTED"}, language)};
-  double held = 0;
-  double wasted = 0;
-  std::size_t unknown = 0;
   for (const Row& row : rows) {
-    const auto waste = wasted_gpu_hours(row.job, row.use);
-    held += gpu_hours(row.job).value_or(0);
-    wasted += waste.value_or(0);
-    unknown += waste ? 0 : 1;
     cells.push_back({row.job.id, printable_line(row.job.name), row.job.state, time_of(row.job.elapsed_s),
                      std::to_string(row.job.gpus), share_of(row.use.gpu), hours_of(gpu_hours(row.job)),
-                     hours_of(waste)});
+                     hours_of(wasted_gpu_hours(row.job, row.use))});
   }
+  const auto [held, wasted, unknown] = totals_of(rows);
   std::string text = table(cells);
   text += translate(language, "{} GPU hours were held, {} of them wasted", format_number(held), format_number(wasted));
   if (price > 0) {

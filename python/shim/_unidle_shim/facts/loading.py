@@ -84,6 +84,7 @@ def loader_facts(torch, loader):
         "iterable": iterable,
         "map_style": not iterable,
         "collate": getattr(real.collate_fn, "__qualname__", type(real.collate_fn).__name__),
+        "collate_where": collate_where(real.collate_fn),
         "sampler": type(getattr(real, "sampler", None)).__name__,
         "dataset": type(innermost(dataset)).__name__,
         "dataset_where": places.of_function(getter),
@@ -97,6 +98,12 @@ def loader_facts(torch, loader):
         "where": loader.where,
         "samples_per_epoch": samples_per_epoch(real),
     }
+
+
+def collate_where(collate):
+    """ "file:line" of the program's own collate function; None for torch's and for those of packages."""
+    function = getattr(collate, "func", collate)  # of a functools.partial
+    return places.of_function(function) or places.of_function(type(function).__call__)
 
 
 def measured(loader):

@@ -42,13 +42,15 @@ BETWEEN = "between"  # the phase of lines outside the model, its gradients, the 
 CHECKPOINT, LOGGING = "checkpoint", "logging"
 EXCHANGE = "exchange"  # of those within a call of torch.distributed
 AFTER = "after"  # the phase of lines that run after the last step
+_TORCH = os.path.join(os.sep, "torch", "")
+_OPTIMIZERS = os.path.join("torch", "optim", "")
 # Code of torch that a stack contains while the model, autograd or an optimiser works. Some programs call
 # forward() or another method of the model themselves.
 _WORKS = (
     (os.path.join("torch", "nn", "modules", "module.py"), ("_call_impl", "_wrapped_call_impl")),
     (os.path.join("torch", "autograd", "graph.py"), None),
     (os.path.join("torch", "autograd", "__init__.py"), None),
-    (os.path.join("torch", "optim", ""), None),
+    (_OPTIMIZERS, None),
     (os.path.join("torch", "utils", "data", ""), None),
 )
 _COLLECTIVES = os.path.join("torch", "distributed", "distributed_c10d.py")
@@ -63,6 +65,12 @@ def _known_work(code):
     ):
         return TRAIN_PHASE
     return LOGGING if name.startswith(_LOGS) else None
+
+
+def _is_closure(code):
+    """Whether code that torch.optim calls is a closure, which computes the gradients: neither torch's own nor
+    the step of an optimiser that the program defines."""
+    return _TORCH not in code.co_filename and code.co_name != "step"
 
 
 def _phase_between(stack):
@@ -202,7 +210,11 @@ class Background:
     def _work_of(self, stack):
         """TRAIN_PHASE if the model, autograd, an optimiser or a loader is on the stack, LOGGING if `logging`
         is, None if neither is."""
+        inner = None
         for code, _ in stack:
+            if inner is not None and _OPTIMIZERS in code.co_filename and _is_closure(inner):
+                return None
+            inner = code
             if code not in self.known_work:
                 work = _known_work(code)
                 self.known_work[code] = _METHOD if work is None and self.methods.has(code) else work

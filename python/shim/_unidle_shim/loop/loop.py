@@ -37,6 +37,7 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
         self.total = 0
         self.inside = False  # in a forward pass: calls of submodules do not count
         self.in_optimizer = 0
+        self.updating = False  # in an optimiser's step, and not in its closure
         self.phase = STARTUP_PHASE
         self.validations = 0
         self.validated_steps = 0  # after which validations were made, however many

@@ -144,7 +144,7 @@ def _patch_train(state, Module):
         try:
             loop = state.loop
             if loop is not None and not loop.within() and _get_ident() == state.thread:
-                state.module_classes.switched(self, loop.steps)
+                state.module_classes.switched(self, loop.steps, mode)
                 if mode:
                     loop.touch_validation(now())
                 else:

@@ -31,6 +31,7 @@ class ModuleClasses:
         self.for_good = False
         self.kinds = []  # classes of models
         self.known = set()  # classes that were switched between training and evaluation
+        self.evaluated = False  # a model was called in evaluation mode
         self.patched = []
         self.aside = []  # those of `kinds` without the patch for a while
         self.times = 0
@@ -39,20 +40,26 @@ class ModuleClasses:
     def seen(self, module, steps):
         """An outermost call, seen by the general patch."""
         kind = type(module)
-        if kind not in self.kinds:
+        if kind in self.kinds:
+            self.evaluated |= not module.training
+            if steps >= self.due and not self.for_good:
+                self._narrow()
+        elif module.training or not steps or not kind.__module__.startswith("torch."):
             self.kinds.append(kind)
             self.due = max(self.due, steps + _PATIENCE)
             self.for_good |= len(self.kinds) > _MOST_CLASSES
-        elif steps >= self.due and not self.for_good:
-            self._narrow()
+        # Otherwise it is a layer of a model whose method evaluates.
 
-    def switched(self, module, steps):
-        """train() or eval() was called for the module."""
+    def switched(self, module, steps, trains):
+        """train() or eval() was called for the module. A program may evaluate by a method of the model, which
+        calls its layers: until a model was called in evaluation mode, all modules are watched then."""
         kind = type(module)
         if kind not in self.known and len(self.known) < 1000:
             self.known.add(kind)
             if kind not in self.kinds:
                 self.watch_all(steps)
+        if not trains and steps and kind in self.kinds and not self.evaluated:
+            self.watch_all(steps)
 
     def watch_all(self, steps):
         """Puts the general patch back: there may be a model of another class. Signs of that are a new loader,

@@ -12,6 +12,7 @@ from _unidle_shim.host import hidden_frames, imports, places, startup
 from _unidle_shim.host.guard import caught, value_or_none
 from _unidle_shim.host.patching import around, put
 from _unidle_shim.host.shapes import hidden_queries, undispatched
+from _unidle_shim.loop import closure
 from _unidle_shim.loop.loop import now
 from _unidle_shim.loop.marks_file import MOST
 from _unidle_shim.loop.short_steps import Patch
@@ -288,7 +289,8 @@ def optimizer_step(state, optimizer, call, args, kwargs):
             depth, before = loop.in_optimizer, loop.total
             if state.device is not None and not state.device.is_asked():
                 _queued(state)
-            loop.in_optimizer = depth + 1
+            loop.in_optimizer, loop.updating = depth + 1, True
+            args, kwargs = closure.watched(loop, optimizer, args, kwargs)
     except BaseException as failure:
         loop = caught(failure)
     if loop is None:
@@ -296,12 +298,12 @@ def optimizer_step(state, optimizer, call, args, kwargs):
     try:
         result = call(*args, **kwargs)
     except BaseException as error:
-        loop.in_optimizer = depth
+        loop.in_optimizer, loop.updating = depth, False
         state.facts.failed(error)
         raise
     try:
         t2 = now()
-        loop.in_optimizer = depth
+        loop.in_optimizer, loop.updating = depth, False
         own = t2 - t0 - (loop.total - before)
         loop.total = before + t2 - t0
         loop.optimizer_ends(optimizer, t0, t2, own)

@@ -202,8 +202,8 @@ def _patch_read(state, Tensor, name, call):
     def before(args, kwargs):
         try:
             loop = state.loop
-            if loop is None or loop.in_optimizer or _get_ident() != state.thread or not args:
-                if loop is not None and loop.in_optimizer and loop.device is not None:
+            if loop is None or loop.updating or _get_ident() != state.thread or not args:
+                if loop is not None and loop.updating and loop.device is not None:
                     loop.device.may_wait(args)
                 return None
             if not state.has_device or args[0].is_cpu:
@@ -241,7 +241,7 @@ def _patch_wait(state, owner, name, call):
     def before(args, kwargs):
         try:
             loop = state.loop
-            if loop is None or loop.in_optimizer or _get_ident() != state.thread:
+            if loop is None or loop.updating or _get_ident() != state.thread:
                 return None
             if call in ("empty_cache", "gc") and state.facts.memory.look_at(sys.exc_info()[1]):
                 return None  # programs do that after running out of memory
@@ -309,7 +309,7 @@ def _patch_transfer(state, Tensor, name):
             if loop is None or not args or _get_ident() != state.thread or tracing() is not None:
                 return None
             outwards = _place_of(args[0]) == "cpu" and not loop.within()
-            if not outwards and loop.in_optimizer:
+            if not outwards and loop.updating:
                 return None
             sources = state.actuators.non_blocking if outwards else None
             goes_on = (

@@ -109,6 +109,20 @@ ordered_json document_of(const std::string& schema, const std::vector<slurm::Row
   return {{"schema", schema}, {"jobs", jobs}};
 }
 
+ordered_json top_document(const std::vector<slurm::Row>& rows, double price) {
+  ordered_json document = document_of("unidle.slurm.top/1", rows);
+  const slurm::Totals totals = slurm::totals_of(rows);
+  ordered_json& total = document["total"];
+  total = {
+      {"gpu_hours", totals.gpu_hours}, {"wasted_gpu_hours", totals.wasted_gpu_hours}, {"jobs_unknown", totals.unknown}};
+  if (price > 0) {
+    total["price"] = price;
+    total["cost"] = totals.gpu_hours * price;
+    total["wasted_cost"] = totals.wasted_gpu_hours * price;
+  }
+  return document;
+}
+
 std::vector<slurm::Job> jobs_of(slurm::Client& client, const std::string& id) {
   std::vector<slurm::Job> jobs = client.find(id);
   if (jobs.empty()) {
@@ -166,7 +180,7 @@ int top(const Arguments& arguments) {
   slurm::Client client;
   const std::vector<slurm::Row> rows = rows_of(client, arguments);
   if (arguments.format == "json") {
-    print_to(stdout, "{}\n", json_text(document_of("unidle.slurm.top/1", rows)));
+    print_to(stdout, "{}\n", json_text(top_document(rows, arguments.price)));
   } else {
     print_to(stdout, "{}", slurm::top_table(rows, arguments.speaks(), arguments.price));
     if (!client.accounting_problem().empty()) {

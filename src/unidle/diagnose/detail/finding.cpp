@@ -185,6 +185,24 @@ void add_hot_function(const Context& context, const HotFunction& hot, Finding& f
   }
 }
 
+double collate_share(const Signals& signals) {
+  if (!signals.loader || signals.loader->collate_where.empty() || !signals.samples || !signals.samples->collate_s) {
+    return 0;
+  }
+  const double all_s = signals.samples->total_s + *signals.samples->collate_s;
+  return all_s > 0 ? *signals.samples->collate_s / all_s : 0;
+}
+
+void add_collate(const Context& context, const Policy& policy, Finding& finding) {
+  const double share = collate_share(context.signals);
+  if (share < policy.mostly) {
+    return;
+  }
+  const LoaderFacts& loader = *context.signals.loader;
+  finding.evidence.push_back(context.say("{} of making a batch is its collate function, {} ({})", format_share(share),
+                                         loader.collate, loader.collate_where));
+}
+
 std::optional<HotFunction> kept_within(const Signals& signals) {
   const auto hot = hot_sample_function(signals);
   if (!hot || !signals.loader) {
@@ -318,7 +336,7 @@ std::optional<Finding> earlier_attempt(const Context& context, bool time_limit) 
   }
   Finding finding;
   finding.severity = Severity::kInfo;
-  finding.evidence = {first->said, std::string(context.say("training went on after it"))};
+  finding.evidence = {first->said, std::string(context.say("a later attempt went on with the training"))};
   return finding;
 }
 

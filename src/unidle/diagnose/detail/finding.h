@@ -80,6 +80,11 @@ std::optional<HotFunction> kept_within(const Signals& signals);
 /// where the decorator goes.
 std::optional<HotFunction> cacheable_within(const Signals& signals);
 
+/// The share of making batches that is the program's own collate function; zero if that is torch's or not measured.
+double collate_share(const Signals& signals);
+/// Adds the collate function if it takes most of that time.
+void add_collate(const Context& context, const Policy& policy, Finding& finding);
+
 /// Adds what the threads of our own loader spend their time on, the limiting stage first, when they report it.
 void add_stages(const Context& context, Finding& finding);
 

@@ -104,6 +104,8 @@ LoaderFacts facts_of(const record::NoteOf<record::NoteType::kLoader>& loader) {
   facts.draws = loader.text("draws");
   facts.dataset = loader.text("dataset");
   facts.dataset_where = loader.text("dataset_where");
+  facts.collate = loader.text("collate");
+  facts.collate_where = loader.text("collate_where");
   facts.where = loader.text("where");
   return facts;
 }

@@ -96,6 +96,7 @@ Evaluation evaluate_loader_no_workers(const Context& context, const Policy& poli
     finding.fixes.push_back(detail::make_fix(context, "loader.workers", std::nullopt, kHow));
   }
   detail::add_stages(context, finding);
+  detail::add_collate(context, policy, finding);
   if (signals.epochs.value_or(0) > policy.min_epochs && detail::effective_on(context, "cache.features") == false &&
       detail::samples_can_be_kept(context)) {
     finding.fixes.push_back(detail::keep_samples_fix(context, "keep what the first epoch computed for the later ones"));

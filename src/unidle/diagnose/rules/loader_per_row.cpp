@@ -68,7 +68,8 @@ Evaluation evaluate_loader_per_row(const Context& context, const Policy& policy)
   if (!context.steady_input) {
     return Missing{context.no_steps};
   }
-  if (*row_s(signals) >= policy.row_s || *context.steady_input < policy.warning_share) {
+  if (*row_s(signals) >= policy.row_s || *context.steady_input < policy.warning_share ||
+      detail::collate_share(signals) >= policy.mostly) {
     return Nothing{};
   }
   const double share = *context.steady_input * made_of_wait(context);

@@ -27,6 +27,7 @@ Finding workers_finding(const Context& context, const Policy& policy, double wor
       detail::cpu_use_in_words(context, policy),
   };
   detail::add_stages(context, finding);
+  detail::add_collate(context, policy, finding);
   const double free_cpus = std::max(1.0, std::floor(detail::free_cpus(context).value_or(1) + 0.25));
   const double free = workers_on(context, free_cpus, policy);
   const double wanted = context.rest_s && *context.rest_s > 0 ? std::ceil(work_s / *context.rest_s) : workers + free;

@@ -45,7 +45,7 @@ TEST(ValidationDominates, ThatWaitsForSamplesAsTrainingDoesIsAHint) {
   signals.step = StepShares{.input = 0.5, .compute = 0.5};
   const Finding finding = fired("validation-dominates", signals);
   EXPECT_EQ(finding.severity, Severity::kInfo);
-  EXPECT_THAT(finding.evidence, Contains("75 % of that time waits for samples, as training does"));
+  EXPECT_THAT(finding.evidence, Contains("75 % of that time waits for batches, as training does"));
   signals.step = StepShares{.input = 0.02, .compute = 0.98};
   EXPECT_EQ(fired("validation-dominates", signals).severity, Severity::kWarning);
 }
@@ -70,6 +70,19 @@ TEST(ValidationDominates, OneAtTheEndIsAHint) {
   Signals signals = validating(60);
   signals.validations = 1;
   EXPECT_EQ(fired("validation-dominates", signals).severity, Severity::kInfo);
+}
+
+TEST(ValidationDominates, ALongerIntervalSavesNoTestOfTheTrainedModel) {
+  Signals signals = validating(60);
+  const double share = *fired("validation-dominates", signals).share;
+  signals.tests = {1, 30};
+  const Finding finding = fired("validation-dominates", signals);
+  EXPECT_NEAR(*finding.share, share / 2, 1e-9);
+  EXPECT_THAT(finding.evidence, Contains("validating the trained model after the last step takes another 30.0 s"));
+  signals.tests = {1, 55};
+  EXPECT_TRUE(silent("validation-dominates", signals));
+  signals.tests = {*signals.validations, 60};
+  EXPECT_EQ(fired("validation-dominates", signals).severity, Severity::kInfo) << "none between steps";
 }
 
 TEST(ValidationDominates, UnknownIntervalIsTheUsersToFind) {
@@ -204,6 +217,21 @@ TEST(StallsRecur, OfCodeBetweenTheStepsStandWithTheCode) {
   signals.hot = {{"train", "between", "train.py:7", "rollout", 60, 63}};
   EXPECT_THAT(fired("python-between-steps", signals).evidence,
               Contains(HasSubstr("every 16 steps a step takes 80.0 ms longer")));
+}
+
+TEST(PythonBetweenSteps, FlushesAreAnotherRules) {
+  Signals signals = healthy_cpu();
+  signals.step = StepShares{.compute = 0.4, .other = 0.6};
+  signals.hot = {{"train", "between", "train.py:9", "train", 60, 100},
+                 {"train", "between", "train.py:7", "metric", 40, 100}};
+  EXPECT_EQ(fired("python-between-steps", signals).where, "train.py:9");
+  const double train_s = *make_context(signals, {}).train * signals.wall_s;
+  signals.syncs = {{"gc", "train.py:9", *signals.steps, *signals.steps, 0.3 * train_s}};
+  const Finding finding = fired("python-between-steps", signals);
+  EXPECT_EQ(finding.where, "train.py:7");
+  EXPECT_NEAR(*finding.share, 0.3 * *make_context(signals, {}).train, 1e-6);
+  signals.syncs->front().seconds = 0.5 * train_s;
+  EXPECT_TRUE(silent("python-between-steps", signals));
 }
 
 }  // namespace

@@ -56,13 +56,19 @@ Evaluation evaluate_python_between_steps(const Context& context, const Policy& p
   const double logs = signals.logging ? signals.logging->seconds / signals.wall_s : 0;
   const double exchange = exchanged_by_hand(signals);
   const bool by_hand = exchange > 0;
-  const double between = std::min(signals.step->other - logs / *context.train - exchange, sampled(signals, by_hand));
+  const auto flushes = detail::waits_of(signals, detail::Waits::kFlush);  // a rule of its own
+  const double flushed = flushes ? flushes->seconds / signals.wall_s : 0;
+  const double between =
+      std::min(signals.step->other - (logs + flushed) / *context.train - exchange, sampled(signals, by_hand));
   const double outside = between * *context.train;
   const double share = std::min(outside, context.on_gpu ? *context.idle : 1.0);
   if (between < policy.between_steps || share < policy.warning_share) {
     return Nothing{};
   }
-  const auto hot = detail::hot_function(signals, [&](const HotLine& line) { return is_between(line, by_hand); });
+  const auto hot = detail::hot_function(signals, [&](const HotLine& line) {
+    const bool flushes_here = flushed > 0 && flushes->top != nullptr && line.where == flushes->top->where;
+    return is_between(line, by_hand) && !flushes_here;
+  });
   if (!hot || hot->looks < detail::kEnoughStackSamples) {
     return Missing{context.say("which lines run between the calls of the model (stack samples)")};
   }
@@ -90,7 +96,8 @@ const Rule& python_between_steps() {
           "metrics of each batch, draws. Such code runs on one thread, and the device waits for it. Stack samples "
           "show the lines.",
       .thresholds =
-          "The part that is neither input, copies, compute, waits, optimiser nor logging, from between_steps (20 %) of "
+          "The part that is neither input, copies, compute, waits, optimiser, logging nor flushes of memory, from "
+          "between_steps (15 %) of "
           "a step and warning_share (10 %) of the wall time; critical from critical_share (30 %). On a GPU at most the "
           "time that it idles.",
       .needs = "step times, stack samples of the lines that run between the calls of the model",

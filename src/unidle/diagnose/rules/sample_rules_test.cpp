@@ -71,6 +71,22 @@ TEST(LoaderPerRow, NamesOnlyWhatWasTried) {
   EXPECT_EQ(fix_of(fired("loader-per-row", signals), "loader.workers"), nullptr);
 }
 
+TEST(LoaderPerRow, IsSilentWhereTheCollateFunctionTakesTheTime) {
+  Signals signals = rows_one_by_one();
+  signals.samples.emplace();
+  signals.samples->count = 100;
+  signals.samples->total_s = 1;
+  signals.samples->collate_s = 4;
+  fired("loader-per-row", signals);  // torch's own collate function works row by row as well
+  signals.loader->collate = "pad";
+  signals.loader->collate_where = "train.py:12";
+  EXPECT_TRUE(silent("loader-per-row", signals));
+  EXPECT_THAT(fired("loader-no-workers", signals).evidence,
+              Contains(HasSubstr("80 % of making a batch is its collate function, pad (train.py:12)")));
+  signals.samples->total_s = 5;
+  fired("loader-per-row", signals);
+}
+
 TEST(LoaderPerRow, ProposesNoWorkersThatGainNothing) {
   Signals signals = rows_one_by_one();
   signals.cpus_allowed = signals.cpus_online = 2;

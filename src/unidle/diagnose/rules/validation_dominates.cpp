@@ -14,11 +14,29 @@ namespace {
 
 constexpr const char* kHow = "validate less often, or on a fixed part of the data in between";
 
+/// The validations of the loop, without those of the trained model, which a longer interval does not save.
+struct Validations {
+  std::int64_t count = 0;
+  double seconds = 0;
+  double share = 0;  // of the wall time
+};
+
+Validations in_loop(const Context& context) {
+  const Signals& signals = context.signals;
+  const account::Tests tests = signals.tests.value_or(account::Tests{});
+  if (tests.count >= *signals.validations) {  // none between steps
+    return {1, signals.time.validate, *context.validate};
+  }
+  const double seconds = std::max(0.0, signals.time.validate - tests.seconds);
+  const double part = signals.time.validate > 0 ? seconds / signals.time.validate : 0;
+  return {std::max<std::int64_t>(1, *signals.validations - tests.count), seconds, *context.validate * part};
+}
+
 /// Makes validation take `wanted` of the loop: by skipping calls when the program allows it, else by a longer interval
 /// in its own unit, which is null when the present one is unknown.
-knobs::Change rarer(const Context& context, double wanted) {
+knobs::Change rarer(const Context& context, double validated_s, double wanted) {
   const Signals& signals = context.signals;
-  const double rarer_by = longer_validation_interval(signals.time.train, signals.time.validate, wanted);
+  const double rarer_by = longer_validation_interval(signals.time.train, validated_s, wanted);
   if (!signals.validation_where.empty() && signals.time.train > 0) {
     const auto every = static_cast<double>(detail::effective_int(context, "validation.every").value_or(1));
     return detail::make_fix(context, "validation.every", static_cast<std::int64_t>(std::ceil(every * rarer_by)), kHow);
@@ -64,7 +82,7 @@ bool waits_for_samples(const Context& context, const Policy& policy, Finding& fi
     return false;
   }
   finding.severity = Severity::kInfo;
-  finding.evidence.push_back(context.say("{} of that time waits for samples, as training does",
+  finding.evidence.push_back(context.say("{} of that time waits for batches, as training does",
                                          format_share(context.validation_wait / *context.validate)));
   return true;
 }
@@ -87,23 +105,23 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
   if (!context.validate) {
     return Missing{context.say("the wall time of the run")};
   }
-  const double loop_s = signals.time.train + signals.time.validate;
-  if (*signals.validations < 1 || loop_s <= 0) {
+  if (*signals.validations < 1 || signals.time.train + signals.time.validate <= 0) {
     return Nothing{};
   }
-  const double of_loop = signals.time.validate / loop_s;
-  if (of_loop < policy.validation_of_loop || *context.validate < policy.warning_share) {
+  const Validations all = in_loop(context);
+  const double of_loop = all.seconds / (signals.time.train + all.seconds);
+  if (of_loop < policy.validation_of_loop || all.share < policy.warning_share) {
     return Nothing{};
   }
   Finding finding;
-  finding.share = context.validate;
-  finding.speedup_bound = amdahl(*context.validate);
+  finding.share = all.share;
+  finding.speedup_bound = amdahl(all.share);
   finding.where = detail::where_set(context, "validation.interval");
   if (!signals.validation_where.empty()) {
     finding.where = signals.validation_where;
   }
-  const double each_s = signals.time.validate / static_cast<double>(*signals.validations);
-  if (*signals.validations == 1) {
+  const double each_s = all.seconds / static_cast<double>(all.count);
+  if (all.count == 1) {
     finding.severity = Severity::kInfo;
     finding.evidence.push_back(context.say("the one validation took {}, {} of the loop; a longer run spreads it out",
                                            format_seconds(each_s), format_share(of_loop)));
@@ -112,11 +130,14 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
   }
   finding.severity = of_loop >= policy.validation_of_loop_critical ? Severity::kCritical : Severity::kWarning;
   finding.evidence.push_back(context.say("{} validations of {} each take {} of the loop ({} of the wall time)",
-                                         *signals.validations, format_seconds(each_s), format_share(of_loop),
-                                         format_share(*context.validate)));
-  finding.evidence.push_back(
-      context.say("between two of them lie {} of training",
-                  format_seconds(signals.time.train / static_cast<double>(*signals.validations))));
+                                         all.count, format_seconds(each_s), format_share(of_loop),
+                                         format_share(all.share)));
+  finding.evidence.push_back(context.say("between two of them lie {} of training",
+                                         format_seconds(signals.time.train / static_cast<double>(all.count))));
+  if (signals.tests) {
+    finding.evidence.push_back(context.say("validating the trained model after the last step takes another {}",
+                                           format_seconds(signals.tests->seconds)));
+  }
   if (!waits_for_samples(context, policy, finding) && !waits_for_workers(context, policy, finding)) {
     name_function(context, finding);
   }
@@ -124,7 +145,7 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
     finding.evidence.push_back(
         context.say("unidle cannot skip validations in this program: {}", signals.validation_kept));
   }
-  finding.fixes.push_back(rarer(context, policy.validation_target));
+  finding.fixes.push_back(rarer(context, all.seconds, policy.validation_target));
   return finding;
 }
 
