@@ -45,7 +45,7 @@ def metrics(steps=1500):
         spread(y[k : k + 128, 0].numpy(), out[:, 0].detach().numpy())
 
 
-def closure(steps=800):
+def closure(seconds=6.0):
     model = network()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     x, y = torch.randn(128, 64), (torch.rand(128, 1) > 0.5).float()
@@ -58,7 +58,8 @@ def closure(steps=800):
         loss.backward()
         return loss.item()
 
-    for _ in range(steps):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
         optimizer.step(gradients)
 
 

@@ -93,6 +93,10 @@ std::string unknown_sentence(const Diagnosis& diagnosis, Language language) {
     return translate(language, "Your {} is {} busy: nothing in this trace makes it wait",
                      device_name(diagnosis, language), format_share(*diagnosis.device.busy));
   }
+  if (diagnosis.few_steps) {
+    return translate(language, "The run finished fewer than {} training steps, too few to say what they wait for",
+                     *diagnosis.few_steps);
+  }
   if (diagnosis.device.busy) {
     return translate(language, "Your {} is {} busy; what was read does not show why", device_name(diagnosis, language),
                      format_share(*diagnosis.device.busy) + units_in_words(diagnosis.device, language));

@@ -115,6 +115,9 @@ Diagnosis measured(const Signals& signals, const Policy& policy) {
   diagnosis.blind = signals.blind;
   diagnosis.step = signals.step;
   show_ranks(signals, diagnosis);
+  if (signals.step_lengths_seen && signals.steps.value_or(0) > 0 && *signals.steps < policy.min_steps) {
+    diagnosis.few_steps = policy.min_steps;
+  }
   diagnosis.input_stated = signals.input_stated;
   diagnosis.tokens_per_s = signals.tokens_per_s;
   diagnosis.tokens_per_device = signals.tokens_per_device;

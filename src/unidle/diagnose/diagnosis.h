@@ -123,8 +123,9 @@ struct Diagnosis {
   std::vector<account::RankTime> ranks;  // of a job with several
   /// Share of a step in which the rank that the shares are of waits for gradients of others; part of step->compute.
   std::optional<double> exchange;
-  std::string input_stated;            // Signals::input_stated; not in the JSON
-  std::optional<double> tokens_per_s;  // not in the JSON, as the next
+  std::optional<std::int64_t> few_steps;  // the run finished some, but fewer than these; not in the JSON
+  std::string input_stated;               // Signals::input_stated; not in the JSON
+  std::optional<double> tokens_per_s;     // not in the JSON, as the next
   bool tokens_per_device = false;
   std::string idle_gpus;  // Signals::idle_gpus; not in the JSON
   std::vector<Finding> findings;

@@ -282,6 +282,13 @@ TEST(ToText, HealthyAndUnknownSaySo) {
   EXPECT_THAT(to_text(diagnose(Signals{}), 80, false), ::testing::StartsWith("No training step was seen"));
 }
 
+TEST(Answer, AFewStepsSayNothing) {
+  Signals signals = healthy_cpu();
+  signals.step_lengths_seen = true;
+  signals.steps = 2;
+  EXPECT_THAT(answer(diagnose(signals)), StartsWith("The run finished fewer than 5 training steps, too few"));
+}
+
 TEST(Answer, AHealthyRunThatMostlyStartsSaysSo) {
   Signals signals = healthy_cpu();
   EXPECT_THAT(answer(diagnose(signals)), Not(HasSubstr("first training step")));

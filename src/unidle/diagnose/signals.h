@@ -400,6 +400,7 @@ struct Signals {
   std::optional<std::string> parallel;         // "none", "data_parallel", "ddp"
   std::optional<ExchangeFacts> exchange;
   std::vector<RankTime> ranks;
+  std::optional<double> trainers;                // processes that train at the same time, by their samples
   std::optional<std::int64_t> training_process;  // of which the shares of a step are
 
   account::KnobReadings settings;

@@ -363,6 +363,7 @@ Signals signals_in(const record::Reader& reader, const RunData& run, Language la
   }
   if (!timeline.steps.empty()) {
     signals.steps = static_cast<std::int64_t>(timeline.steps.size());
+    signals.trainers = timeline.rank_factor;
     signals.after_training_s = account::after_training_s(timeline);
     signals.tests = account::tests_after_training(timeline);
   }

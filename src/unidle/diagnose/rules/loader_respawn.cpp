@@ -24,11 +24,15 @@ Evaluation evaluate_loader_respawn(const Context& context, const Policy& policy)
     return Missing{context.no_steps};
   }
   const auto starts = static_cast<double>(*signals.loader->starts);
-  const double share = starts < 2 ? 0 : context.respawn * (1 - 1 / starts);  // one start is always needed
+  const double later = starts < 2 ? 0 : 1 - 1 / starts;  // one start is always needed
+  // Where starts are most of what training waits for, they are what validation waits for.
+  const double validation = context.respawn >= policy.mostly * *context.input ? context.validation_wait : 0;
+  const double share = (context.respawn + validation) * later;
   if (share < policy.warning_share) {
     return Nothing{};
   }
   Finding finding = detail::of_share(share, policy);
+  finding.speedup_bound = amdahl(context.respawn * later);  // validation is added to that of all such findings
   finding.where = detail::where_loader(context, "loader.persistent_workers");
   finding.evidence = {
       context.say("{} workers were started {} times", *context.workers, *signals.loader->starts),
@@ -53,8 +57,8 @@ const Rule& loader_respawn() {
           "are made, the dataset is copied to them, files are opened, and the first batch is made from cold. With "
           "short epochs that is paid every few seconds.",
       .thresholds =
-          "From warning_share (10 %) of the wall time that training waited for starts after the first, critical from "
-          "critical_share (30 %).",
+          "From warning_share (10 %) of the wall time that training and validation waited for starts after the first, "
+          "critical from critical_share (30 %).",
       .needs =
           "the effective loader.workers and loader.persistent_workers, how often workers were started and how long "
           "training waited for it",

@@ -160,6 +160,23 @@ TEST(LoaderNoWorkers, SamplesThatWaitNeedNoCpuEach) {
   EXPECT_EQ(fix_of(fired("loader-no-workers", signals), "loader.workers")->to, 1);
 }
 
+TEST(LoaderRespawn, CountsTheStartsForValidation) {
+  Signals signals = waiting_cpu(0.15);
+  set_effective(signals, "loader.workers", "2");
+  set_effective(signals, "loader.persistent_workers", "false");
+  signals.loader.emplace();
+  signals.loader->workers = 2;
+  signals.loader->persistent_workers = false;
+  signals.loader->starts = 2;
+  signals.loader->start_wait_s = 0.14 * signals.wall_s;
+  EXPECT_TRUE(silent("loader-respawn", signals)) << "one start is needed";
+  signals.time.validate = 0.2 * signals.wall_s;
+  signals.validation_wait_s = 0.2 * signals.wall_s;
+  EXPECT_NEAR(*fired("loader-respawn", signals).share, 0.17, 0.01);
+  signals.loader->start_wait_s = 0.05 * signals.wall_s;
+  EXPECT_TRUE(silent("loader-respawn", signals)) << "most of the wait is for something else";
+}
+
 TEST(LoaderNoWorkers, NearMissIsSilent) {
   EXPECT_TRUE(silent("loader-no-workers", waiting_cpu(0.09)));
   Signals one_worker = waiting_cpu(0.6);

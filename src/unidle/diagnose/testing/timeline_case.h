@@ -26,7 +26,7 @@
 //   startup|validate|checkpoint|pause TIME
 //   steps COUNT KEY=TIME ...     input, transfer, forward, backward, sync, optimizer, other; samples=N, micro=N,
 //                                syncs=N, loss=VALUE (or nan); `every N KEY=TIME` at the end replaces a part in
-//                                every Nth step
+//                                every Nth step; processes=N: so many processes make the same steps
 //   repeat N / end               repeats the lines between N times
 //   work THREADS samples=N each=TIME  sample work of loader threads, per second, over the run so far
 //   series NAME VALUE [to VALUE] [SUBJECT]  a series over the whole run, constant or growing evenly

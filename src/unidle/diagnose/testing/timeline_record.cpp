@@ -320,7 +320,9 @@ class TimelineWriter {
   void steps(const Words& words) {
     const auto count = static_cast<int>(number(word_at(words, 1)));
     const auto every = std::find(words.begin(), words.end(), "every");
-    const auto usual = keys(Words(words.begin(), every), 2);
+    auto usual = keys(Words(words.begin(), every), 2);
+    const int processes = usual.contains("processes") ? static_cast<int>(number(usual.at("processes"))) : 1;
+    usual.erase("processes");
     const bool has_other = every != words.end() && words.end() - every > 2;
     const auto special = has_other ? keys(Words(every + 2, words.end()), 0) : std::map<std::string, std::string>{};
     const int nth = has_other ? static_cast<int>(number(*(every + 1))) : 0;
@@ -340,7 +342,10 @@ class TimelineWriter {
         step.duration_ns += part.value_or(0);
       }
       now_ns_ += step.duration_ns;
-      writer_.add(step);
+      for (int process = 0; process < processes; ++process) {
+        step.process = disguise_.process + process;
+        writer_.add(step);
+      }
     }
   }
 

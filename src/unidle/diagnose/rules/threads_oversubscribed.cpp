@@ -1,0 +1,72 @@
+#include <algorithm>
+#include <cmath>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+Evaluation evaluate_threads_oversubscribed(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (!signals.trainers) {
+    return Missing{context.say("training steps (none were seen)")};
+  }
+  const auto processes = std::round(*signals.trainers);
+  if (!context.on_cpu || processes < 2) {
+    return Nothing{};
+  }
+  if (!context.cpus || !context.cpu_threads || !context.compute) {
+    return Missing{"the CPUs that the run may use, and its threads"};
+  }
+  const double running = processes * *context.cpu_threads;
+  const double cpus = *context.cpus;
+  const double share = *context.compute * (1 - cpus / running);
+  if (*context.cpu_threads < 2 || running < policy.oversubscribed * cpus || share < policy.warning_share) {
+    return Nothing{};
+  }
+  Finding finding;
+  finding.share = share;
+  finding.severity = share >= policy.critical_share ? Severity::kCritical : Severity::kWarning;
+  finding.where = detail::where_set(context, "cpu.threads");
+  finding.evidence = {
+      context.say("{} processes train at the same time with {} threads each, on {} CPUs", format_number(processes),
+                  format_number(*context.cpu_threads), format_number(cpus)),
+      context.say("each operation waits until the last of its threads got a CPU; how much that costs was not measured"),
+  };
+  const auto each = static_cast<std::int64_t>(std::max(1.0, std::floor(cpus / processes)));
+  finding.fixes.push_back(detail::make_fix(context, "cpu.threads", each,
+                                           "divide the CPUs among the processes (OMP_NUM_THREADS, or "
+                                           "torch.set_num_threads in each)"));
+  return finding;
+}
+
+}  // namespace
+
+const Rule& threads_oversubscribed() {
+  static const Rule kRule{
+      .id = "threads-oversubscribed",
+      .verdict = Verdict::kComputeBound,
+      .title = "Training processes use more threads than there are CPUs",
+      .topic = "threads of several processes",
+      .explanation =
+          "Each process that imports torch computes with as many threads as it may use CPUs. Several such processes "
+          "(torch.multiprocessing, mp.spawn) take turns on the same CPUs, and the threads of one operation wait for "
+          "each other in busy loops. torchrun sets OMP_NUM_THREADS=1 for that reason. Two processes with two threads "
+          "each on two CPUs took 49 and 89 s where one thread each took 13 s (mnist_hogwild, torch 2.11).",
+      .thresholds =
+          "At least two processes that train at the same time, whose threads are at least oversubscribed (1.5) times "
+          "the CPUs. The share is what the threads without a CPU would take of forward and backward pass, from "
+          "warning_share (10 %), critical from critical_share (30 %); waiting in busy loops can cost more.",
+      .needs = "how many processes train, the effective cpu.threads, the CPUs that the run may use, step times",
+      .proposes = "cpu.threads",
+      .evaluate = evaluate_threads_oversubscribed,
+      .counts = Counts::kHostTime,
+      .sentence = "Your run trains in several processes, whose threads take turns on too few CPUs",
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules
