@@ -22,6 +22,8 @@ class Closure:
             loop.total, loop.updating = before + now() - t0, True
 
     def __getattr__(self, name):
+        if name in Closure.__slots__:  # of a copy that is being made
+            raise AttributeError(name)
         return getattr(self.closure, name)
 
 
