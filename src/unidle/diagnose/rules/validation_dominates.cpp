@@ -21,7 +21,7 @@ struct Validations {
   double share = 0;  // of the wall time
 };
 
-Validations in_loop(const Context& context) {
+Validations validations_between_steps(const Context& context) {
   const Signals& signals = context.signals;
   const account::Tests tests = signals.tests.value_or(account::Tests{});
   if (tests.count >= *signals.validations) {  // none between steps
@@ -108,7 +108,7 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
   if (*signals.validations < 1 || signals.time.train + signals.time.validate <= 0) {
     return Nothing{};
   }
-  const Validations all = in_loop(context);
+  const Validations all = validations_between_steps(context);
   const double of_loop = all.seconds / (signals.time.train + all.seconds);
   if (of_loop < policy.validation_of_loop || all.share < policy.warning_share) {
     return Nothing{};
