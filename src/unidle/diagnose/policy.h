@@ -42,7 +42,7 @@ struct Policy {
   double min_gain_without_workers = 1.15;
   /// The part of a step outside model, optimiser and loader is named from here on. Below, it is spread over many lines.
   /// Own choice.
-  double between_steps = 0.15;
+  double between_steps = 0.20;
   /// What a program does after its last step is named from here on; below, it is the end of any short run. Own choice.
   double after_training = 0.20;
   /// Steps become slower from here on: the last fifth against the first one, growing in each fifth. Own choice.

@@ -10,6 +10,7 @@ namespace unidle::slurm {
 
 /// One line per job: running jobs first, then waiting ones, then finished ones.
 std::string status_table(std::vector<Row> rows, Language language = Language::kEnglish);
+
 /// Sums over the jobs that have GPUs and do not wait.
 struct Totals {
   double gpu_hours = 0;

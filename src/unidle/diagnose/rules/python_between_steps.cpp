@@ -97,7 +97,7 @@ const Rule& python_between_steps() {
           "show the lines.",
       .thresholds =
           "The part that is neither input, copies, compute, waits, optimiser, logging nor flushes of memory, from "
-          "between_steps (15 %) of "
+          "between_steps (20 %) of "
           "a step and warning_share (10 %) of the wall time; critical from critical_share (30 %). On a GPU at most the "
           "time that it idles.",
       .needs = "step times, stack samples of the lines that run between the calls of the model",

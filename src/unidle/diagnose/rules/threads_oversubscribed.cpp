@@ -27,9 +27,8 @@ Evaluation evaluate_threads_oversubscribed(const Context& context, const Policy&
   if (*context.cpu_threads < 2 || running < policy.oversubscribed * cpus || share < policy.warning_share) {
     return Nothing{};
   }
-  Finding finding;
-  finding.share = share;
-  finding.severity = share >= policy.critical_share ? Severity::kCritical : Severity::kWarning;
+  Finding finding = detail::of_share(share, policy);
+  finding.speedup_bound.reset();  // threads that wait in busy loops can cost more
   finding.where = detail::where_set(context, "cpu.threads");
   finding.evidence = {
       context.say("{} processes train at the same time with {} threads each, on {} CPUs", format_number(processes),
