@@ -8,6 +8,7 @@
 //
 // Called with the interpreter lock held; not for interpreters without one. Throws nothing; failures are Python
 // exceptions.
+#include "prompt_lock.h"
 #include "stand_in.h"  // has Python.h
 // After Python.h, whose types it needs.
 #include <structmember.h>
@@ -218,7 +219,11 @@ int execute(PyObject* module) {
 }
 
 PyModuleDef_Slot module_slots[] = {{Py_mod_exec, reinterpret_cast<void*>(execute)}, {0, nullptr}};
-PyMethodDef functions[] = {{"stand_in", unidle_light::stand_in, METH_VARARGS, nullptr}, {nullptr, nullptr, 0, nullptr}};
+PyMethodDef functions[] = {{"stand_in", unidle_light::stand_in, METH_VARARGS, nullptr},
+                           {"allow_prompt_lock", unidle_light::allow, METH_O, nullptr},
+                           {"sleep_then_take", unidle_light::sleep_then_take, METH_O, nullptr},
+                           {"go_on", unidle_light::go_on, METH_NOARGS, nullptr},
+                           {nullptr, nullptr, 0, nullptr}};
 PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_unidle_light", nullptr, 0,      functions,
                           module_slots,          nullptr,         nullptr, nullptr};
 

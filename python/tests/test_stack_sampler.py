@@ -1,7 +1,9 @@
 """The background thread: what it finds in lines of the program's source, and its signals; without torch."""
 
+import glob
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -9,11 +11,13 @@ import time
 import types
 import unittest
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
+SHIM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim")
+sys.path.insert(0, SHIM)
 
 from _unidle_shim.facts import stack_sampler  # noqa: E402
 from _unidle_shim.host import threads  # noqa: E402
 from _unidle_shim.loop.loop import AFTER_FORWARD, TRAIN_PHASE  # noqa: E402
+from guarding import LIBRARY  # noqa: E402
 
 
 def least_s(line):
@@ -132,6 +136,86 @@ class Threads(unittest.TestCase):
         self.assertTrue(done.wait(60))
         self.assertLessEqual({signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGALRM}, set(seen))
         self.assertNotIn(signal.SIGSEGV, seen)
+
+
+# Calls that keep Python's lock, in turn with one that releases it, as torch's do: who only waits for the lock
+# always sees the latter. A child that is forked meanwhile, and the end of Python.
+LOCKED = """
+import hashlib, os, sys, threading, time
+sys.path.insert(0, sys.argv[1])
+from _unidle_shim.facts import stack_sampler
+from _unidle_shim.host import threads
+
+names, data, until = [], bytes(1000000), time.monotonic() + 2
+class Looks(stack_sampler.Background):
+    def _look(self, stack):
+        names.extend([code.co_name for code, _ in stack if code.co_name in ("locked", "released")][:1])
+
+class state:
+    thread = threading.get_ident()
+    background = loop = None
+    class facts:
+        write = staticmethod(lambda: None)
+
+def locked():
+    begin = time.perf_counter()
+    while time.perf_counter() < begin + 1e-3:
+        pass
+
+def released():
+    hashlib.sha256(data).digest()
+
+before = sys.getswitchinterval()
+state.background = Looks(state)
+state.background.rate_hz = 100
+state.background.start()
+took = {locked: 0, released: 0}
+while time.monotonic() < until:
+    for call in took:
+        begin = time.perf_counter()
+        call()
+        took[call] += time.perf_counter() - begin
+child = os.fork()
+if child == 0:
+    os._exit(3)
+assert os.WEXITSTATUS(os.waitpid(child, 0)[1]) == 3
+prompt = state.background.prompt is not None
+assert state.background.stop() and sys.getswitchinterval() == before
+print(prompt, names.count("locked") / len(names), took[locked] / sum(took.values()))
+"""
+PYTHONS = [sys.executable] + sorted(
+    path
+    for pattern in ("3.9", "3.1[0-9]")
+    for path in glob.glob(os.path.expanduser("~/.pyenv/versions/%s*/bin/python3" % pattern))
+)
+
+
+class Lock(unittest.TestCase):
+    def shares(self, python, library):
+        """Whether the lock is taken at once, and the share of the looks and of the time in locked()."""
+        result = subprocess.run(
+            [python, "-c", LOCKED, SHIM],
+            env={**os.environ, "UNIDLE_LIGHT_LIBRARY": library},
+            stdout=subprocess.PIPE,
+            check=True,
+            universal_newlines=True,
+        )
+        return result.stdout.split()
+
+    def test_code_that_keeps_pythons_lock_is_seen(self):
+        if not os.path.isfile(LIBRARY):
+            self.skipTest("the shim's part in C++ is not built")
+        for python in PYTHONS:
+            with self.subTest(python):
+                prompt, looks, time_s = self.shares(python, LIBRARY)
+                self.assertEqual(prompt, "True")
+                self.assertGreater(float(looks), 0.5 * float(time_s))
+                self.assertLess(float(looks), 1.5 * float(time_s))
+
+    def test_without_the_part_in_cpp_looks_are_taken_as_well(self):
+        prompt, looks, _ = self.shares(sys.executable, "")
+        self.assertEqual(prompt, "False")
+        self.assertGreaterEqual(float(looks), 0)
 
 
 if __name__ == "__main__":

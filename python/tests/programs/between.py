@@ -31,7 +31,7 @@ def spread(labels, scores):
     return np.std(found)
 
 
-def metrics(steps=1500):
+def metrics(steps=3000):
     model = network()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     x, y = torch.randn(12800, 64), (torch.rand(12800, 1) > 0.5).float()

@@ -9,7 +9,7 @@ import threading
 import time
 
 from _unidle_shim.facts import affinity, module_methods, other_threads
-from _unidle_shim.host import places, startup, threads
+from _unidle_shim.host import native, places, startup, threads
 from _unidle_shim.host.guard import off
 from _unidle_shim.loop.loop import (
     AFTER_FORWARD,
@@ -96,10 +96,14 @@ class Background:
         self.methods = module_methods.ModuleMethods()
         self.reads = {}  # (file, line, works on a batch) -> whether the line looks like fetching data
         self.waited_for = other_threads.Waits(state)
+        self.prompt = None  # takes Python's lock at once, where that can be done
 
     def start(self):
         """Called by the followed thread."""
         self.affinity = affinity.Affinity(_thread.get_native_id())
+        library = native.library()
+        if library is not None and library.allow_prompt_lock(True):
+            self.prompt = library
         threads.start_thread(self._run)
 
     def stop(self):
@@ -107,6 +111,8 @@ class Background:
         for its lock; within a function in C++, that aborts the process."""
         if not self.stopped:
             self.stopped = self.working.acquire(timeout=_LEAVES_S)
+            if self.prompt is not None:
+                self.prompt.allow_prompt_lock(False)
         return self.stopped
 
     def _run(self):
@@ -120,15 +126,16 @@ class Background:
         state = self.state
         begin = time.monotonic()
         interval, notes_s, next_notes = 1.0 / self.rate_hz, _NOTES_S, begin + _FIRST_NOTES_S
+        sleep = time.sleep if self.prompt is None else self.prompt.sleep_then_take
         while state.background is self:
-            time.sleep(interval)
+            sleep(interval)
             if not self.working.acquire(False):
                 return
             try:
                 if not state.thread:
                     return
                 busy = time.thread_time()
-                self._look(threads.without_collection(threads.stack_of, state.thread))
+                self._look_now()
                 at = time.monotonic()
                 if at >= next_notes:
                     state.facts.write()
@@ -139,6 +146,13 @@ class Background:
                 self.working.release()
             if not self.thinned and at - begin > 5 and self.busy_s > _MAX_BUSY * (at - begin):
                 self.thinned, interval = True, max(interval, 1.0 / _SLOW_RATE_HZ)
+
+    def _look_now(self):
+        try:
+            self._look(threads.without_collection(threads.stack_of, self.state.thread))
+        finally:
+            if self.prompt is not None:
+                self.prompt.go_on()  # the thread that gave way for the look
 
     def _look(self, stack):
         loop = self.state.loop

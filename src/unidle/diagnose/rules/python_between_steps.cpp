@@ -26,10 +26,9 @@ bool is_between(const HotLine& line, bool by_hand) {
   return line.role == "train" && (line.phase == "between" || (!by_hand && line.phase == "exchange"));
 }
 
-/// The share of the stack samples in training steps that fell on such lines. Samples are rarer there than the time:
-/// pure Python keeps the sampling thread from running.
+/// The share of the stack samples in training steps that fell on such lines: a step's other time also contains calls
+/// of the model that are not patched.
 double sampled(const Signals& signals, bool by_hand) {
-  constexpr double kRarer = 1.5;
   std::map<std::string_view, double> looks;  // by phase
   for (const HotLine& line : signals.hot) {
     if (is_between(line, by_hand) ||
@@ -42,7 +41,7 @@ double sampled(const Signals& signals, bool by_hand) {
     all += count;
   }
   const double between = looks["between"] + (by_hand ? 0 : looks["exchange"]);
-  return between > 0 ? std::min(1.0, kRarer * between / all) : 1;
+  return between > 0 ? between / all : 1;
 }
 
 Evaluation evaluate_python_between_steps(const Context& context, const Policy& policy) {
