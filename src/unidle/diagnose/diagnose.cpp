@@ -87,6 +87,27 @@ std::optional<Cost> cost_of(const Signals& signals, const Policy& policy) {
               policy.gpu_hour_price > 0 ? std::optional(policy.gpu_hour_price) : std::nullopt};
 }
 
+/// Where a run on CPUs computes, the functions with an undue share. A GPU computes later than the line that asks for
+/// it.
+std::vector<ComputePlace> compute_places(const Signals& signals) {
+  std::vector<ComputePlace> places;
+  if (signals.device_kind != "cpu") {
+    return places;
+  }
+  const auto computes = [](const HotLine& line) { return line.role == "train" && line.phase == "train"; };
+  std::int64_t all = 0;
+  for (const HotLine& line : signals.hot) {
+    all = std::max(all, computes(line) ? line.total : 0);
+  }
+  for (const detail::HotFunction& hot : detail::hot_functions(signals, computes)) {
+    const double share = hot.share * static_cast<double>(hot.looks) / static_cast<double>(all);
+    if (all >= detail::kEnoughStackSamples && share >= detail::kLeastShareOfStackSamples) {
+      places.push_back({share, hot.text()});
+    }
+  }
+  return places;
+}
+
 /// What was measured, without a judgement.
 Diagnosis measured(const Signals& signals, const Policy& policy) {
   Diagnosis diagnosis;
@@ -122,6 +143,7 @@ Diagnosis measured(const Signals& signals, const Policy& policy) {
   diagnosis.tokens_per_s = signals.tokens_per_s;
   diagnosis.tokens_per_device = signals.tokens_per_device;
   diagnosis.idle_gpus = signals.idle_gpus;
+  diagnosis.compute_in = compute_places(signals);
   return diagnosis;
 }
 

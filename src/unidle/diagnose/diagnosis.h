@@ -104,6 +104,12 @@ struct Cost {
   std::optional<double> price;  // of a GPU hour, in the user's currency
 };
 
+/// A function in which the training process computes.
+struct ComputePlace {
+  double share = 0;   // of the compute, by stack samples
+  std::string where;  // "function (file:line)"
+};
+
 struct Diagnosis {
   Outcome outcome = Outcome::kUnknown;
   Verdict verdict = Verdict::kUnknown;
@@ -127,7 +133,8 @@ struct Diagnosis {
   std::string input_stated;               // Signals::input_stated; not in the JSON
   std::optional<double> tokens_per_s;     // not in the JSON, as the next
   bool tokens_per_device = false;
-  std::string idle_gpus;  // Signals::idle_gpus; not in the JSON
+  std::string idle_gpus;                 // Signals::idle_gpus; not in the JSON
+  std::vector<ComputePlace> compute_in;  // of a run on CPUs, the largest first; not in the JSON
   std::vector<Finding> findings;
   std::vector<Abstention> abstained;
   std::string blind;                 // Signals::blind; not in the JSON

@@ -282,6 +282,25 @@ TEST(ToText, HealthyAndUnknownSaySo) {
   EXPECT_THAT(to_text(diagnose(Signals{}), 80, false), ::testing::StartsWith("No training step was seen"));
 }
 
+TEST(ToText, SaysWhereARunOnCpusComputes) {
+  Signals signals = waiting_cpu(0.1);
+  signals.hot = {{"train", "train", "net.py:5", "Teacher.forward", 60, 100},
+                 {"train", "train", "net.py:7", "Teacher.forward", 15, 90},
+                 {"train", "train", "train.py:9", "train", 24, 100},
+                 {"train", "between", "train.py:12", "train", 90, 90},
+                 {"worker", "train", "data.py:3", "read", 90, 90}};
+  const auto text = [&] { return to_text(diagnose(signals), 200, false); };
+  EXPECT_THAT(text(), HasSubstr("Compute, by stack samples: 75 % in Teacher.forward (net.py:5).\n"))
+      << "24 % is little";
+  signals.hot[2].hits = 25;
+  EXPECT_THAT(text(), HasSubstr("75 % in Teacher.forward (net.py:5), 25 % in train (train.py:9).\n"));
+  signals.device_kind = "cuda";
+  EXPECT_THAT(text(), Not(HasSubstr("Compute, by"))) << "a line asks for work that the device does later";
+  signals.device_kind = "cpu";
+  signals.hot = {{"train", "train", "net.py:5", "Teacher.forward", 19, 19}};
+  EXPECT_THAT(text(), Not(HasSubstr("Compute, by"))) << "a second shows nothing";
+}
+
 TEST(Answer, AFewStepsSayNothing) {
   Signals signals = healthy_cpu();
   signals.step_lengths_seen = true;

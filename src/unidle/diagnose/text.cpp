@@ -200,6 +200,19 @@ std::string step_text(const StepShares& step, const std::optional<double>& excha
                    format_share(step.compute), sync, optimizer, other);
 }
 
+/// Of the forward and backward pass, where they take most of a step.
+std::string compute_text(const Diagnosis& diagnosis, const Style& style) {
+  constexpr double kMost = 0.5;
+  if (!diagnosis.step || diagnosis.step->compute < kMost || diagnosis.compute_in.empty()) {
+    return "";
+  }
+  std::string places;
+  for (const ComputePlace& place : diagnosis.compute_in) {
+    places += (places.empty() ? "" : style.word(", ")) + style.say("{} in {}", format_share(place.share), place.where);
+  }
+  return style.block(0, "", style.say("Compute, by stack samples: {}.", places));
+}
+
 std::string numbers(const Diagnosis& diagnosis, const Style& style) {
   const PhaseTimes& time = diagnosis.time;
   std::string out;
@@ -218,6 +231,7 @@ std::string numbers(const Diagnosis& diagnosis, const Style& style) {
   } else if (diagnosis.step) {
     out += style.block(0, "", step_text(*diagnosis.step, diagnosis.exchange, style));
   }
+  out += compute_text(diagnosis, style);
   if (diagnosis.device.busy) {
     out += style.block(0, "", device_text(diagnosis.device, style));
   }

@@ -144,8 +144,9 @@ class Background:
                 self.busy_s += time.thread_time() - busy
             finally:
                 self.working.release()
-            if not self.thinned and at - begin > 5 and self.busy_s > _MAX_BUSY * (at - begin):
-                self.thinned, interval = True, max(interval, 1.0 / _SLOW_RATE_HZ)
+            excess = self.busy_s / (_MAX_BUSY * (at - begin))
+            if not self.thinned and at - begin > 5 and excess > 1:
+                self.thinned, interval = True, max(interval, min(1.0 / _SLOW_RATE_HZ, excess * interval))
 
     def _look_now(self):
         try:

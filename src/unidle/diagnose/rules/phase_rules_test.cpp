@@ -1,6 +1,7 @@
 // validation-dominates, checkpoint-dominates, startup-dominates.
 #include <gmock/gmock.h>
 
+#include "unidle/diagnose/diagnose.h"
 #include "unidle/diagnose/testing/asking.h"
 
 namespace unidle::diagnose::testing {
@@ -217,6 +218,25 @@ TEST(StallsRecur, OfCodeBetweenTheStepsStandWithTheCode) {
   signals.hot = {{"train", "between", "train.py:7", "rollout", 60, 63}};
   EXPECT_THAT(fired("python-between-steps", signals).evidence,
               Contains(HasSubstr("every 16 steps a step takes 80.0 ms longer")));
+}
+
+TEST(PythonBetweenSteps, BatchesMadeByHandCount) {
+  Signals signals = healthy_cpu();
+  signals.loader.reset();
+  signals.settings.erase("loader.workers");
+  signals.step = StepShares{.input = 0.18, .compute = 0.72, .other = 0.1};
+  signals.hot = {{"train", "between", "train.py:9", "encode", 60, 66}, {"train", "train", "train.py:5", "f", 99, 99}};
+  const Finding finding = fired("python-between-steps", signals);
+  EXPECT_EQ(finding.where, "train.py:9");
+  EXPECT_NEAR(*finding.share, 0.28 * *make_context(signals, {}).train, 1e-6);
+  EXPECT_EQ(diagnose(signals).verdict, Verdict::kInputBound);
+  signals.step = StepShares{.input = 0.1, .compute = 0.72, .other = 0.18};
+  EXPECT_EQ(diagnose(signals).verdict, Verdict::kOverheadBound);
+  signals.step->input = 0.01;
+  EXPECT_TRUE(silent("python-between-steps", signals));
+  signals.step->input = 0.1;
+  signals.loader.emplace();
+  EXPECT_TRUE(silent("python-between-steps", signals)) << "rules about loaders judge it";
 }
 
 TEST(PythonBetweenSteps, FlushesAreAnotherRules) {

@@ -44,6 +44,12 @@ double sampled(const Signals& signals, bool by_hand) {
   return between > 0 ? between / all : 1;
 }
 
+/// The share of a step in which the program makes its batches itself, without a loader that others could judge.
+double input_by_hand(const Context& context) {
+  const Signals& signals = context.signals;
+  return signals.loader || context.workers || signals.hot.empty() ? 0 : signals.step->input;
+}
+
 Evaluation evaluate_python_between_steps(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!signals.step || context.train.value_or(0) <= 0 || signals.wall_s <= 0) {
@@ -57,8 +63,9 @@ Evaluation evaluate_python_between_steps(const Context& context, const Policy& p
   const bool by_hand = exchange > 0;
   const auto flushes = detail::waits_of(signals, detail::Waits::kFlush);  // a rule of its own
   const double flushed = flushes ? flushes->seconds / signals.wall_s : 0;
-  const double between =
-      std::min(signals.step->other - (logs + flushed) / *context.train - exchange, sampled(signals, by_hand));
+  const double input = input_by_hand(context);
+  const double other = signals.step->other - (logs + flushed) / *context.train - exchange;
+  const double between = std::min(other + input, sampled(signals, by_hand));
   const double outside = between * *context.train;
   const double share = std::min(outside, context.on_gpu ? *context.idle : 1.0);
   if (between < policy.between_steps || share < policy.warning_share) {
@@ -72,6 +79,9 @@ Evaluation evaluate_python_between_steps(const Context& context, const Policy& p
     return Missing{context.say("which lines run between the calls of the model (stack samples)")};
   }
   Finding finding = detail::of_share(share, policy);
+  if (input > other) {
+    finding.verdict = Verdict::kInputBound;
+  }
   finding.evidence.push_back(
       context.say("{} of each step lies outside the model, its gradients, the optimiser, the loader and logging",
                   format_share(between)));
@@ -91,18 +101,19 @@ const Rule& python_between_steps() {
       .title = "The program's own code between the steps takes an undue share",
       .topic = "code between steps",
       .explanation =
-          "A training loop does more than train: it plays an environment, samples from a replay buffer, computes "
-          "metrics of each batch, draws. Such code runs on one thread, and the device waits for it. Stack samples "
-          "show the lines.",
+          "A training loop does more than train: it plays an environment, samples from a replay buffer, makes its "
+          "batches itself, computes metrics of each batch, draws. Such code runs on one thread, and the device waits "
+          "for it. Stack samples show the lines.",
       .thresholds =
-          "The part that is neither input, copies, compute, waits, optimiser, logging nor flushes of memory, from "
-          "between_steps (20 %) of "
-          "a step and warning_share (10 %) of the wall time; critical from critical_share (30 %). On a GPU at most the "
+          "The part that is neither a loader's input, copies, compute, waits, optimiser, logging nor flushes of "
+          "memory, "
+          "from between_steps (20 %) of a step and warning_share (10 %) of the wall time; critical from critical_share "
+          "(30 %). On a GPU at most the "
           "time that it idles.",
       .needs = "step times, stack samples of the lines that run between the calls of the model",
       .proposes =
           "do it less often, for whole batches instead of one by one, or in other processes (metrics at the end of an "
-          "epoch, several environments at once)",
+          "epoch, several environments at once, batches by the workers of a DataLoader)",
       .evaluate = evaluate_python_between_steps,
       .counts = Counts::kHostTime,
       .sentence = "Your run spends {share} of its time outside model, optimiser and loader, above all at {where}",
