@@ -74,6 +74,9 @@ const Interpreter& interpreter() {
 std::atomic<int> asked;
 std::atomic<bool> allowed;
 std::atomic<bool> asking;  // a call is being added, or the interval changed
+// A call waits in the interpreter's queue, which is short and also the program's: the thread that runs it may be within
+// a call for long.
+std::atomic<bool> queued;
 thread_local bool is_sampler;
 long patient_looks;  // the sampler's
 
@@ -89,14 +92,15 @@ long futex(int operation, int value, const timespec* longest) {
 
 /// Called in a thread that holds the lock. The sampler itself may be that thread.
 int give_way(void*) {
+  queued = false;
   if (is_sampler || asked.load() == 0) {
     return 0;
   }
   PyThreadState* state = PyEval_SaveThread();
   const timespec longest{0, kLongest_ns};
   while (asked.load() != 0) {
-    if (futex(FUTEX_WAIT_PRIVATE, 1, &longest) != 0 && errno == ETIMEDOUT) {
-      asked = 0;
+    if (futex(FUTEX_WAIT_PRIVATE, 1, &longest) != 0 && errno != EAGAIN) {
+      asked = 0;  // too long, or a signal arrived
     }
   }
   PyEval_RestoreThread(state);
@@ -112,10 +116,12 @@ unsigned long ask(PyInterpreterState* main) {
     return usual;
   }
   asked = 1;
-  if (python.minor == 12) {
-    python.add_call(main, give_way, nullptr, 0);
-  } else {
-    Py_AddPendingCall(give_way, nullptr);
+  if (!queued.exchange(true)) {
+    const int failed =
+        python.minor == 12 ? python.add_call(main, give_way, nullptr, 0) : Py_AddPendingCall(give_way, nullptr);
+    if (failed != 0) {
+      queued = false;
+    }
   }
   return 0;
 }
@@ -128,7 +134,7 @@ PyObject* allow(PyObject*, PyObject* yes) {
     return nullptr;
   }
   if (wanted != 0) {
-    asking = false;  // a child process may be forked while it is set
+    asking = queued = false;  // a child process may be forked while they are set
   }
   allowed = wanted != 0 && interpreter().is_prompt();
   // The interpreter takes down what the calls need when it ends.

@@ -41,8 +41,8 @@ def pictures(folder, count, classes=4, size=96):
             (folder / split / label / name).hardlink_to(folder / name)
 
 
-def papers(folder, count=1200, words=300):
-    """Writes a graph in the format of Cora."""
+def papers(folder, count=2708, words=300):
+    """Writes a graph in the format of Cora, and of its size: with fewer papers nothing is left to validate on."""
     draw = random.Random(0)
     folder.mkdir()
     with open(folder / "cora.content", "w") as file:
