@@ -9,6 +9,7 @@
 // Called with the interpreter lock held; not for interpreters without one. Throws nothing; failures are Python
 // exceptions.
 #include "prompt_lock.h"
+#include "stack.h"
 #include "stand_in.h"  // has Python.h
 // After Python.h, whose types it needs.
 #include <structmember.h>
@@ -223,6 +224,10 @@ PyMethodDef functions[] = {{"stand_in", unidle_light::stand_in, METH_VARARGS, nu
                            {"allow_prompt_lock", unidle_light::allow, METH_O, nullptr},
                            {"sleep_then_take", unidle_light::sleep_then_take, METH_O, nullptr},
                            {"go_on", unidle_light::go_on, METH_NOARGS, nullptr},
+                           {"before_fork", unidle_light::before_fork, METH_NOARGS, nullptr},
+                           {"after_fork", unidle_light::after_fork, METH_NOARGS, nullptr},
+                           {"after_fork_in_child", unidle_light::after_fork_in_child, METH_NOARGS, nullptr},
+                           {"stack_of", unidle_light::stack_of, METH_VARARGS, nullptr},
                            {nullptr, nullptr, 0, nullptr}};
 PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_unidle_light", nullptr, 0,      functions,
                           module_slots,          nullptr,         nullptr, nullptr};

@@ -11,6 +11,9 @@
 //   3.13     Py_AddPendingCall, which is public
 //
 // The private functions are looked up by name, in versions whose sources were read. Without them Python sleeps.
+//
+// To 3.11 a program that reads the switch interval finds ours in one of a thousand calls. A fork by another thread
+// while the holder waits would leave its queue of calls blocked in the child, so that forks wait for the holder.
 #include "prompt_lock.h"
 
 #include <dlfcn.h>
@@ -23,30 +26,32 @@
 #include <cerrno>
 #include <climits>
 #include <cstdlib>
+#include <cstring>
 #include <ctime>
 
 namespace unidle_light {
 
 namespace {
 
-constexpr unsigned long kSoon_us = 10;  // a switch interval that nobody sets
+constexpr unsigned long kSoon_us = 11;  // a switch interval that nobody sets
 // In this interval, and what the kernel adds, the sampler asks until the lock is released. That takes 15 % of a CPU
 // where a call keeps the lock for long, so that many looks later wait as any thread does: 0.2 % at 20 looks a second.
 constexpr long kWaitOfPatientLook_ns = 650'000;
 constexpr long kMostPatientLooks = 200;
 constexpr long kLongest_ns = 1'000'000;  // that a thread waits for the sampler, which may get no CPU
 constexpr timespec kBrief{0, 10'000};
+constexpr int kMostBriefs = 2000;  // where a fork or the end of Python waits
 
 using Call = int (*)(void*);
 
 struct Interpreter {
-  int minor = std::atoi(Py_GetVersion() + 2);  // "3.11.7 ..."
+  int minor = std::strncmp(Py_GetVersion(), "3.", 2) == 0 ? std::atoi(Py_GetVersion() + 2) : 0;  // "3.11.7 ..."
   unsigned long (*interval)() = nullptr;
   void (*set_interval)(unsigned long) = nullptr;
   int (*add_call)(PyInterpreterState*, Call, void*, int main_thread_only) = nullptr;
 
   Interpreter() {
-    if (minor <= 11) {
+    if (minor >= 9 && minor <= 11) {
       find("_PyEval_GetSwitchInterval", interval);
       find("_PyEval_SetSwitchInterval", set_interval);
     } else if (minor == 12) {
@@ -54,9 +59,8 @@ struct Interpreter {
     }
   }
 
-  bool is_prompt() const {
-    return minor >= 13 || add_call != nullptr || (interval != nullptr && set_interval != nullptr);
-  }
+  bool by_interval() const { return interval != nullptr && set_interval != nullptr; }
+  bool is_prompt() const { return minor >= 13 || add_call != nullptr || by_interval(); }
 
  private:
   template <class Function>
@@ -70,13 +74,15 @@ const Interpreter& interpreter() {
   return kInterpreter;
 }
 
-// The sampler sets `asked`, and takes it back when it has looked. No lock: a child process may be forked meanwhile.
-std::atomic<int> asked;
-std::atomic<bool> allowed;
+// No lock guards these: a child process may be forked at any time.
+std::atomic<bool> allowed, forking;
 std::atomic<bool> asking;  // a call is being added, or the interval changed
+std::atomic<int> asked;    // by the sampler, until it has looked
+std::atomic<int> giving;   // threads that wait for it
 // A call waits in the interpreter's queue, which is short and also the program's: the thread that runs it may be within
 // a call for long.
 std::atomic<bool> queued;
+std::atomic<unsigned long> usual_us = 5000;  // the program's switch interval
 thread_local bool is_sampler;
 long patient_looks;  // the sampler's
 
@@ -90,12 +96,20 @@ long futex(int operation, int value, const timespec* longest) {
   return syscall(SYS_futex, &asked, operation, value, longest, nullptr, 0);
 }
 
+void wake() {
+  if (asked.exchange(0) != 0) {
+    futex(FUTEX_WAKE_PRIVATE, INT_MAX, nullptr);
+  }
+}
+
 /// Called in a thread that holds the lock. The sampler itself may be that thread.
 int give_way(void*) {
   queued = false;
   if (is_sampler || asked.load() == 0) {
     return 0;
   }
+  const int error = errno;
+  ++giving;
   PyThreadState* state = PyEval_SaveThread();
   const timespec longest{0, kLongest_ns};
   while (asked.load() != 0) {
@@ -104,16 +118,21 @@ int give_way(void*) {
     }
   }
   PyEval_RestoreThread(state);
+  --giving;
+  errno = error;
   return 0;
 }
 
-/// Interrupts the holder of the lock. Called without the lock. Returns the switch interval to restore, 0 if none.
-unsigned long ask(PyInterpreterState* main) {
+/// Interrupts the holder of the lock. Called without the lock.
+void ask(PyInterpreterState* main) {
   const Interpreter& python = interpreter();
-  if (python.minor <= 11) {
-    const unsigned long usual = python.interval();
+  if (python.by_interval()) {
+    const unsigned long now_us = python.interval();
+    if (now_us != kSoon_us) {  // else the program has read ours, and set it
+      usual_us = now_us;
+    }
     python.set_interval(kSoon_us);
-    return usual;
+    return;
   }
   asked = 1;
   if (!queued.exchange(true)) {
@@ -123,7 +142,19 @@ unsigned long ask(PyInterpreterState* main) {
       queued = false;
     }
   }
-  return 0;
+}
+
+/// Unless the program has set another one.
+void restore_interval() {
+  if (interpreter().by_interval() && interpreter().interval() == kSoon_us) {
+    interpreter().set_interval(usual_us);
+  }
+}
+
+void wait_while_asking() {
+  for (int i = 0; asking && i < kMostBriefs; ++i) {
+    nanosleep(&kBrief, nullptr);
+  }
 }
 
 }  // namespace
@@ -133,15 +164,37 @@ PyObject* allow(PyObject*, PyObject* yes) {
   if (wanted < 0) {
     return nullptr;
   }
-  if (wanted != 0) {
-    asking = queued = false;  // a child process may be forked while they are set
-  }
   allowed = wanted != 0 && interpreter().is_prompt();
-  // The interpreter takes down what the calls need when it ends.
-  for (int i = 0; wanted == 0 && asking && i < 1000; ++i) {
-    nanosleep(&kBrief, nullptr);
+  if (wanted == 0) {
+    wait_while_asking();  // the interpreter takes down what a call needs when it ends
+    restore_interval();
   }
   return PyBool_FromLong(allowed ? 1 : 0);
+}
+
+PyObject* before_fork(PyObject*, PyObject*) {
+  forking = true;
+  wait_while_asking();
+  wake();
+  for (int i = 0; giving > 0 && i < kMostBriefs; ++i) {
+    PyThreadState* state = PyEval_SaveThread();
+    nanosleep(&kBrief, nullptr);
+    PyEval_RestoreThread(state);
+  }
+  Py_RETURN_NONE;
+}
+
+PyObject* after_fork(PyObject*, PyObject*) {
+  forking = false;
+  Py_RETURN_NONE;
+}
+
+PyObject* after_fork_in_child(PyObject*, PyObject*) {
+  allowed = forking = asking = queued = false;
+  asked = giving = 0;
+  patient_looks = 0;
+  restore_interval();
+  Py_RETURN_NONE;
 }
 
 PyObject* sleep_then_take(PyObject*, PyObject* seconds) {
@@ -159,22 +212,23 @@ PyObject* sleep_then_take(PyObject*, PyObject* seconds) {
   const timespec time{whole, static_cast<long>((length - static_cast<double>(whole)) * 1e9)};
   nanosleep(&time, nullptr);
   asking = true;
-  const unsigned long usual = allowed && patient_looks == 0 ? ask(main) : 0;
+  const bool now = allowed && !forking && patient_looks == 0;
+  if (now) {
+    ask(main);
+  }
   asking = false;
   const long begin = clock_ns();
   PyEval_RestoreThread(state);
-  patient_looks = usual != 0 ? std::min(kMostPatientLooks, (clock_ns() - begin) / kWaitOfPatientLook_ns)
-                             : std::max(0L, patient_looks - 1);
-  if (usual != 0 && interpreter().interval() == kSoon_us) {  // the program has not set another one
-    interpreter().set_interval(usual);
+  restore_interval();
+  if (interpreter().by_interval()) {
+    patient_looks = now ? std::min(kMostPatientLooks, (clock_ns() - begin) / kWaitOfPatientLook_ns)
+                        : std::max(0L, patient_looks - 1);
   }
   Py_RETURN_NONE;
 }
 
 PyObject* go_on(PyObject*, PyObject*) {
-  if (asked.exchange(0) != 0) {
-    futex(FUTEX_WAKE_PRIVATE, INT_MAX, nullptr);
-  }
+  wake();
   Py_RETURN_NONE;
 }
 

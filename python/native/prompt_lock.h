@@ -13,6 +13,11 @@ PyObject* allow(PyObject* module, PyObject* yes);
 /// allowed. Only one thread of a process calls it, and go_on() soon afterwards.
 PyObject* sleep_then_take(PyObject* module, PyObject* seconds);
 
+/// For os.register_at_fork: before a fork, and after it in the parent and in the child, where nothing is allowed yet.
+PyObject* before_fork(PyObject* module, PyObject* unused);
+PyObject* after_fork(PyObject* module, PyObject* unused);
+PyObject* after_fork_in_child(PyObject* module, PyObject* unused);
+
 /// Lets the thread that gave way continue.
 PyObject* go_on(PyObject* module, PyObject* unused);
 

@@ -42,7 +42,7 @@ def pictures(folder, count, classes=4, size=96):
 
 
 def papers(folder, count=2708, words=300):
-    """Writes a graph in the format of Cora, and of its size: with fewer papers nothing is left to validate on."""
+    """Writes a graph in the format of Cora, and of its size: with fewer papers none is left to train on."""
     draw = random.Random(0)
     folder.mkdir()
     with open(folder / "cora.content", "w") as file:

@@ -26,6 +26,7 @@ _WORKERS_RATE_HZ = 80  # for all workers of a loader together: there may be hund
 _FIRST_NOTES_S = 1.0
 _NOTES_S, _MAX_NOTES_S, _NOTES_GROWTH = 2.0, 60.0, 1.3
 _MAX_BUSY = 0.002  # share of wall time that this thread may use before it samples less often
+_LONGEST_SWITCH_S = 0.005  # Python's own; a program that sets a longer one wants fewer switches
 _MAX_PLACES = 2000
 _TOP = 10
 _LEAVES_S = 30.0  # how long the end of a process waits for this thread: it may be starved
@@ -104,6 +105,7 @@ class Background:
         library = native.library()
         if library is not None and library.allow_prompt_lock(True):
             self.prompt = library
+            threads.register_at_fork(library)
         threads.start_thread(self._run)
 
     def stop(self):
@@ -126,9 +128,8 @@ class Background:
         state = self.state
         begin = time.monotonic()
         interval, notes_s, next_notes = 1.0 / self.rate_hz, _NOTES_S, begin + _FIRST_NOTES_S
-        sleep = time.sleep if self.prompt is None else self.prompt.sleep_then_take
         while state.background is self:
-            sleep(interval)
+            self._sleep(interval)
             if not self.working.acquire(False):
                 return
             try:
@@ -148,9 +149,15 @@ class Background:
             if not self.thinned and at - begin > 5 and excess > 1:
                 self.thinned, interval = True, max(interval, min(1.0 / _SLOW_RATE_HZ, excess * interval))
 
+    def _sleep(self, seconds):
+        if self.prompt is None or sys.getswitchinterval() > _LONGEST_SWITCH_S:
+            time.sleep(seconds)
+        else:
+            self.prompt.sleep_then_take(seconds)
+
     def _look_now(self):
         try:
-            self._look(threads.without_collection(threads.stack_of, self.state.thread))
+            self._look(threads.stack_of(self.state.thread, self.prompt))
         finally:
             if self.prompt is not None:
                 self.prompt.go_on()  # the thread that gave way for the look

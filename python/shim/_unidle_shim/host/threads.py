@@ -3,6 +3,7 @@
 import _signal
 import _thread
 import gc
+import os
 import sys
 
 from _unidle_shim.host import places
@@ -16,6 +17,7 @@ _NEVER_BLOCKED = {
 _INTERPRETERS = ("_interpreters", "_xxsubinterpreters")
 _DEEPEST = 1000  # frames of a stack; Python's own limit, unless the program raises it
 _BRIEF_S = 0.002
+_registered = []
 start_new_thread = _thread.start_new_thread  # gevent replaces it
 
 
@@ -53,18 +55,35 @@ def without_collection(function, *given):
         gc.enable()
 
 
-def stack_of(thread):
+def stack_of(thread, library=None):
     """[(code, line)] of a thread's stack, the innermost first. No frame is kept: whoever lets go of it last
-    destroys its variables, and the program's objects are not destroyed in our thread.
+    destroys its variables, and the program's objects are not destroyed in our thread. With the part in C++,
+    no other thread runs meanwhile.
 
     Of a very deep stack only the inner part: each look would hold up the program for long. Nothing if the
     program may have several interpreters: Python lists the frames of all of them, and another one's may be
     destroyed while we look."""
-    stack = []
     if any(name in sys.modules for name in _INTERPRETERS):
-        return stack
-    frame = sys._current_frames().get(thread)
+        return []
+    if library is not None:
+        return library.stack_of(thread, _DEEPEST)
+    return without_collection(_walk, thread)
+
+
+def _walk(thread):
+    stack, frame = [], sys._current_frames().get(thread)
     while frame is not None and len(stack) < _DEEPEST:
         stack.append((frame.f_code, places.line_of(frame)))
         frame = frame.f_back
     return stack
+
+
+def register_at_fork(library):
+    """Forks wait until no thread gives way to ours (python/native/prompt_lock.cpp). Once in a process."""
+    if not _registered:
+        _registered.append(library)
+        os.register_at_fork(
+            before=library.before_fork,
+            after_in_parent=library.after_fork,
+            after_in_child=library.after_fork_in_child,
+        )

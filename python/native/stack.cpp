@@ -1,0 +1,92 @@
+// A thread's stack for the sampler, read without running Python code: no other thread runs meanwhile, so none sees that
+// the collection of garbage is off. Collected in our thread, the program's destructors would run there.
+#include "stack.h"
+
+namespace unidle_light {
+
+namespace {
+
+/// An owned reference.
+struct Reference {
+  PyObject* object = nullptr;
+
+  explicit Reference(PyObject* owned) : object(owned) {}
+  Reference(const Reference&) = delete;
+  Reference& operator=(const Reference&) = delete;
+  ~Reference() { Py_XDECREF(object); }
+};
+
+/// No collection of garbage while it lives. REQUIRES: the functions of gc are builtins.
+class WithoutCollection {
+ public:
+  WithoutCollection() : gc_(PyDict_GetItemString(PyImport_GetModuleDict(), "gc")) {
+    Py_XINCREF(gc_);
+    const Reference on(call("isenabled"));
+    was_on_ = on.object == Py_True;
+    if (was_on_) {
+      const Reference done(call("disable"));
+    }
+  }
+  WithoutCollection(const WithoutCollection&) = delete;
+  WithoutCollection& operator=(const WithoutCollection&) = delete;
+  ~WithoutCollection() {
+    if (was_on_) {
+      Pending pending;
+      pending.settle(call("enable"));
+    }
+    Py_XDECREF(gc_);
+  }
+
+ private:
+  PyObject* call(const char* name) const { return gc_ == nullptr ? nullptr : PyObject_CallMethod(gc_, name, nullptr); }
+
+  PyObject* gc_;
+  bool was_on_ = false;
+};
+
+/// The frame's line; between two lines Python reports none, and the function's first line is returned.
+PyObject* line_of(PyObject* frame, PyObject* code) {
+  PyObject* line = PyObject_GetAttrString(frame, "f_lineno");
+  if (line != Py_None) {
+    return line;
+  }
+  Py_DecRef(line);
+  return PyObject_GetAttrString(code, "co_firstlineno");
+}
+
+/// Appends (code, line); false after an exception.
+bool append(PyObject* stack, PyObject* frame) {
+  const Reference code(PyObject_GetAttrString(frame, "f_code"));
+  const Reference line(code.object == nullptr ? nullptr : line_of(frame, code.object));
+  const Reference entry(line.object == nullptr ? nullptr : PyTuple_Pack(2, code.object, line.object));
+  return entry.object != nullptr && PyList_Append(stack, entry.object) == 0;
+}
+
+}  // namespace
+
+PyObject* stack_of(PyObject*, PyObject* args) {
+  PyObject* thread = nullptr;
+  Py_ssize_t deepest = 0;
+  if (PyArg_ParseTuple(args, "On:stack_of", &thread, &deepest) == 0) {
+    return nullptr;
+  }
+  const WithoutCollection off;
+  PyObject* current_frames = PySys_GetObject("_current_frames");  // borrowed
+  const Reference frames(current_frames == nullptr ? PyDict_New() : PyObject_CallObject(current_frames, nullptr));
+  PyObject* stack = frames.object == nullptr ? nullptr : PyList_New(0);
+  PyObject* frame = stack == nullptr ? nullptr : PyDict_GetItemWithError(frames.object, thread);
+  Py_XINCREF(frame);
+  while (frame != nullptr && frame != Py_None && PyList_Size(stack) < deepest) {
+    PyObject* outer = append(stack, frame) ? PyObject_GetAttrString(frame, "f_back") : nullptr;
+    Py_DecRef(frame);
+    frame = outer;
+  }
+  Py_XDECREF(frame);
+  if (PyErr_Occurred() != nullptr) {
+    Py_XDECREF(stack);
+    return nullptr;
+  }
+  return stack;
+}
+
+}  // namespace unidle_light
