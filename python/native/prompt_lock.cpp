@@ -35,10 +35,11 @@ namespace {
 
 constexpr unsigned long kSoon_us = 11;  // a switch interval that nobody sets
 // In this interval, and what the kernel adds, the sampler asks until the lock is released. That takes 15 % of a CPU
-// where a call keeps the lock for long, so that many looks later wait as any thread does: 0.2 % at 20 looks a second.
-constexpr long kWaitOfPatientLook_ns = 650'000;
-constexpr long kMostPatientLooks = 200;
-constexpr long kLongest_ns = 1'000'000;  // that a thread waits for the sampler, which may get no CPU
+// where a call keeps the lock for long. Each look may take this much CPU time, 0.2 % at 20 looks a second; after more,
+// looks wait as any thread does until it is made up for.
+constexpr long kCpuOfLook_ns = 100'000;
+constexpr long kMostSaved = 10, kMostOwed = 200;  // looks
+constexpr long kLongest_ns = 1'000'000;           // that a thread waits for the sampler, which may get no CPU
 constexpr timespec kBrief{0, 10'000};
 constexpr int kMostBriefs = 2000;  // where a fork or the end of Python waits
 
@@ -84,11 +85,11 @@ std::atomic<int> giving;   // threads that wait for it
 std::atomic<bool> queued;
 std::atomic<unsigned long> usual_us = 5000;  // the program's switch interval
 thread_local bool is_sampler;
-long patient_looks;  // the sampler's
+long owed_ns;  // by the sampler, beyond what its looks may take
 
-long clock_ns() {
+long thread_cpu_ns() {
   timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return time.tv_sec * 1'000'000'000L + time.tv_nsec;
 }
 
@@ -192,7 +193,7 @@ PyObject* after_fork(PyObject*, PyObject*) {
 PyObject* after_fork_in_child(PyObject*, PyObject*) {
   allowed = forking = asking = queued = false;
   asked = giving = 0;
-  patient_looks = 0;
+  owed_ns = 0;
   restore_interval();
   Py_RETURN_NONE;
 }
@@ -212,17 +213,17 @@ PyObject* sleep_then_take(PyObject*, PyObject* seconds) {
   const timespec time{whole, static_cast<long>((length - static_cast<double>(whole)) * 1e9)};
   nanosleep(&time, nullptr);
   asking = true;
-  const bool now = allowed && !forking && patient_looks == 0;
+  const bool now = allowed && !forking && owed_ns <= 0;
   if (now) {
     ask(main);
   }
   asking = false;
-  const long begin = clock_ns();
+  const long begin = thread_cpu_ns();
   PyEval_RestoreThread(state);
   restore_interval();
   if (interpreter().by_interval()) {
-    patient_looks = now ? std::min(kMostPatientLooks, (clock_ns() - begin) / kWaitOfPatientLook_ns)
-                        : std::max(0L, patient_looks - 1);
+    owed_ns = std::clamp(owed_ns + thread_cpu_ns() - begin - kCpuOfLook_ns, -kMostSaved * kCpuOfLook_ns,
+                         kMostOwed * kCpuOfLook_ns);
   }
   Py_RETURN_NONE;
 }
