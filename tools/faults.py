@@ -57,8 +57,7 @@ FINDINGS = {
     "slowing": {"steps-slow-down"},
     "one-thread": {"cpu-restricted"},
 }
-# No false alarm, but not the cause either: what a checkpoint synchronises lies outside torch.save.
-ALSO = {"slowing": {"python-between-steps"}, "checkpoint": {"python-between-steps"}}
+ALSO = {"slowing": {"python-between-steps"}}  # no false alarm, but not the cause either
 OF_ROWS = {"sample", "rare", "batch", "epoch"}  # they need a data set with indices
 
 

@@ -14,6 +14,29 @@ from run_case import HAS_TORCH, HERE, UNIDLE, Record, environment, started
 PROGRAM = os.path.join(HERE, "programs", "loops.py")
 
 
+OWN_STEP = """
+import torch
+class Own(torch.optim.SGD):
+    def step(self, model):
+        assert model is net, type(model)
+        return super().step()
+class Closing(torch.optim.SGD):
+    def step(self, closure=None):
+        assert closure is gradients, type(closure)
+        return super().step(closure)
+net, rows = torch.nn.Linear(3, 1), torch.randn(8, 3)
+def gradients():
+    loss = net(rows).pow(2).mean()
+    loss.backward()
+    return loss
+for _ in range(20):
+    gradients()
+    Own(net.parameters(), lr=0.1).step(net)
+    Closing(net.parameters(), lr=0.1).step(gradients)
+    Closing(net.parameters(), lr=0.1).step(closure=gradients)
+"""
+
+
 def needs(package):
     return unittest.skipUnless(importlib.util.find_spec(package), "%s is not installed" % package)
 
@@ -66,6 +89,9 @@ class LoopsTest(unittest.TestCase):
     def test_a_gan_with_two_loaders(self):
         self.check("two_loaders")
         self.assertEqual(self.record.rows("select distinct micro_batches from steps"), [(1,)])
+
+    def test_the_step_of_the_programs_own_optimiser_gets_what_it_is_given(self):
+        self.observe("-c", OWN_STEP)
 
     def test_a_closure(self):
         said = self.check("closure")

@@ -138,8 +138,8 @@ class Threads(unittest.TestCase):
         self.assertNotIn(signal.SIGSEGV, seen)
 
 
-# Calls that keep Python's lock, in turn with one that releases it, as torch's do: who only waits for the lock
-# always sees the latter. A child that is forked meanwhile, and the end of Python.
+# Calls that keep Python's lock, in turn with one that releases it, as torch's do: a thread that only waits
+# for the lock always sees the latter. Times are those of the CPU. Then a fork, and the end of Python.
 LOCKED = """
 import hashlib, os, sys, threading, time
 sys.path.insert(0, sys.argv[1])
@@ -158,8 +158,8 @@ class state:
         write = staticmethod(lambda: None)
 
 def locked():
-    begin = time.perf_counter()
-    while time.perf_counter() < begin + 1e-3:
+    begin = time.thread_time()
+    while time.thread_time() < begin + 1e-3:
         pass
 
 def released():
@@ -172,9 +172,9 @@ state.background.start()
 took = {locked: 0, released: 0}
 while time.monotonic() < until:
     for call in took:
-        begin = time.perf_counter()
+        begin = time.thread_time()
         call()
-        took[call] += time.perf_counter() - begin
+        took[call] += time.thread_time() - begin
 child = os.fork()
 if child == 0:
     os._exit(3)
@@ -209,7 +209,7 @@ class Lock(unittest.TestCase):
             with self.subTest(python):
                 prompt, looks, time_s = self.shares(python, LIBRARY)
                 self.assertEqual(prompt, "True")
-                self.assertGreater(float(looks), 0.3 * float(time_s), "a waiting thread sees none")
+                self.assertGreater(float(looks), 0.5 * float(time_s), "a waiting thread sees none")
                 self.assertLess(float(looks), 1.5 * float(time_s))
 
     def test_without_the_part_in_cpp_looks_are_taken_as_well(self):

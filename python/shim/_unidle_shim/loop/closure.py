@@ -28,9 +28,17 @@ class Closure:
 
 
 def watched(loop, optimizer, args, kwargs):
-    """The arguments of a call of `optimizer.step`, args[0] being the optimiser, with a watched closure."""
+    """The arguments of a call of the method step of `optimizer`'s class, with a watched closure. Unchanged if
+    that method is the program's own: it may do anything with its arguments, and need not take a closure."""
+    if not args or args[0] is not optimizer or not _is_torchs(optimizer):
+        return args, kwargs
     if callable(kwargs.get("closure")):
         return args, {**kwargs, "closure": Closure(loop, kwargs["closure"])}
-    if len(args) > 1 and args[0] is optimizer and callable(args[1]):
+    if len(args) > 1 and callable(args[1]):
         return (optimizer, Closure(loop, args[1]), *args[2:]), kwargs
     return args, kwargs
+
+
+def _is_torchs(optimizer):
+    owner = next((owner for owner in type(optimizer).__mro__ if "step" in vars(owner)), None)
+    return owner is not None and owner.__module__.startswith("torch.optim.")
