@@ -12,8 +12,9 @@
 //
 // The private functions are looked up by name, in versions whose sources were read. Without them Python sleeps.
 //
-// To 3.11 a program that reads the switch interval finds ours in one of a thousand calls. A fork by another thread
-// while the holder waits would leave its queue of calls blocked in the child, so that forks wait for the holder.
+// To 3.11 a program that reads the switch interval finds ours in one of a thousand calls. One that changes it while it
+// runs keeps its own from then on. A fork by another thread while the holder waits would leave its queue of calls
+// blocked in the child, so that forks wait for the holder.
 #include "prompt_lock.h"
 
 #include <dlfcn.h>
@@ -83,7 +84,7 @@ std::atomic<int> giving;   // threads that wait for it
 // A call waits in the interpreter's queue, which is short and also the program's: the thread that runs it may be within
 // a call for long.
 std::atomic<bool> queued;
-std::atomic<unsigned long> usual_us = 5000;  // the program's switch interval
+std::atomic<unsigned long> usual_us;  // the program's switch interval; 0: not known yet
 thread_local bool is_sampler;
 long owed_ns;  // by the sampler, beyond what its looks may take
 
@@ -124,15 +125,34 @@ int give_way(void*) {
   return 0;
 }
 
+/// Unless the program has set another one.
+void restore_interval() {
+  if (interpreter().by_interval() && interpreter().interval() == kSoon_us && usual_us != 0) {
+    interpreter().set_interval(usual_us);
+  }
+}
+
+/// Shortens the switch interval, unless the program changes it while it runs: it may have read ours, and what it saves
+/// and sets again later would be wrong.
+void shorten_interval() {
+  const Interpreter& python = interpreter();
+  const unsigned long now_us = python.interval();
+  if (usual_us == 0 && now_us != kSoon_us) {
+    usual_us = now_us;
+  }
+  if (now_us == usual_us) {
+    python.set_interval(kSoon_us);
+  } else {
+    allowed = false;
+    restore_interval();
+  }
+}
+
 /// Interrupts the holder of the lock. Called without the lock.
 void ask(PyInterpreterState* main) {
   const Interpreter& python = interpreter();
   if (python.by_interval()) {
-    const unsigned long now_us = python.interval();
-    if (now_us != kSoon_us) {  // else the program has read ours, and set it
-      usual_us = now_us;
-    }
-    python.set_interval(kSoon_us);
+    shorten_interval();
     return;
   }
   asked = 1;
@@ -142,13 +162,6 @@ void ask(PyInterpreterState* main) {
     if (failed != 0) {
       queued = false;
     }
-  }
-}
-
-/// Unless the program has set another one.
-void restore_interval() {
-  if (interpreter().by_interval() && interpreter().interval() == kSoon_us) {
-    interpreter().set_interval(usual_us);
   }
 }
 

@@ -60,6 +60,14 @@ class PolicyTest(unittest.TestCase):
         self.assertIs(vars(Module)["__call__"], BARE)
         self.assertEqual(self.calls, [Net] * 11)
 
+    def test_the_class_seems_to_have_no_call_of_its_own(self):
+        class Net(Module):
+            pass
+
+        self.steps(20, Net())
+        self.assertEqual(self.classes.patched, [Net])
+        self.assertIs(Net.__call__, Module.__call__)
+
     def test_a_base_class_is_patched_once(self):
         class Net(Module):
             pass

@@ -1,5 +1,6 @@
 """The background thread: what it finds in lines of the program's source, and its signals; without torch."""
 
+import functools
 import glob
 import os
 import signal
@@ -10,11 +11,12 @@ import threading
 import time
 import types
 import unittest
+import unittest.mock
 
 SHIM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim")
 sys.path.insert(0, SHIM)
 
-from _unidle_shim.facts import stack_sampler  # noqa: E402
+from _unidle_shim.facts import module_methods, stack_sampler  # noqa: E402
 from _unidle_shim.host import threads  # noqa: E402
 from _unidle_shim.loop.loop import AFTER_FORWARD, TRAIN_PHASE  # noqa: E402
 from guarding import LIBRARY  # noqa: E402
@@ -95,6 +97,57 @@ class Reads(unittest.TestCase):
         for part in ("[", "read", "read ", " "):
             few, many = (least_s(part * times) for times in (4000, 64000))
             self.assertLess(many, 100 * max(few, 1e-5), "{!r}: 16 is linear, 256 quadratic".format(part))
+
+
+class Claims:
+    """Answers to every question, and remembers who has asked."""
+
+    asked = []
+
+    def __getattribute__(self, name):
+        Claims.asked.append(name)
+        return type
+
+
+class Kind(type):
+    def __getattribute__(cls, name):
+        Claims.asked.append(name)
+        return super().__getattribute__(name)
+
+    def __eq__(cls, other):
+        Claims.asked.append("==")
+        return cls is other
+
+    __hash__ = type.__hash__
+
+
+class Methods(unittest.TestCase):
+    def test_a_look_runs_no_code_of_the_program(self):
+        class Layer:
+            pass
+
+        def decorator(function):
+            return functools.wraps(function)(lambda *args: function(*args))
+
+        class Net(Layer, metaclass=Kind):
+            lazy = Claims()
+
+            @decorator
+            def sample(self):
+                pass
+
+        module = types.ModuleType("program")
+        module.__file__, module.Net, module.claims = "/program.py", Net, Claims()
+        torch = types.SimpleNamespace(nn=types.SimpleNamespace(Module=Layer))
+        code = compile("def sample(): pass", "/program.py", "exec").co_consts[0]
+        vars(Net)["sample"].__wrapped__.__code__ = code
+        modules = {"torch": torch, "program": module, "claims": Claims()}
+        with unittest.mock.patch.dict(sys.modules, modules):
+            Claims.asked.clear()
+            methods = module_methods.ModuleMethods()
+            found = methods.has(code), methods.has(threading.Thread.run.__code__)
+            self.assertEqual((*found, Claims.asked), (True, False, []))
+            self.assertIn("program", methods.by_file.values(), "a module itself would be kept alive")
 
 
 class Gaps(unittest.TestCase):
@@ -183,6 +236,28 @@ prompt = state.background.prompt is not None
 assert state.background.stop() and sys.getswitchinterval() == before
 print(prompt, names.count("locked") / len(names), took[locked] / sum(took.values()))
 """
+# A program that saves the switch interval, changes it and restores it, while the sampler asks for the lock.
+RESTORED = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from _unidle_shim.host import native, threads
+
+before, until = sys.getswitchinterval(), time.monotonic() + 0.5
+library = native.library()
+if library.allow_prompt_lock(True):
+    def look():
+        while time.monotonic() < until:
+            library.sleep_then_take(0.0005)
+            library.go_on()
+    threads.start_thread(look)
+while time.monotonic() < until:
+    saved = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    sum(range(100))
+    sys.setswitchinterval(saved)
+library.allow_prompt_lock(False)
+assert sys.getswitchinterval() == before, sys.getswitchinterval()
+"""
 PYTHONS = [sys.executable] + sorted(
     path
     for pattern in ("3.9", "3.1[0-9]")
@@ -211,6 +286,14 @@ class Lock(unittest.TestCase):
                 self.assertEqual(prompt, "True")
                 self.assertGreater(float(looks), 0.5 * float(time_s), "a waiting thread sees none")
                 self.assertLess(float(looks), 1.5 * float(time_s))
+
+    def test_the_programs_switch_interval_stays(self):
+        if not os.path.isfile(LIBRARY):
+            self.skipTest("the shim's part in C++ is not built")
+        for python in PYTHONS:
+            with self.subTest(python):
+                environment = {**os.environ, "UNIDLE_LIGHT_LIBRARY": LIBRARY}
+                subprocess.run([python, "-c", RESTORED, SHIM], env=environment, check=True)
 
     def test_without_the_part_in_cpp_looks_are_taken_as_well(self):
         prompt, looks, _ = self.shares(sys.executable, "")

@@ -4,6 +4,7 @@ them; no handler of the shim keeps an exception of the program's."""
 import ast
 import os
 import random
+import signal
 import sys
 import unittest
 
@@ -12,6 +13,7 @@ SHIM = os.path.join(HERE, "..", "shim")
 sys.path.insert(0, HERE)
 sys.path.insert(0, SHIM)
 
+from _unidle_shim.host import exception_origin  # noqa: E402
 from run_case import HAS_TORCH  # noqa: E402
 
 BROAD = ("Exception", "BaseException")
@@ -49,6 +51,23 @@ class HandlersTest(unittest.TestCase):
         self.assertEqual(
             [place for place, calls, raises in handlers if not raises and not calls & hands_on], []
         )
+
+    def test_what_a_signal_handler_raises_is_the_programs(self):
+        def handler(number, frame):
+            raise ValueError("a late signal")
+
+        def interrupted():
+            signal.raise_signal(signal.SIGUSR1)
+
+        self.addCleanup(signal.signal, signal.SIGUSR1, signal.signal(signal.SIGUSR1, handler))
+        try:
+            interrupted()
+        except ValueError as failure:
+            raised, trace = failure, failure.__traceback__
+        while trace.tb_frame.f_code is not handler.__code__:
+            trace = trace.tb_next  # imports remove the interrupted frames, too
+        self.assertTrue(exception_origin.is_programs(raised.with_traceback(trace)))
+        self.assertEqual(exception_origin.signal_of(raised), signal.SIGUSR1)
 
 
 @unittest.skipUnless(HAS_TORCH, "there is no torch")

@@ -1,4 +1,8 @@
-"""Methods of the program's models, which some programs call instead of forward()."""
+"""Methods of the program's models, which some programs call instead of forward().
+
+The stack sampler asks, in its own thread, about modules and classes of the program. So attributes are read
+without the program's `__getattr__`, `__class__` and the like, and no module is kept alive: the interpreter
+empties those that outlive its end, and destructors that run later would miss their globals."""
 
 import os
 import sys
@@ -7,12 +11,18 @@ import types
 # A training loop of its own: what its methods do is not all the model's work.
 _LOOPS = ("LightningModule",)
 
+_dictionary = types.ModuleType.__dict__["__dict__"].__get__
+_members = type.__dict__["__dict__"].__get__
+_parents = type.__dict__["__mro__"].__get__
+_name = type.__dict__["__name__"].__get__
+_attributes = types.FunctionType.__dict__["__dict__"].__get__
+
 
 class ModuleMethods:
     """Answers for code objects; finds the class in the Python module whose file has the code."""
 
     def __init__(self):
-        self.by_file = {}  # file name -> Python module, or None
+        self.by_file = {}  # file name -> name of the Python module, or None
 
     def has(self, code):
         """Whether the code is a method of a torch.nn.Module that is defined at the top of its file."""
@@ -21,31 +31,51 @@ class ModuleMethods:
         module = self._module_of(code.co_filename)
         if base is None or module is None:
             return False
-        for one in list(vars(module).values()):
-            if isinstance(one, type) and issubclass(one, base) and _defines(one, code):
-                return not any(parent.__name__ in _LOOPS for parent in one.__mro__)
+        for one in list(_variables(module).values()):
+            if _is(one, type) and _inherits(one, base) and _defines(one, code):
+                return not any(_name(parent) in _LOOPS for parent in _parents(one))
         return False
 
     def _module_of(self, file):
         if file not in self.by_file:
-            for module in list(sys.modules.values()):
-                if isinstance(module, types.ModuleType):
-                    name = vars(module).get("__file__")
-                    if isinstance(name, str):
-                        self.by_file.setdefault(name, module)
+            for name, module in list(sys.modules.items()):
+                if _is(module, types.ModuleType):
+                    its_file = _variables(module).get("__file__")
+                    if type(its_file) is str:
+                        self.by_file.setdefault(its_file, name)
             main = sys.modules.get("__main__")
-            same = main is not None and _same_file(vars(main).get("__file__"), file)
-            self.by_file.setdefault(file, main if same else None)
-        return self.by_file[file]
+            same = _is(main, types.ModuleType) and _same_file(_variables(main).get("__file__"), file)
+            self.by_file.setdefault(file, "__main__" if same else None)
+        module = sys.modules.get(self.by_file[file])
+        return module if _is(module, types.ModuleType) else None
+
+
+def _variables(module):
+    return _dictionary(module) or {}  # None before its __init__()
+
+
+def _is(one, kind):
+    """isinstance(), without asking the object for its `__class__`."""
+    return _inherits(type(one), kind)
+
+
+def _inherits(cls, base):
+    return any(parent is base for parent in _parents(cls))
 
 
 def _same_file(one, other):
-    return isinstance(one, str) and os.path.abspath(one) == os.path.abspath(other)
+    return type(one) is str and os.path.abspath(one) == os.path.abspath(other)
 
 
 def _defines(cls, code):
-    for member in list(vars(cls).values()):
-        function = getattr(member, "__wrapped__", None) or getattr(member, "__func__", member)
-        if getattr(function, "__code__", None) is code or getattr(member, "__code__", None) is code:
-            return True
-    return False
+    return any(_code_of(member) is code for member in list(_members(cls).values()))
+
+
+def _code_of(member):
+    """The code of a function; of the one that it wraps, if it is decorated."""
+    if type(member) in (staticmethod, classmethod):
+        member = member.__func__
+    if type(member) is not types.FunctionType:
+        return None
+    wrapped = _attributes(member).get("__wrapped__")
+    return (wrapped if type(wrapped) is types.FunctionType else member).__code__

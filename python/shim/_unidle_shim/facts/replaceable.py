@@ -26,7 +26,11 @@ def _recognition(name="__init__"):
             return None
         spec = importlib.util.spec_from_file_location(_NAME, file, submodule_search_locations=[folder])
         known = sys.modules[_NAME] = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(known)
+        try:
+            spec.loader.exec_module(known)
+        except BaseException:  # of a signal handler of the program, too
+            del sys.modules[_NAME]
+            raise
     return known if name == "__init__" else importlib.import_module(_NAME + "." + name)
 
 

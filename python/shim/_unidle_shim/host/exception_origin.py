@@ -23,14 +23,14 @@ def is_programs(failure):
     (PyThreadState_SetAsyncExc), which leaves it without a message."""
     if isinstance(failure, KeyboardInterrupt):
         return True
-    trace, before, foreign = failure.__traceback__, None, False
+    trace, foreign = failure.__traceback__, False
     while trace is not None:
         frame = trace.tb_frame
         if not frame.f_code.co_filename.startswith(hidden_frames.MARK):
             foreign = True
-            if before is not None and _handles_signal(frame, before):
+            if _handles_signal(frame):
                 return True
-        before, trace = frame, trace.tb_next
+        trace = trace.tb_next
     if foreign:
         return False  # raised by a function that we called
     return not isinstance(failure, Exception) or not (
@@ -40,20 +40,24 @@ def is_programs(failure):
 
 def signal_of(failure):
     """The signal whose handler has raised it while our code ran; None if none has."""
-    trace, before = failure.__traceback__, None
+    trace = failure.__traceback__
     while trace is not None:
         frame = trace.tb_frame
-        if before is not None and _handles_signal(frame, before):
+        if _handles_signal(frame):
             code = frame.f_code
             given = [frame.f_locals.get(name) for name in code.co_varnames[: code.co_argcount + 1]]
             given += [one for each in given if type(each) is tuple for one in each]
             return next((one for one in given if type(one) is int), None)
-        before, trace = frame, trace.tb_next
+        trace = trace.tb_next
     return _SIGINT if isinstance(failure, KeyboardInterrupt) else None
 
 
-def _handles_signal(frame, interrupted):
-    """A signal handler receives the frame that it interrupts."""
+def _handles_signal(frame):
+    """A signal handler receives the frame that it interrupts. A traceback may lack that frame: imports remove
+    theirs."""
+    interrupted = frame.f_back
+    if interrupted is None:
+        return False
     for value in frame.f_locals.values():
         if value is interrupted or (type(value) is tuple and any(one is interrupted for one in value)):
             return True

@@ -136,7 +136,9 @@ class _ClassCall:
         self.function, self.Module = function, Module
 
     def __get__(self, instance, owner=None):
-        return self.function if instance is None else types.MethodType(self.function, instance)
+        if instance is None:
+            return self.Module.__call__  # a program may compare the two
+        return types.MethodType(self.function, instance)
 
     def __reduce__(self):
         return getattr, (self.Module, "__call__")
