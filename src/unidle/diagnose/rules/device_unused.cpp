@@ -85,7 +85,7 @@ const Rule& device_unused() {
       .id = "device-unused",
       .verdict = Verdict::kDeviceUnused,
       .title = "A GPU is there, or was asked for, and the model runs on the CPU",
-      .topic = "the device it runs on",
+      .topic = "choice of device",
       .explanation =
           "A torch without CUDA, a forgotten .to(device) or a job without a GPU falls back to the CPU without a word. "
           "Nothing else that can be tuned comes near the loss, so this leads whenever it fires, unless the CPU was "

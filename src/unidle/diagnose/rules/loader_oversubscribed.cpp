@@ -141,7 +141,7 @@ Evaluation hint_at_many(const Context& context, const Policy& policy, const Eval
   finding.where = detail::where_loader(context, "loader.workers");
   finding.evidence = {
       context.say("{} workers share {} CPUs", *context.workers, format_number(*context.cpus)),
-      context.say("no loader has use for more than {} to a CPU, and each costs its start and its memory",
+      context.say("more than {} workers for each CPU do not help, and each costs its start and its memory",
                   format_number(policy.workers_per_cpu))};
   propose_fewer(context, finding);
   return finding;

@@ -46,7 +46,7 @@ const Rule& ranks_uneven() {
       .id = "ranks-uneven",
       .verdict = Verdict::kUnknown,
       .title = "Ranks get batches of unequal work",
-      .topic = "equal work of ranks",
+      .topic = "balance of ranks",
       .explanation =
           "All ranks exchange gradients in every step, so each step takes as long as the largest batch of any rank. "
           "With sequences or pictures of different sizes the ranks hold each other up in turn.",

@@ -142,7 +142,7 @@ const Rule& run_failed() {
       .id = "run-failed",
       .verdict = Verdict::kFailed,
       .title = "The run failed",
-      .topic = "outcome",
+      .topic = "how it ended",
       .explanation =
           "A traceback, a signal or a non-zero exit code means that the run failed, whatever its last line claims. A "
           "program that catches its own exception and exits with 0 failed as well, unless its training went on "
