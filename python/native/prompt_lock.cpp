@@ -12,8 +12,8 @@
 //
 // The private functions are looked up by name, in versions whose sources were read. Without them Python sleeps.
 //
-// To 3.11 a program that reads the switch interval finds ours in one of a thousand calls. One that changes it while it
-// runs keeps its own from then on. A fork by another thread while the holder waits would leave its queue of calls
+// To 3.11 a program that reads the switch interval finds ours in one of a thousand calls. After a program changes the
+// interval, the sampler leaves it alone. A fork by another thread while the holder waits would leave its queue of calls
 // blocked in the child, so that forks wait for the holder.
 #include "prompt_lock.h"
 

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
 
 from _unidle_shim.facts import live_settings  # noqa: E402
+from _unidle_shim.facts.padding import Padding  # noqa: E402
 
 
 @unittest.skipUnless(importlib.util.find_spec("torch"), "there is no torch")
@@ -54,6 +55,33 @@ class InspectionTest(unittest.TestCase):
         self.assertEqual(settings(), {"metrics.interval": 10, "validation.interval": 100})
         loop.steps, loop.marking = 40, object()  # the others are in the stretch
         self.assertEqual(settings(), {})
+
+    def test_padding_by_the_names_of_the_models_arguments(self):
+        import torch
+
+        class Model(torch.nn.Module):
+            def forward(self, input_ids, attention_mask=None, e1_mask=None):
+                return input_ids
+
+        mask = torch.tensor([[1, 1, 1, 0], [1, 0, 0, 0]])
+        for args, kwargs in (((mask, mask), {}), ((), {"e1_mask": 1 - mask, "attention_mask": mask})):
+            padding = Padding()
+            padding.call_seen(torch, Model(), args, kwargs)
+            ((_, note),) = padding.notes()
+            self.assertEqual((note["real"], note["padded"]), (4, 4))
+        padding = Padding()
+        padding.call_seen(torch, Model(), (mask,), {"e1_mask": mask})
+        self.assertEqual(list(padding.notes()), [])
+
+    def test_padding_of_the_loaders_batches_comes_first(self):
+        import torch
+
+        padding, mask = Padding(), torch.tensor([[1, 1, 1, 0]])
+        padding.batch_seen(torch, {"attention_mask": mask})
+        padding.call_seen(torch, torch.nn.Identity(), (), {"attention_mask": mask})
+        padding.batch_seen(torch, {"lengths": torch.tensor([1, 3])})
+        ((_, note),) = padding.notes()
+        self.assertEqual((note["real"], note["padded"]), (3 + 4, 1 + 2))
 
     def test_the_order_of_weights(self):
         import torch

@@ -77,6 +77,15 @@ class Reads(unittest.TestCase):
         exec(compile("act()", own, "exec"), {"act": act})
         self.assertEqual(phases, [stack_sampler.BETWEEN, stack_sampler.EXCHANGE])
 
+    def test_validation_is_what_calls_the_model(self):
+        def code(name, *path):
+            return (compile("def %s(): pass" % name, os.path.join(os.sep, *path), "exec").co_consts[0], 1)
+
+        call = code("_call_impl", "torch", "nn", "modules", "module.py")
+        layer, model, test = (code(name, "app", "a.py") for name in ("layer", "forward", "test"))
+        self.assertEqual(stack_sampler._outside_of_modules([layer, call, model, call, test]), [test])
+        self.assertEqual(stack_sampler._outside_of_modules([model, test]), [model, test])
+
     def test_a_closure_is_not_the_optimisers_work(self):
         def code(name, *path):
             return (compile("def %s(): pass" % name, os.path.join(os.sep, *path), "exec").co_consts[0], 1)

@@ -63,6 +63,9 @@ TEST(Phases, ATestOfTheTrainedModelIsMoreThanTheUsualValidation) {
   EXPECT_NEAR(found->seconds, 0.25, 1e-9);
   EXPECT_FALSE(tests({validated(110, 100), validated(410, 100), validated(710, 100)}));
   EXPECT_EQ(tests({validated(710, 100), validated(820, 250)})->count, 2);
+  EXPECT_FALSE(tests({validated(50, 5), validated(710, 400)})->beside_validations) << "a dry run is no validation";
+  EXPECT_TRUE(tests({validated(110, 100), validated(710, 400)})->beside_validations);
+  EXPECT_EQ(tests({validated(110, 100), validated(710, 400)})->count, 1) << "several without a gap count as one";
   EXPECT_FALSE(tests({validated(110, 100), validated(410, 100)}));
 }
 
@@ -312,6 +315,16 @@ TEST(Rates, CountGapsAndTheTotalCountsValidationToo) {
   EXPECT_EQ(with_interval.training->value, account.rates.training);
   EXPECT_EQ(with_interval.total->value, account.rates.total);
   EXPECT_TRUE(with_interval.training->interval);
+}
+
+TEST(Steps, TheBatchIsThatOfStepsWithTheUsualMicroBatches) {
+  std::vector<record::Step> steps;
+  for (int i = 0; i < 20; ++i) {
+    steps.push_back(step_at(100 * i, 100));
+    steps.back().samples = 16;
+    steps.back().micro_batches = i == 12 ? 1 : 2;
+  }
+  EXPECT_EQ(account_of(run_of(steps)).step->batch_samples, 8);
 }
 
 TEST(Rates, OfNoStepsAreNone) {

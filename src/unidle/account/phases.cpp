@@ -30,8 +30,12 @@ double after_training_s(const Timeline& timeline) {
 
 std::optional<Tests> tests_after_training(const Timeline& timeline) {
   constexpr double kLonger = 1.5;         // times the usual validation
+  constexpr double kMuchLonger = 3;       // with a single one too: those that follow each other at once count as one
   std::map<std::size_t, Tests> by_steps;  // validations between two steps, by the number of steps before them
   for (const TimeRange& range : timeline.validate.all()) {
+    if (!timeline.steps.empty() && range.begin_ns < timeline.steps.front().t_ns + timeline.steps.front().duration_ns) {
+      continue;  // a dry run
+    }
     const auto after = std::upper_bound(timeline.steps.begin(), timeline.steps.end(), range.begin_ns,
                                         [](std::int64_t t_ns, const record::Step& step) { return t_ns < step.t_ns; });
     Tests& validated = by_steps[static_cast<std::size_t>(after - timeline.steps.begin())];
@@ -54,8 +58,10 @@ std::optional<Tests> tests_after_training(const Timeline& timeline) {
   }
   const auto more = last.count - static_cast<std::int64_t>(median(counts));
   const double usual_s = median(lengths);
-  return more > 0 && last.seconds >= kLonger * usual_s ? std::optional(Tests{more, last.seconds - usual_s})
-                                                       : std::nullopt;
+  if (last.seconds < (more > 0 ? kLonger : kMuchLonger) * usual_s) {
+    return std::nullopt;
+  }
+  return Tests{std::max<std::int64_t>(1, more), last.seconds - usual_s, true};
 }
 
 }  // namespace unidle::account

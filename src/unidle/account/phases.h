@@ -24,6 +24,7 @@ double after_training_s(const Timeline& timeline);
 struct Tests {
   std::int64_t count = 0;
   double seconds = 0;
+  bool beside_validations = false;  // it also validates between steps; else this may be the only one of a short run
 };
 /// Nothing if that takes about as long as between steps: an epoch ends with the last step.
 std::optional<Tests> tests_after_training(const Timeline& timeline);

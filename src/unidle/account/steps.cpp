@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <utility>
 
@@ -147,9 +148,15 @@ std::vector<Period> make_periods(const Timeline& timeline) {
 }
 
 std::optional<std::int64_t> largest_batch(Steps steps, std::int64_t from) {
+  std::map<std::int64_t, std::size_t> counts;
+  for (const record::Step& step : steps) {
+    ++counts[step.micro_batches];
+  }
+  // A step that the program abandons, or that is the first of an epoch, may have others.
+  const auto usual = std::ranges::max_element(counts, {}, [](const auto& each) { return each.second; });
   std::int64_t batch = 0;
   for (const record::Step& step : steps) {
-    if (step.index >= from) {
+    if (step.index >= from && step.micro_batches == usual->first) {
       batch = std::max(batch, step.samples / std::max<std::int64_t>(1, step.micro_batches));
     }
   }

@@ -190,14 +190,32 @@ struct Advice {
   std::string where = {};
 };
 
+bool sets(const knobs::Change& fix) {
+  return fix.in_program &&
+         (!fix.in_program->after.empty() || !fix.in_program->call.empty() || !fix.in_program->command.empty());
+}
+
+/// The batch size and the number of micro-batches to a step: one alone changes what is trained.
+std::optional<std::pair<const knobs::InProgram*, const knobs::InProgram*>> set_together(const Finding& finding) {
+  std::vector<const knobs::InProgram*> batch;
+  for (const knobs::Change& fix : finding.fixes) {
+    if (fix.knob.starts_with("batch.") && fix.in_program) {
+      batch.push_back(&*fix.in_program);
+    }
+  }
+  return batch.size() == 2 ? std::optional(std::pair(batch[0], batch[1])) : std::nullopt;
+}
+
 /// The first fix that has a value, unless lines have to be changed first; else the first one in words, or what the rule
 /// proposes.
 Advice advice(const Finding& finding, Language language) {
   if (finding.fixes.empty() || !finding.fixes.front().in_code || finding.fixes.front().in_program) {
+    if (const auto batch = set_together(finding)) {
+      return {
+          translate(language, "set {} and {}", in_words(*batch->first, language), in_words(*batch->second, language))};
+    }
     for (const knobs::Change& fix : finding.fixes) {
-      const bool sets = fix.in_program && (!fix.in_program->after.empty() || !fix.in_program->call.empty() ||
-                                           !fix.in_program->command.empty());
-      if (sets) {
+      if (sets(fix)) {
         const std::string& where = fix.in_program->where;
         return {translate(language, "set {}", in_words(*fix.in_program, language)) +
                 (where.empty() ? "" : fmt::format(" ({})", where))};

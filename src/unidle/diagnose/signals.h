@@ -309,6 +309,7 @@ struct Signals {
   std::string validation_kept;                     // why no call can be skipped
   std::optional<double> validation_wait_s;         // for batches of validation loaders, and for their workers to start
   std::optional<std::int64_t> validation_workers;  // the most of one of these loaders
+  std::string validation_loader_where;             // where that one is made
   std::optional<std::int64_t> checkpoints;
   std::string checkpoint_where;                  // the line whose saving takes most time
   std::optional<std::int64_t> checkpoint_every;  // steps from one to the next, if regular

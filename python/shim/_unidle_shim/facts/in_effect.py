@@ -9,7 +9,7 @@ import sys
 import time
 import weakref
 
-from _unidle_shim.facts import arguments, growing, live_settings, memory_errors, ranks
+from _unidle_shim.facts import arguments, growing, live_settings, memory_errors, padding, ranks
 from _unidle_shim.host import exceptions, places
 from _unidle_shim.host.guard import caught, value_or_none
 from _unidle_shim.host.notes import write_notes
@@ -40,7 +40,7 @@ class Facts:
         self.zero_to_none = None
         self.threads_where = None  # file:line of the last call of torch.set_num_threads
         self.shapes, self.batches, self.shape = set(), 0, None
-        self.padding = [0, 0, None]
+        self.padding = padding.Padding()
         self.seen_lengths = 0
         self.memory = memory_errors.MemoryErrors(state)
         self.began = time.monotonic()
@@ -68,6 +68,7 @@ class Facts:
         for seen in self.state.on_training_forward:
             seen(sys._getframe(1))
         value_or_none(self._look_at_model, forwards, module, first)
+        value_or_none(self.padding.call_seen, self.state.torch, module, args, kwargs)
 
     def _look_at_model(self, forwards, module, first):
         torch = self.state.torch
@@ -104,7 +105,7 @@ class Facts:
 
     def batch_seen(self, loader, batch):
         if loader.use != "validate":
-            live_settings.add_padding(self, self.state.torch, batch)
+            self.padding.batch_seen(self.state.torch, batch)
 
     def optimizer_made(self, optimizer, where):
         if len(self.optimizers) >= _MANY_OPTIMIZERS:  # some programs make an optimiser in every step

@@ -8,7 +8,7 @@ from _unidle_shim.facts import loading, ranks
 from _unidle_shim.host import places
 from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.host.guard import caught, value_or_none
-from _unidle_shim.host.shapes import hidden_queries, shape_of, undispatched
+from _unidle_shim.host.shapes import hidden_queries, shape_of
 
 _AMP_NAMES = {"torch.bfloat16": "bf16", "torch.float16": "fp16"}
 _TIME_MAJOR = ("RNN", "LSTM", "GRU", "MultiheadAttention")
@@ -248,16 +248,7 @@ def training_notes(state, facts):
     yield from measured_settings(state, facts, settings)
     for notes in state.actor_notes:
         yield from notes(settings)
-    if facts.padding[1]:
-        yield (
-            ("padding",),
-            {
-                "type": "padding",
-                "real": facts.padding[0],
-                "padded": facts.padding[1],
-                "where": facts.padding[2],
-            },
-        )
+    yield from facts.padding.notes()
     skipped = state.loop.first_fetches.skipped
     if skipped is not None:
         yield ("skipped",), {"type": "skipped", "batches": skipped[0], "seconds": skipped[1] * 1e-9}
@@ -375,36 +366,3 @@ def compile_note(state, facts):
     except Exception as failure:  # other versions have other attributes
         pass_on(failure)
     return note
-
-
-def add_padding(facts, torch, batch):
-    """Counts real and padded elements of a batch that has a mask or lengths."""
-    if hasattr(batch, "keys"):
-        with hidden_queries(torch), undispatched(torch):
-            _add_padding(facts, torch, batch)
-
-
-def _add_padding(facts, torch, batch):
-    for key in batch.keys():
-        mask = batch[key]
-        if (
-            not isinstance(mask, torch.Tensor)
-            or mask.device.type != "cpu"
-            or mask.numel() > 1 << 20
-            or mask.dim() < 1
-            or not mask.numel()
-        ):
-            continue
-        name = str(key).lower()
-        if "mask" in name and mask.dim() == 2 and not mask.is_floating_point():
-            real, total = int((mask != 0).sum()), mask.numel()
-            if "pad" in name and "attention" not in name:
-                real = total - real if real < total - real else real
-        elif name in ("lengths", "length", "lens") and mask.dim() == 1 and not mask.is_floating_point():
-            real, total = int(mask.sum()), int(mask.max()) * mask.numel()
-        else:
-            continue
-        facts.padding[0] += real
-        facts.padding[1] += total - real
-        facts.padding[2] = facts.padding[2] or places.here(5)
-        return

@@ -47,8 +47,9 @@ _TORCH = os.path.join(os.sep, "torch", "")
 _OPTIMIZERS = os.path.join("torch", "optim", "")
 # Code of torch that a stack contains while the model, autograd or an optimiser works. Some programs call
 # forward() or another method of the model themselves.
+_MODULE, _CALLS = os.path.join("torch", "nn", "modules", "module.py"), ("_call_impl", "_wrapped_call_impl")
 _WORKS = (
-    (os.path.join("torch", "nn", "modules", "module.py"), ("_call_impl", "_wrapped_call_impl")),
+    (_MODULE, _CALLS),
     (os.path.join("torch", "autograd", "graph.py"), None),
     (os.path.join("torch", "autograd", "__init__.py"), None),
     (_OPTIMIZERS, None),
@@ -66,6 +67,15 @@ def _known_work(code):
     ):
         return TRAIN_PHASE
     return LOGGING if name.startswith(_LOGS) else None
+
+
+def _outside_of_modules(stack):
+    """What of the stack calls the model: how a model evaluates says less than what evaluates it."""
+    for depth in range(len(stack) - 1, -1, -1):
+        code = stack[depth][0]
+        if code.co_name in _CALLS and code.co_filename.endswith(_MODULE):
+            return stack[depth + 1 :]
+    return stack
 
 
 def _is_closure(code):
@@ -174,7 +184,10 @@ class Background:
                 self._count(phase, *found)
             return
         of_sample = phase == INPUT_PHASE or loop is None
-        place, called = places.of_sample(stack) if of_sample else places.of_stack(stack)
+        if phase == VALIDATE_PHASE:
+            place, called = places.of_stack(_outside_of_modules(stack))
+        else:
+            place, called = places.of_sample(stack) if of_sample else places.of_stack(stack)
         waits = self.waited_for.is_waiting(stack)
         if phase == VALIDATE_PHASE and loop.preview is not None:
             phase = TRAIN_PHASE  # rather a rollout

@@ -42,23 +42,25 @@ def signal_of(failure):
     """The signal whose handler has raised it while our code ran; None if none has."""
     trace = failure.__traceback__
     while trace is not None:
-        frame = trace.tb_frame
-        if _handles_signal(frame):
-            code = frame.f_code
-            given = [frame.f_locals.get(name) for name in code.co_varnames[: code.co_argcount + 1]]
-            given += [one for each in given if type(each) is tuple for one in each]
-            return next((one for one in given if type(one) is int), None)
+        if _handles_signal(trace.tb_frame):
+            return next(one for one in _given(trace.tb_frame) if type(one) is int)
         trace = trace.tb_next
     return _SIGINT if isinstance(failure, KeyboardInterrupt) else None
 
 
 def _handles_signal(frame):
-    """A signal handler receives the frame that it interrupts. A traceback may lack that frame: imports remove
-    theirs."""
-    interrupted = frame.f_back
-    if interrupted is None:
-        return False
-    for value in frame.f_locals.values():
-        if value is interrupted or (type(value) is tuple and any(one is interrupted for one in value)):
-            return True
-    return False
+    """A signal handler receives the signal's number and the frame that it interrupts. A traceback may lack
+    that frame: imports remove theirs."""
+    interrupted, given = frame.f_back, _given(frame)
+    return (
+        interrupted is not None
+        and any(one is interrupted for one in given)
+        and any(type(one) is int for one in given)
+    )
+
+
+def _given(frame):
+    """The arguments of the call."""
+    code = frame.f_code
+    given = [frame.f_locals.get(name) for name in code.co_varnames[: code.co_argcount + 1]]
+    return given + [one for each in given if type(each) is tuple for one in each]

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -183,6 +184,18 @@ void add_hot_function(const Context& context, const HotFunction& hot, Finding& f
   if (!finding.where) {
     finding.where = place(hot.where);
   }
+}
+
+double rarer_validation_by(const Signals& signals, double wanted) {
+  const account::Tests tests = signals.tests.value_or(account::Tests{});
+  // The first one may be a trial before the first step.
+  const double most = signals.validations ? static_cast<double>(*signals.validations - tests.count - 1)
+                                          : std::numeric_limits<double>::infinity();
+  if (signals.time.train <= 0 || most <= 1) {
+    return 1;
+  }
+  const double seconds = std::max(0.0, signals.time.validate - tests.seconds);
+  return std::clamp(longer_validation_interval(signals.time.train, seconds, wanted), 1.0, most);
 }
 
 double collate_share(const Signals& signals) {

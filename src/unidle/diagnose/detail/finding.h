@@ -59,6 +59,10 @@ struct HotFunction {
   /// "function (file:line)".
   std::string text() const { return where.empty() ? function : function + " (" + where + ")"; }
 };
+/// The factor by which the interval of validation must grow for it to take `wanted` of the loop; smaller when a run of
+/// this length would not validate any more. 1 when nothing can be said.
+double rarer_validation_by(const Signals& signals, double wanted);
+
 /// All of them, the most frequent first, over lines for which `counts` is true.
 std::vector<HotFunction> hot_functions(const Signals& signals, const std::function<bool(const HotLine&)>& counts);
 /// The first of them, over such lines or over sample work.

@@ -57,11 +57,11 @@ std::string written_function(std::string name) {
 }
 
 void read_validation_loaders(const Notes& notes, Signals& signals) {
-  std::map<std::pair<std::int64_t, json>, std::int64_t> workers;  // by process and loader
+  std::map<std::pair<std::int64_t, json>, std::pair<std::int64_t, std::string>> workers;  // by process and loader
   double waited_s = 0;
   notes.each<record::NoteType::kLoader>([&](const auto& note) {
     if (note.text("use") == "validate" && notes.of_training(note)) {
-      workers[{note.process(), note.value("id")}] = note.whole("workers").value_or(0);
+      workers[{note.process(), note.value("id")}] = {note.whole("workers").value_or(0), note.text("where")};
       waited_s += note.number("wait_seconds").value_or(0);
     }
   });
@@ -69,10 +69,11 @@ void read_validation_loaders(const Notes& notes, Signals& signals) {
     const bool known = workers.contains({note.process(), note.value("id")});
     waited_s += known ? note.number("seconds_total").value_or(0) : 0;
   });
-  for (const auto& [loader, count] : workers) {
-    signals.validation_workers = std::max(signals.validation_workers.value_or(0), count);
-  }
   if (!workers.empty()) {
+    const auto count = [](const auto& each) { return each.second.first; };
+    const auto& [most, where] = std::ranges::max_element(workers, {}, count)->second;
+    signals.validation_workers = most;
+    signals.validation_loader_where = where;
     signals.validation_wait_s = waited_s;
   }
 }

@@ -39,8 +39,8 @@ class FrameworkTest : public ::testing::Test {
   }
   /// Validation takes as long as training does, which is nine times what is wanted.
   std::optional<knobs::InProgram> rarer() {
+    signals.time.train = signals.time.validate = 10;
     Diagnosis diagnosis;
-    diagnosis.time.train = diagnosis.time.validate = 10;
     diagnosis.findings.resize(1);
     diagnosis.findings[0].fixes = {knobs::change_of("validation.interval", {}, {}, "validate less often")};
     diagnosis.findings[0].fixes[0].in_code = true;

@@ -71,6 +71,9 @@ class Program {
     return at_call ? std::optional(at_call->words) : by_code(fix);
   }
 
+  /// The command that makes all of these changes, each of which one of its options makes.
+  std::string command_with(const std::vector<Change>& fixes) const { return shell_joined(reach_of(fixes).command); }
+
   /// The framework's argument that makes validations so much rarer; nothing when there is none.
   std::optional<InProgram> rarer_validation(double rarer_by) const {
     std::optional<InProgram> words;
@@ -168,16 +171,25 @@ class Program {
     return words;
   }
 
+  knobs::Reach reach_of(const std::vector<Change>& fixes) const {
+    knobs::ProgramCommand program{signals_.command, {}, signals_.omitted};
+    knobs::Settings wanted;
+    for (const Change& fix : fixes) {
+      const knobs::Knob* knob = knobs::find_knob(fix.knob);
+      if (fix.from && knob != nullptr && knobs::takes(*knob, *fix.from)) {
+        program.in_effect.set(fix.knob, *fix.from);
+      }
+      wanted.set(fix.knob, *fix.to);
+    }
+    return knobs::reach(program, wanted);
+  }
+
   std::optional<InProgram> by_option(const Change& fix) const {
     const knobs::Knob* knob = knobs::find_knob(fix.knob);
     if (knob == nullptr || signals_.command.empty() || !knobs::takes(*knob, *fix.to)) {
       return std::nullopt;
     }
-    knobs::ProgramCommand program{signals_.command, {}, signals_.omitted};
-    if (fix.from && knobs::takes(*knob, *fix.from)) {
-      program.in_effect.set(fix.knob, *fix.from);
-    }
-    const knobs::Reach reached = knobs::reach(program, {{fix.knob, *fix.to}});
+    const knobs::Reach reached = reach_of({fix});
     const std::string words = changed_words(signals_.command, reached.command);
     if (reached.at_run_time.empty() && !words.empty()) {
       return InProgram{.words = words, .command = shell_joined(reached.command)};
@@ -281,15 +293,24 @@ class Program {
   std::vector<CallInProgram> frameworks_;
 };
 
-/// A batch size that changes without the number of batches per step, or the other way round, changes what is trained.
-void keep_batch_whole(Finding& finding) {
-  const auto of_batch = [](const Change& fix) { return fix.knob.starts_with("batch."); };
-  const bool partly = std::any_of(finding.fixes.begin(), finding.fixes.end(),
-                                  [&](const Change& fix) { return of_batch(fix) && !fix.in_program; });
+/// A batch size that changes without the number of batches per step, or the other way round, changes what is trained:
+/// both have words or neither, and one command makes both changes.
+void keep_batch_whole(const Program& program, Finding& finding) {
+  std::vector<Change*> of_batch;
   for (Change& fix : finding.fixes) {
-    if (partly && of_batch(fix)) {
-      fix.in_program.reset();
+    if (fix.knob.starts_with("batch.")) {
+      of_batch.push_back(&fix);
     }
+  }
+  if (!std::ranges::all_of(of_batch, [](const Change* fix) { return fix->in_program.has_value(); })) {
+    std::ranges::for_each(of_batch, [](Change* fix) { fix->in_program.reset(); });
+  }
+  const auto by_command = [](const Change* fix) { return fix->in_program && !fix->in_program->command.empty(); };
+  if (std::ranges::count_if(of_batch, by_command) > 1) {
+    std::vector<Change> together;
+    std::ranges::transform(of_batch, std::back_inserter(together), [](const Change* fix) { return *fix; });
+    std::ranges::for_each(of_batch, [](Change* fix) { fix->in_program->command.clear(); });
+    of_batch.back()->in_program->command = program.command_with(together);
   }
 }
 
@@ -301,15 +322,16 @@ void put_in_program(const Signals& signals, const Policy& policy, Diagnosis& dia
     for (Finding& finding : diagnosis.findings) {
       for (Change& fix : finding.fixes) {
         fix.in_program.reset();
-        if (fix.knob.starts_with("validation.") && diagnosis.time.train > 0) {
-          fix.in_program = program.rarer_validation(
-              longer_validation_interval(diagnosis.time.train, diagnosis.time.validate, policy.validation_target));
+        const double rarer_by =
+            fix.knob.starts_with("validation.") ? detail::rarer_validation_by(signals, policy.validation_target) : 1;
+        if (rarer_by > 1) {
+          fix.in_program = program.rarer_validation(rarer_by);
         }
         if (fix.to && !fix.in_code && fix.patch.empty() && !fix.in_program) {
           fix.in_program = program.words_for(fix);
         }
       }
-      keep_batch_whole(finding);
+      keep_batch_whole(program, finding);
       const bool shown = std::any_of(finding.fixes.begin(), finding.fixes.end(),
                                      [](const Change& fix) { return !fix.patch.empty() || fix.in_program; });
       finding.lines = shown ? std::vector<SourceLine>{} : program.line_at(finding.where);

@@ -216,6 +216,21 @@ TEST_F(InProgram, AnIgnoredSettingIsMendedWhereItIsRead) {
   EXPECT_THAT(workers()->after, IsEmpty());
 }
 
+TEST_F(InProgram, OneCommandChangesBothOptionsOfTheBatch) {
+  signals.loader.reset();
+  signals.command = {"python", "train.py", "--per_device_train_batch_size", "4", "--gradient_accumulation_steps", "8"};
+  Diagnosis diagnosis;
+  diagnosis.findings.resize(1);
+  auto& fixes = diagnosis.findings[0].fixes;
+  fixes = {knobs::change_of("batch.size", 4, 32, ""), knobs::change_of("batch.accumulation", 8, 1, "")};
+  put_in_program(signals, {}, diagnosis);
+  ASSERT_TRUE(fixes[0].in_program && fixes[1].in_program);
+  EXPECT_EQ(fixes[0].in_program->words, "--per_device_train_batch_size 32");
+  EXPECT_EQ(fixes[0].in_program->command, "");
+  EXPECT_EQ(fixes[1].in_program->command,
+            "python train.py --per_device_train_batch_size 32 --gradient_accumulation_steps 1");
+}
+
 TEST_F(InProgram, ABatchChangesWholeOrNotAtAll) {
   write_call("DataLoader(data, 8)");
   Diagnosis diagnosis;

@@ -59,13 +59,12 @@ Evaluation evaluate_accumulation_excess(const Context& context, const Policy& po
     return Missing{context.no_steps};
   }
   const std::int64_t divisor = divisor_of(*accumulation, memory->used, policy);
-  const bool busy = context.on_gpu && signals.device_busy.value_or(0) >= policy.device_full;
+  const bool busy = signals.device_busy.value_or(0) >= policy.device_full;
   if (divisor < 2 || busy || *context.compute < policy.warning_share) {
     return Nothing{};
   }
-  const bool small = !context.on_cpu || signals.batch_samples.value_or(0) <= policy.small_micro_batch;
   Finding finding;
-  finding.severity = small ? Severity::kWarning : Severity::kInfo;
+  finding.severity = context.on_cpu ? Severity::kInfo : Severity::kWarning;
   if (context.on_cpu) {
     finding.verdict = Verdict::kComputeBound;
   }
@@ -98,9 +97,9 @@ const Rule& accumulation_excess() {
           "Gradients are accumulated over micro-batches because a whole batch does not fit. Where it would fit, many "
           "small micro-batches only pay the fixed cost of a forward and backward pass more often.",
       .thresholds =
-          "At least two micro-batches of which an exact divisor fits below memory_target (80 %); not on a GPU that is "
-          "busy from device_full (90 %). A warning; on a CPU a hint when micro-batches have more than "
-          "small_micro_batch (8) samples, because vector units are full with few.",
+          "At least two micro-batches of which an exact divisor fits below memory_target (80 %); not on a device that "
+          "is busy from device_full (90 %). A warning; on a CPU a hint, because few samples fill its vector units and "
+          "larger batches may have more padding.",
       .needs = "batch.accumulation in effect, memory use, step times",
       .proposes = "batch.size and batch.accumulation by exact divisors",
       .evaluate = evaluate_accumulation_excess,

@@ -6,17 +6,26 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
+/// Evaluations of the trained model, in a program that also validates between its steps: a single validation at the end
+/// may be the only one of so short a run.
+double seconds_of_tests(const Signals& signals) {
+  return signals.tests && signals.tests->beside_validations ? signals.tests->seconds : 0;
+}
+
 Evaluation evaluate_after_training(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!signals.after_training_s || signals.wall_s <= 0) {
     return Missing{context.say("training steps (none were seen)")};
   }
-  const double share = *signals.after_training_s / signals.wall_s;
+  const double tests_s = seconds_of_tests(signals);
+  const double after_s = *signals.after_training_s + tests_s;
+  const double share = after_s / signals.wall_s;
   if (share < policy.after_training) {
     return Nothing{};
   }
+  const char* phase = tests_s > *signals.after_training_s ? "validate" : "after";
   const auto hot =
-      detail::hot_function(signals, [](const HotLine& line) { return line.role == "train" && line.phase == "after"; });
+      detail::hot_function(signals, [&](const HotLine& line) { return line.role == "train" && line.phase == phase; });
   if (!hot || hot->looks < detail::kEnoughStackSamples) {
     return Missing{context.say("which lines run after the last step (stack samples)")};
   }
@@ -25,7 +34,10 @@ Evaluation evaluate_after_training(const Context& context, const Policy& policy)
   finding.evidence.push_back(
       context.say("{} pass between the last training step and the end of the program, {} of "
                   "the wall time; a longer run makes that a smaller share",
-                  format_seconds(*signals.after_training_s), format_share(share)));
+                  format_seconds(after_s), format_share(share)));
+  if (tests_s > 0) {
+    finding.evidence.push_back(context.say("{} of that evaluate the trained model", format_seconds(tests_s)));
+  }
   detail::add_hot_function(context, *hot, finding);
   return finding;
 }
@@ -42,8 +54,8 @@ const Rule& after_training() {
           "When training is done, programs generate text or pictures, draw, or evaluate once more. The device that "
           "was asked for training idles or works one by one meanwhile. Stack samples show the lines.",
       .thresholds =
-          "The time after the last step that is neither validation nor a checkpoint, from after_training (20 %) of the "
-          "wall time.",
+          "The time after the last step that is neither the usual validation nor a checkpoint, from after_training "
+          "(20 %) of the wall time.",
       .needs = "when the last step ended, stack samples of the lines that run after it",
       .proposes = "less of it, or in a program of its own that reads the checkpoint",
       .evaluate = evaluate_after_training,

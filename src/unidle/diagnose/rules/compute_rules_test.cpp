@@ -208,6 +208,19 @@ TEST(BatchTooSmall, KeepsTheEffectiveBatchWhereItCan) {
   EXPECT_EQ(fix_of(finding, "batch.size")->knob_class, knobs::KnobClass::kNumeric);
 }
 
+TEST(AccumulationExcess, IsAHintOnACpuThatIsNotFull) {
+  Signals signals = small_batch();
+  set_effective(signals, "batch.accumulation", "4");
+  EXPECT_EQ(fired("accumulation-excess", signals).severity, Severity::kWarning);
+  signals = healthy_cpu();
+  set_effective(signals, "batch.accumulation", "4");
+  signals.host_memory_used = 0.1;
+  signals.device_busy = 0.6;
+  EXPECT_EQ(fired("accumulation-excess", signals).severity, Severity::kInfo);
+  signals.device_busy = 0.98;
+  EXPECT_TRUE(silent("accumulation-excess", signals));
+}
+
 TEST(BatchTooSmall, NearMissesAreSilent) {
   Signals signals = small_batch();
   signals.gpu_memory_used = 0.55;

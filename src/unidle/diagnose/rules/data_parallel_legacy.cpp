@@ -29,7 +29,7 @@ const Rule& data_parallel_legacy() {
       .id = "data-parallel-legacy",
       .verdict = Verdict::kComputeBound,
       .title = "DataParallel instead of DistributedDataParallel",
-      .topic = "DataParallel",
+      .topic = "use of DataParallel",
       .explanation =
           "torch.nn.DataParallel runs all devices from one Python process: every step it copies the model to each "
           "device, scatters the batch and gathers the results on the first one. DistributedDataParallel has one "

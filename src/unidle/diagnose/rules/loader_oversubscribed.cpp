@@ -139,10 +139,9 @@ Evaluation hint_at_many(const Context& context, const Policy& policy, const Eval
   Finding finding;
   finding.severity = Severity::kInfo;
   finding.where = detail::where_loader(context, "loader.workers");
-  finding.evidence = {
-      context.say("{} workers share {} CPUs", *context.workers, format_number(*context.cpus)),
-      context.say("more than {} workers for each CPU do not help, and each costs its start and its memory",
-                  format_number(policy.workers_per_cpu))};
+  finding.evidence = {context.say("{} workers share {} CPUs", *context.workers, format_number(*context.cpus)),
+                      context.say("more than {} workers per CPU do not help, and each costs its start and its memory",
+                                  format_number(policy.workers_per_cpu))};
   propose_fewer(context, finding);
   return finding;
 }

@@ -13,6 +13,7 @@ using ::testing::Not;
 
 Signals validating(double validate_s) {
   Signals signals = healthy_cpu();
+  signals.validations = 40;
   signals.time = {.startup = 5, .train = 95 - validate_s, .validate = validate_s, .checkpoint = 0, .other = 0};
   return signals;
 }
@@ -28,14 +29,39 @@ TEST(ValidationDominates, IsMeasuredAgainstTheLoop) {
   EXPECT_EQ(fired("validation-dominates", validating(35)).severity, Severity::kWarning);
 }
 
+TEST(ValidationDominates, AtLeastOneValidationStays) {
+  Signals signals = validating(60);
+  signals.validations = 5;
+  EXPECT_EQ(fix_of(fired("validation-dominates", signals), "validation.interval")->to, 800) << "four times as rare";
+  signals.validations = 2;
+  const Finding finding = fired("validation-dominates", signals);
+  EXPECT_FALSE(finding.fixes.front().to) << "words alone";
+  EXPECT_TRUE(finding.fixes.front().in_code);
+}
+
+TEST(AfterTraining, TestsOfTheTrainedModelCountBesideValidations) {
+  Signals signals = validating(50);
+  signals.after_training_s = 1;
+  signals.tests = {30, 40, true};
+  signals.hot = {{"train", "validate", "main.py:3", "test", 60, 63}, {"train", "after", "main.py:9", "save", 3, 63}};
+  const Finding finding = fired("after-training", signals);
+  EXPECT_EQ(finding.where, "main.py:3");
+  EXPECT_NEAR(*finding.share, 0.41, 1e-9);
+  EXPECT_TRUE(silent("validation-dominates", signals)) << "10 s of 55 remain";
+  signals.tests->beside_validations = false;
+  EXPECT_TRUE(silent("after-training", signals)) << "it may be the usual validation of a short run";
+}
+
 TEST(ValidationDominates, ThatWaitsForItsWorkersNeedsFewerOfThem) {
   Signals signals = validating(40);
   signals.validation_workers = 10;
+  signals.validation_loader_where = "main.py:109";
   signals.cpus_allowed = 2;
   signals.validation_wait_s = 25;
   const Finding finding = fired("validation-dominates", signals);
   EXPECT_THAT(finding.evidence, Contains(HasSubstr("a loader with 10 workers")));
   EXPECT_THAT(finding.fixes.front().reason, HasSubstr("start fewer workers for validation"));
+  EXPECT_EQ(finding.where, "main.py:109");
   signals.validation_wait_s = 15;
   EXPECT_EQ(fired("validation-dominates", signals).fixes.front().knob, "validation.interval");
 }
@@ -71,16 +97,22 @@ TEST(ValidationDominates, OneAtTheEndIsAHint) {
   Signals signals = validating(60);
   signals.validations = 1;
   EXPECT_EQ(fired("validation-dominates", signals).severity, Severity::kInfo);
+  signals.validation_workers = 16;
+  signals.cpus_allowed = 2;
+  signals.validation_wait_s = 50;
+  const Finding finding = fired("validation-dominates", signals);
+  EXPECT_EQ(finding.severity, Severity::kWarning) << "workers start in each validation";
+  EXPECT_THAT(finding.fixes.front().reason, HasSubstr("start fewer workers"));
 }
 
 TEST(ValidationDominates, ALongerIntervalSavesNoTestOfTheTrainedModel) {
   Signals signals = validating(60);
   const double share = *fired("validation-dominates", signals).share;
-  signals.tests = {1, 30};
+  signals.tests = {1, 30, true};
   const Finding finding = fired("validation-dominates", signals);
   EXPECT_NEAR(*finding.share, share / 2, 1e-9);
   EXPECT_THAT(finding.evidence, Contains("validating the trained model after the last step takes another 30.0 s"));
-  signals.tests = {1, 55};
+  signals.tests = {1, 55, true};
   EXPECT_TRUE(silent("validation-dominates", signals));
   signals.tests = {*signals.validations, 60};
   EXPECT_EQ(fired("validation-dominates", signals).severity, Severity::kInfo) << "none between steps";
@@ -237,6 +269,15 @@ TEST(PythonBetweenSteps, BatchesMadeByHandCount) {
   signals.step->input = 0.1;
   signals.loader.emplace();
   EXPECT_TRUE(silent("python-between-steps", signals)) << "rules about loaders judge it";
+}
+
+TEST(PythonBetweenSteps, SpreadOverManyFunctionsIsAHint) {
+  Signals signals = healthy_cpu();
+  signals.step = StepShares{.compute = 0.7, .other = 0.3};
+  signals.hot = {{"train", "between", "train.py:9", "loss", 40, 100}, {"train", "train", "train.py:5", "f", 99, 99}};
+  EXPECT_EQ(fired("python-between-steps", signals).severity, Severity::kWarning);
+  signals.hot.front().hits = 30;
+  EXPECT_EQ(fired("python-between-steps", signals).severity, Severity::kInfo) << "less than a tenth of the run";
 }
 
 TEST(PythonBetweenSteps, FlushesAreAnotherRules) {

@@ -44,6 +44,17 @@ double sampled(const Signals& signals, bool by_hand) {
   return between > 0 ? between / all : 1;
 }
 
+/// The function's share of all stack samples of such lines, of which only the most frequent are listed.
+double part_of(const detail::HotFunction& hot, const Signals& signals) {
+  std::int64_t all = hot.looks;
+  for (const HotLine& line : signals.hot) {
+    if (line.role == "train" && line.phase == "between") {
+      all = std::max(all, line.total);
+    }
+  }
+  return hot.share * static_cast<double>(hot.looks) / static_cast<double>(all);
+}
+
 /// The share of a step in which the program makes its batches itself, without a loader that others could judge.
 double input_by_hand(const Context& context) {
   const Signals& signals = context.signals;
@@ -79,6 +90,10 @@ Evaluation evaluate_python_between_steps(const Context& context, const Policy& p
     return Missing{context.say("which lines run between the calls of the model (stack samples)")};
   }
   Finding finding = detail::of_share(share, policy);
+  if (share * part_of(*hot, signals) < policy.warning_share) {
+    finding.severity = Severity::kInfo;
+    finding.evidence.push_back("it is spread over many lines, none of which costs much alone");
+  }
   if (input > other) {
     finding.verdict = Verdict::kInputBound;
   }
@@ -107,8 +122,8 @@ const Rule& python_between_steps() {
       .thresholds =
           "The part that is neither a loader's input, copies, compute, waits, optimiser, logging nor flushes of "
           "memory, from between_steps (20 %) of a step and warning_share (10 %) of the wall time; critical from "
-          "critical_share "
-          "(30 %). On a GPU at most the time that it idles.",
+          "critical_share (30 %). A hint when no function alone takes warning_share. On a GPU at most the time that it "
+          "idles.",
       .needs = "step times, stack samples of the lines that run between the calls of the model",
       .proposes =
           "do it less often, for whole batches instead of one by one, or in other processes (metrics at the end of an "

@@ -49,7 +49,7 @@ const Rule& threads_oversubscribed() {
       .id = "threads-oversubscribed",
       .verdict = Verdict::kComputeBound,
       .title = "Training processes use more threads than there are CPUs",
-      .topic = "threads of processes",
+      .topic = "threads per process",
       .explanation =
           "Each process that imports torch computes with as many threads as it may use CPUs. Several such processes "
           "(torch.multiprocessing, mp.spawn) take turns on the same CPUs, and the threads of one operation wait for "

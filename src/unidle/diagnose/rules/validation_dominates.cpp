@@ -12,7 +12,7 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-constexpr const char* kHow = "validate less often, or on a fixed part of the data in between";
+constexpr const char* kHow = "validate less often, or on less data";
 
 /// The validations of the loop, without those of the trained model, which a longer interval does not save.
 struct Validations {
@@ -24,7 +24,7 @@ struct Validations {
 Validations validations_between_steps(const Context& context) {
   const Signals& signals = context.signals;
   const account::Tests tests = signals.tests.value_or(account::Tests{});
-  if (tests.count >= *signals.validations) {  // none between steps
+  if (signals.tests && !tests.beside_validations) {
     return {1, signals.time.validate, *context.validate};
   }
   const double seconds = std::max(0.0, signals.time.validate - tests.seconds);
@@ -33,11 +33,15 @@ Validations validations_between_steps(const Context& context) {
 }
 
 /// Makes validation take `wanted` of the loop: by skipping calls when the program allows it, else by a longer interval
-/// in its own unit, which is null when the present one is unknown.
-knobs::Change rarer(const Context& context, double validated_s, double wanted) {
+/// in its own unit, which is null when the present one is unknown. In words alone when a run of this length has too few
+/// validations for that.
+knobs::Change rarer(const Context& context, double wanted) {
   const Signals& signals = context.signals;
-  const double rarer_by = longer_validation_interval(signals.time.train, validated_s, wanted);
-  if (!signals.validation_where.empty() && signals.time.train > 0) {
+  const double rarer_by = detail::rarer_validation_by(signals, wanted);
+  if (rarer_by <= 1) {
+    return detail::code_fix(context, "validation.interval", kHow);
+  }
+  if (!signals.validation_where.empty()) {
     const auto every = static_cast<double>(detail::effective_int(context, "validation.every").value_or(1));
     return detail::make_fix(context, "validation.every", static_cast<std::int64_t>(std::ceil(every * rarer_by)), kHow);
   }
@@ -49,7 +53,7 @@ knobs::Change rarer(const Context& context, double validated_s, double wanted) {
     return detail::code_fix(context, "validation.interval", kHow);
   }
   const auto interval = parse_number<double>(signals.effective("validation.interval").value_or(""));
-  if (interval && *interval > 0 && signals.time.train > 0) {
+  if (interval && *interval > 0) {
     // In whole units; in hundredths for an interval below one.
     const double longer = *interval * rarer_by;
     value = longer < 1 ? knobs::Value(std::ceil(longer * 100) / 100)  // 0.69, not 0.6900000000000001
@@ -70,6 +74,7 @@ bool waits_for_workers(const Context& context, const Policy& policy, Finding& fi
   finding.evidence.push_back(
       context.say("{} of that time waits for a loader with {} workers to start or to give a batch, on {} CPUs",
                   format_share(waited_s / signals.time.validate), workers, format_number(*context.cpus)));
+  finding.where = detail::place(signals.validation_loader_where);
   finding.fixes.push_back(
       detail::code_fix(context, "loader.workers",
                        "start fewer workers for validation, or none, or keep them (persistent_workers=True)"));
@@ -122,10 +127,14 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
   }
   const double each_s = all.seconds / static_cast<double>(all.count);
   if (all.count == 1) {
-    finding.severity = Severity::kInfo;
-    finding.evidence.push_back(context.say("the one validation took {}, {} of the loop; a longer run spreads it out",
-                                           format_seconds(each_s), format_share(of_loop)));
-    finding.proposes = kHow;  // the program may have no such setting
+    finding.evidence.push_back(
+        context.say("the one validation took {}, {} of the loop; in a longer run that depends on how often it comes",
+                    format_seconds(each_s), format_share(of_loop)));
+    finding.severity = Severity::kWarning;
+    if (!waits_for_workers(context, policy, finding)) {
+      finding.severity = Severity::kInfo;
+      finding.proposes = kHow;  // the program may have no such setting
+    }
     return finding;
   }
   finding.severity = of_loop >= policy.validation_of_loop_critical ? Severity::kCritical : Severity::kWarning;
@@ -145,7 +154,7 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
     finding.evidence.push_back(
         context.say("unidle cannot skip validations in this program: {}", signals.validation_kept));
   }
-  finding.fixes.push_back(rarer(context, all.seconds, policy.validation_target));
+  finding.fixes.push_back(rarer(context, policy.validation_target));
   return finding;
 }
 
@@ -162,8 +171,8 @@ const Rule& validation_dominates() {
           "The weights do not depend on it, so a longer interval changes nothing but how often one looks.",
       .thresholds =
           "From validation_of_loop (20 %) of training plus validation and warning_share (10 %) of the wall time, "
-          "critical from validation_of_loop_critical (50 %). A single validation is a hint: a longer run spreads it "
-          "out.",
+          "critical from validation_of_loop_critical (50 %). A single validation is a hint: nobody knows how "
+          "often it comes.",
       .needs = "validation times",
       .proposes =
           "validation.interval, or validation.every in a running program, so that validation takes about 10 % of the "
