@@ -46,7 +46,9 @@ const Rule& padding_waste() {
           "From padding (30 %) of all elements; the share counts compute in proportion, which holds for layers that "
           "are linear in the length and is too low for attention; from warning_share (10 %) of the wall time.",
       .needs = "real and padded elements of the batches, step times",
-      .proposes = "put sequences of similar length into one batch (buckets, or a token budget)",
+      .proposes =
+          "pad each batch to its own longest sequence instead of a fixed length, and put sequences of similar length "
+          "into one batch (buckets, or a token budget)",
       .evaluate = evaluate_padding_waste,
       .counts = Counts::kDeviceTime,
       .sentence = "Your {device} spends {share} of the run on padding",
