@@ -154,8 +154,8 @@ void add_quiet_facts(Signals& signals, std::uniform_real_distribution<double>& n
                                 .p99_s = some(4e-3),
                                 .max_s = 0.1,
                                 .collate_s = some(2),
-                                .cpu_s = some(50),
-                                .wait_s = some(10),
+                                .cpu_s = some(25),
+                                .wait_s = some(35),
                                 .run_delay_s = some(1)};
   signals.input_bursts = std::min(1.0, some(0.6));
   signals.late_input_s = some(1);

@@ -1,0 +1,80 @@
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+/// The share of the CPUs on which workers make samples while the step computes; nothing when that was not measured.
+std::optional<double> used_by_samples(const Context& context) {
+  const Signals& signals = context.signals;
+  if (!signals.samples || !signals.samples->cpu_s || signals.samples->count <= 0 || !signals.samples_per_s ||
+      !context.cpus) {
+    return std::nullopt;
+  }
+  const double each_s = *signals.samples->cpu_s / static_cast<double>(signals.samples->count);
+  return each_s * *signals.samples_per_s / *context.cpus;
+}
+
+Evaluation evaluate_samples_take_cpus(const Context& context, const Policy& policy) {
+  if (!context.on_cpu || context.workers.value_or(0) < 1) {
+    return Nothing{};  // elsewhere the device waits for samples, and others say so
+  }
+  const auto full = detail::cpus_full(context, policy);
+  if (!full) {
+    return Missing{"how busy the CPUs are"};
+  }
+  const auto used = used_by_samples(context);
+  if (!used) {
+    return Missing{"the processor time of one sample"};
+  }
+  if (!*full || *used < policy.sample_cpus || !context.train) {
+    return Nothing{};
+  }
+  Finding finding = detail::of_share(*used * *context.train, policy);
+  finding.severity = Severity::kWarning;
+  finding.evidence = {
+      context.say("workers take {} of processor time for each sample, {} of the CPUs in all",
+                  format_seconds(*context.signals.samples->cpu_s / static_cast<double>(context.signals.samples->count)),
+                  format_share(*used)),
+      context.say("the CPUs are full, and the step computes on the same ones"),
+  };
+  if (const auto hot = detail::hot_sample_function(context.signals)) {
+    detail::add_hot_function(context, *hot, finding);
+  }
+  if (!finding.where) {
+    finding.where = detail::place_of_samples(context.signals);
+  }
+  if (context.epochs.value_or(0) > policy.min_epochs && detail::samples_can_be_kept(context) &&
+      !detail::samples_differ(context.signals)) {
+    finding.fixes.push_back(detail::keep_samples_fix(context, "keep what the first epoch computed for the later ones"));
+  }
+  return finding;
+}
+
+}  // namespace
+
+const Rule& samples_take_cpus() {
+  static const Rule kRule{
+      .id = "samples-take-cpus",
+      .verdict = Verdict::kComputeBound,
+      .title = "Making samples takes CPUs from the step",
+      .topic = "CPUs for samples",
+      .explanation =
+          "A model that trains on CPUs shares them with the workers of its loader. Where these have enough to do, the "
+          "step computes more slowly, although it hardly waits for a batch. Cheaper samples give the CPUs back: kept "
+          "results, smaller files, less work for each sample, packages that each worker imports once.",
+      .thresholds =
+          "Training on CPUs that are full (cpus_full, 85 %), with workers whose samples take at least sample_cpus "
+          "(15 %) of them. The share is that part of the training time.",
+      .needs = "processor time of the samples, samples/s, the workers in effect, how busy the CPUs are",
+      .proposes = "do less work for each sample (keep results, store them smaller or decoded, import packages once)",
+      .evaluate = evaluate_samples_take_cpus,
+      .counts = Counts::kHostTime,
+      .sentence = "Your workers take {share} of the CPUs on which the model trains",
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules
