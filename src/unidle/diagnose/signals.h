@@ -71,6 +71,10 @@ struct SampleFacts {
   std::optional<double> collate_s;  // total time for collating batches
   std::optional<double> cpu_s;      // part of total_s on a CPU
   std::optional<double> wait_s;     // part of total_s not on a CPU
+  /// CPU time of one sample, in the mean.
+  std::optional<double> mean_cpu_s() const {
+    return cpu_s && count > 0 ? std::optional(*cpu_s / static_cast<double>(count)) : std::nullopt;
+  }
   /// Part of wait_s in which the thread stood ready for a CPU. Where it is known, p50_s and p99_s are without it.
   std::optional<double> run_delay_s;
   /// Samples that were made again and compared, and how many of them were identical to the byte.

@@ -44,6 +44,7 @@ def _says_padding(name):
 
 
 def _add(counts, torch, batch, devices):
+    """Counts real and padded elements by the first mask or lengths."""
     for key in batch.keys():
         mask = batch[key]
         if (

@@ -186,6 +186,10 @@ void add_hot_function(const Context& context, const HotFunction& hot, Finding& f
   }
 }
 
+double validated_between_steps_s(const Signals& signals) {
+  return std::max(0.0, signals.time.validate - (signals.tests ? signals.tests->seconds : 0));
+}
+
 double rarer_validation_by(const Signals& signals, double wanted) {
   const account::Tests tests = signals.tests.value_or(account::Tests{});
   // The first one may be a trial before the first step.
@@ -194,8 +198,8 @@ double rarer_validation_by(const Signals& signals, double wanted) {
   if (signals.time.train <= 0 || most <= 1) {
     return 1;
   }
-  const double seconds = std::max(0.0, signals.time.validate - tests.seconds);
-  return std::clamp(longer_validation_interval(signals.time.train, seconds, wanted), 1.0, most);
+  return std::clamp(longer_validation_interval(signals.time.train, validated_between_steps_s(signals), wanted), 1.0,
+                    most);
 }
 
 double collate_share(const Signals& signals) {

@@ -59,6 +59,9 @@ struct HotFunction {
   /// "function (file:line)".
   std::string text() const { return where.empty() ? function : function + " (" + where + ")"; }
 };
+/// Without tests of the trained model after the last step.
+double validated_between_steps_s(const Signals& signals);
+
 /// The factor by which the interval of validation must grow for it to take `wanted` of the loop; smaller when a run of
 /// this length would not validate any more. 1 when nothing can be said.
 double rarer_validation_by(const Signals& signals, double wanted);

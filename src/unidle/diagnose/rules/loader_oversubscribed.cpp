@@ -28,11 +28,11 @@ std::int64_t fitting_workers(const Context& context) {
 bool are_too_few(const Context& context, double workers) {
   constexpr double kSlower = 1.1;
   const Signals& signals = context.signals;
-  if (!signals.samples || !signals.samples->cpu_s || signals.samples->count <= 0 || !signals.batch_samples) {
+  const auto each_s = signals.samples ? signals.samples->mean_cpu_s() : std::nullopt;
+  if (!each_s || !signals.batch_samples) {
     return false;
   }
-  const double cpu_s = *signals.samples->cpu_s / static_cast<double>(signals.samples->count) *
-                       static_cast<double>(*signals.batch_samples) * signals.micro_batches.value_or(1);
+  const double cpu_s = *each_s * static_cast<double>(*signals.batch_samples) * signals.micro_batches.value_or(1);
   return signals.step_s && cpu_s > kSlower * workers * *signals.step_s;
 }
 

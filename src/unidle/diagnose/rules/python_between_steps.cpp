@@ -92,7 +92,6 @@ Evaluation evaluate_python_between_steps(const Context& context, const Policy& p
   Finding finding = detail::of_share(share, policy);
   if (share * part_of(*hot, signals) < policy.warning_share) {
     finding.severity = Severity::kInfo;
-    finding.evidence.push_back("it is spread over many lines, none of which costs much alone");
   }
   if (input > other) {
     finding.verdict = Verdict::kInputBound;
@@ -104,6 +103,9 @@ Evaluation evaluate_python_between_steps(const Context& context, const Policy& p
     finding.evidence.push_back(detail::stalls_in_words(context, *signals.stalls));
   }
   detail::add_hot_function(context, *hot, finding);
+  if (finding.severity == Severity::kInfo) {
+    finding.evidence.push_back("the time is spread over many lines, none of which costs much alone");
+  }
   return finding;
 }
 

@@ -6,17 +6,6 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// The share of the CPUs on which workers make samples while the step computes; nothing when that was not measured.
-std::optional<double> used_by_samples(const Context& context) {
-  const Signals& signals = context.signals;
-  if (!signals.samples || !signals.samples->cpu_s || signals.samples->count <= 0 || !signals.samples_per_s ||
-      !context.cpus) {
-    return std::nullopt;
-  }
-  const double each_s = *signals.samples->cpu_s / static_cast<double>(signals.samples->count);
-  return each_s * *signals.samples_per_s / *context.cpus;
-}
-
 Evaluation evaluate_samples_take_cpus(const Context& context, const Policy& policy) {
   if (!context.on_cpu || context.workers.value_or(0) < 1) {
     return Nothing{};  // elsewhere the device waits for samples, and others say so
@@ -25,29 +14,30 @@ Evaluation evaluate_samples_take_cpus(const Context& context, const Policy& poli
   if (!full) {
     return Missing{"how busy the CPUs are"};
   }
-  const auto used = used_by_samples(context);
-  if (!used) {
+  const Signals& signals = context.signals;
+  const auto each_s = signals.samples ? signals.samples->mean_cpu_s() : std::nullopt;
+  if (!each_s || !signals.samples_per_s) {
     return Missing{"the processor time of one sample"};
   }
-  if (!*full || *used < policy.sample_cpus || !context.train) {
+  const double used = *each_s * *signals.samples_per_s / *context.cpus;
+  if (!*full || used < policy.sample_cpus || !context.train) {
     return Nothing{};
   }
-  Finding finding = detail::of_share(*used * *context.train, policy);
+  Finding finding = detail::of_share(used * *context.train, policy);
   finding.severity = Severity::kWarning;
   finding.evidence = {
-      context.say("workers take {} of processor time for each sample, {} of the CPUs in all",
-                  format_seconds(*context.signals.samples->cpu_s / static_cast<double>(context.signals.samples->count)),
-                  format_share(*used)),
+      context.say("workers take {} of processor time for each sample, {} of the CPUs in all", format_seconds(*each_s),
+                  format_share(used)),
       context.say("the CPUs are full, and the step computes on the same ones"),
   };
-  if (const auto hot = detail::hot_sample_function(context.signals)) {
+  if (const auto hot = detail::hot_sample_function(signals)) {
     detail::add_hot_function(context, *hot, finding);
   }
   if (!finding.where) {
-    finding.where = detail::place_of_samples(context.signals);
+    finding.where = detail::place_of_samples(signals);
   }
   if (context.epochs.value_or(0) > policy.min_epochs && detail::samples_can_be_kept(context) &&
-      !detail::samples_differ(context.signals)) {
+      !detail::samples_differ(signals)) {
     finding.fixes.push_back(detail::keep_samples_fix(context, "keep what the first epoch computed for the later ones"));
   }
   return finding;

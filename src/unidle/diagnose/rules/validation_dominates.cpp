@@ -27,7 +27,7 @@ Validations validations_between_steps(const Context& context) {
   if (signals.tests && !tests.beside_validations) {
     return {1, signals.time.validate, *context.validate};
   }
-  const double seconds = std::max(0.0, signals.time.validate - tests.seconds);
+  const double seconds = detail::validated_between_steps_s(signals);
   const double part = signals.time.validate > 0 ? seconds / signals.time.validate : 0;
   return {std::max<std::int64_t>(1, *signals.validations - tests.count), seconds, *context.validate * part};
 }
