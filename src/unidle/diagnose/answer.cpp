@@ -135,13 +135,9 @@ std::string compute_sentence(const Diagnosis& diagnosis, const Finding* finding,
                          format_share(diagnosis.step.value_or(StepShares{}).compute));
 }
 
-/// For a run without a cause: what takes most of its time beside training, if a hint says so; begins with a space.
-std::string hint_sentence(const Diagnosis& diagnosis, Language language) {
-  if (diagnosis.verdict != Verdict::kHealthy || diagnosis.findings.empty() || !diagnosis.findings.front().share) {
-    return "";
-  }
-  const std::string sentence = sentence_of_rule(diagnosis, &diagnosis.findings.front(), language);
-  return sentence.empty() ? "" : translate(language, " {}.", sentence);
+std::string validation_sentence(const Diagnosis& diagnosis, Language language) {
+  return translate(language, "Your run spends {} of its time on validation",
+                   wall_share(diagnosis, diagnosis.time.validate));
 }
 
 std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding, Language language) {
@@ -168,9 +164,7 @@ std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding,
     case Verdict::kCommunicationBound:
       return translate(language, "Your {} exchanges data with others instead of computing for {} of the run", device,
                        format_share(finding == nullptr ? 0 : finding->share.value_or(0)));
-    case Verdict::kValidationBound:
-      return translate(language, "Your run spends {} of its time on validation",
-                       wall_share(diagnosis, diagnosis.time.validate));
+    case Verdict::kValidationBound: return validation_sentence(diagnosis, language);
     case Verdict::kOverheadBound:
       return translate(language, "Your run spends {} of its time on start-up and checkpoints",
                        wall_share(diagnosis, diagnosis.time.startup + diagnosis.time.checkpoint));
@@ -182,6 +176,38 @@ std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding,
     case Verdict::kUnknown: return unknown_sentence(diagnosis, language);
   }
   return "";
+}
+
+/// For a run without a cause: what takes most of its time beside training, if a hint says so; begins with a space.
+std::string hint_sentence(const Diagnosis& diagnosis, Language language) {
+  if (diagnosis.verdict != Verdict::kHealthy || diagnosis.findings.empty() || !diagnosis.findings.front().share) {
+    return "";
+  }
+  const Finding& hint = diagnosis.findings.front();
+  const Rule* rule = rule_of(&hint);
+  std::string sentence = sentence_of_rule(diagnosis, &hint, language);
+  if (sentence.empty() && rule != nullptr && rule->verdict == Verdict::kValidationBound) {
+    sentence = validation_sentence(diagnosis, language);
+  }
+  return sentence.empty() ? "" : translate(language, " {}.", sentence);
+}
+
+/// For a run without a cause: the settings that hints propose, whose gain only a measurement shows; begins with a
+/// space.
+std::string untried_settings(const Diagnosis& diagnosis, Language language) {
+  if (diagnosis.verdict != Verdict::kHealthy) {
+    return "";
+  }
+  std::string settings;
+  for (const Finding& hint : diagnosis.findings) {
+    for (const knobs::Change& fix : hint.fixes) {
+      if (fix.to && !fix.in_code && fix.knob_class != knobs::KnobClass::kSemantic) {
+        settings += settings.empty() ? "" : translate(language, ", ");
+        settings += fix.knob + "=" + fix.to->to_text();
+      }
+    }
+  }
+  return settings.empty() ? "" : translate(language, " Worth a try: {}.", settings);
 }
 
 /// What to do, and the line to look at where that is not a setting.
@@ -315,6 +341,7 @@ std::string answer(const Diagnosis& diagnosis, Language language) {
   text.erase(text.find_last_not_of(" \n") + 1);  // quoted text may end with any character
   text.append(ends_sentence(text) ? "" : stop);
   text.append(hint_sentence(diagnosis, language));
+  text.append(untried_settings(diagnosis, language));
   if (!diagnosis.device.busy && !diagnosis.device.how.empty()) {
     text.append(translate(language, " Nothing is known about the device: {}.", diagnosis.device.how));
   }

@@ -318,5 +318,27 @@ TEST(Answer, AHealthyRunThatMostlyStartsSaysSo) {
                     ::testing::EndsWith(" of its time before its first training step is finished.")));
 }
 
+TEST(Answer, AHealthyRunNamesTheSettingsThatMayStillGain) {
+  Signals signals = healthy_cpu();
+  EXPECT_THAT(answer(diagnose(signals)), Not(HasSubstr("Worth a try")));
+  signals.model_has_convolutions = true;
+  signals.model_has_depthwise = false;
+  signals.settings["layout.channels_last"] = {"", "", "false"};
+  signals.cpu_bf16 = true;
+  signals.settings["precision.amp"] = {"", "", "off"};
+  EXPECT_THAT(answer(diagnose(signals)),
+              AllOf(StartsWith("Nothing holds this run up"),
+                    ::testing::EndsWith("trains. Worth a try: layout.channels_last=true, precision.amp=bf16.")));
+}
+
+TEST(Answer, AHealthyRunWithOneLongValidationSaysSo) {
+  Signals signals = healthy_cpu();
+  signals.validations = 1;
+  signals.time.validate = signals.time.train;
+  signals.wall_s += signals.time.validate;
+  EXPECT_THAT(answer(diagnose(signals)),
+              AllOf(StartsWith("Nothing holds this run up"), ::testing::EndsWith(" of its time on validation.")));
+}
+
 }  // namespace
 }  // namespace unidle::diagnose::testing

@@ -162,10 +162,15 @@ FixPlan plan_of_record(const record::Reader& reader, const diagnose::Diagnosis& 
   plan.folder = repeatable.folder;
   plan.notes = repeatable.notes;
   const ProgramPlan program = plan_from_record(reader, run, diagnosis, plan.command);
-  plan.proposals = suggestions_of(diagnosis, options.allow_semantic);
   const auto is_possible = [&](const knobs::Settings& changes) { return can_try(program, plan.command, changes); };
-  std::erase_if(plan.proposals, [&](const Proposal& proposal) { return !is_possible(proposal.changes); });
-  plan.attempts = attempts_of(plan.proposals, diagnosis, program.settings);
+  // Hints would only lengthen the trials of a run for which there is something better to try.
+  for (const auto& proposals_of : {suggestions_of, hints_of}) {
+    if (plan.attempts.empty()) {
+      plan.proposals = proposals_of(diagnosis, options.allow_semantic);
+      std::erase_if(plan.proposals, [&](const Proposal& proposal) { return !is_possible(proposal.changes); });
+      plan.attempts = attempts_of(plan.proposals, diagnosis, program.settings);
+    }
+  }
   plan.by_hand = by_hand_of(diagnosis, plan.attempts, is_possible);
   return plan;
 }
@@ -188,9 +193,8 @@ FixPlan plan_fix(const FixOptions& options) {
 
 std::size_t count_fixable(const fs::path& record, const diagnose::Diagnosis& diagnosis) {
   try {
-    return suggestions_of(diagnosis, false).empty()
-               ? 0
-               : plan_of_record(record::Reader(record), diagnosis, {}).attempts.size();
+    const bool none = suggestions_of(diagnosis, false).empty() && hints_of(diagnosis, false).empty();
+    return none ? 0 : plan_of_record(record::Reader(record), diagnosis, {}).attempts.size();
   } catch (const Error&) {
     return 0;
   }

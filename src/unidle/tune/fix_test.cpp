@@ -65,6 +65,34 @@ TEST_F(Fix, TriesWhatTheFindingsPropose) {
   EXPECT_EQ(count_fixable(folder(), diagnose::diagnose_record(folder())), plan.attempts.size());
 }
 
+TEST_F(Fix, HintsAreTriedWhereNothingElseIs) {
+  const auto has_bf16 = [](Script& script) {
+    script.writer.set_meta(record::meta::kHost,
+                           {{"cpus_allowed", 4}, {"cpu_quota", nullptr}, {"cpu_flags", {"avx512_bf16"}}});
+  };
+  EXPECT_FALSE(is_tried(plan_fix(record_run(has_bf16)), "precision.amp")) << "samples are late, which is worth more";
+  std::filesystem::remove_all(folder());
+  Script busy(folder());
+  has_bf16(busy);
+  busy.note({{"type", "model"}, {"parameters", 600000}, {"convolutions", 0}, {"depthwise", false}});
+  busy.effective("device", "cpu");
+  busy.effective("precision.amp", "off");
+  busy.span("startup", 0, 2000);
+  for (int i = 0; i < 100; ++i) {
+    busy.step(2000 + i * 100, 100, 0);
+  }
+  busy.cpu(4.0, 2000, 12000);
+  busy.writer.set_meta(record::meta::kCommand, {"sh", "train.py"});
+  busy.writer.set_meta(record::meta::kFolder, temporary_.path().string());
+  busy.end(12000);
+  FixOptions options;
+  options.record = folder();
+  const FixPlan plan = plan_fix(options);
+  EXPECT_THAT(plan.answer, HasSubstr("Worth a try: precision.amp=bf16."));
+  ASSERT_EQ(plan.attempts.size(), 1u);
+  EXPECT_EQ(plan.attempts.front().change.knob, "precision.amp");
+}
+
 TEST_F(Fix, TheCommandCanBeAnother) {
   FixOptions options =
       record_run([](Script& script) { script.writer.set_meta(record::meta::kCommand, {"sh", "gone.py"}); });

@@ -13,6 +13,8 @@ namespace unidle::diagnose::rules {
 namespace {
 
 constexpr const char* kHow = "validate less often, or on less data";
+/// From this part of the threshold on it is a hint: a run a little below should not be called free of it.
+constexpr double kHintFrom = 0.75;
 
 /// The validations of the loop, without those of the trained model, which a longer interval does not save.
 struct Validations {
@@ -115,7 +117,7 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
   }
   const Validations all = validations_between_steps(context);
   const double of_loop = all.seconds / (signals.time.train + all.seconds);
-  if (of_loop < policy.validation_of_loop || all.share < policy.warning_share) {
+  if (of_loop < kHintFrom * policy.validation_of_loop || all.share < policy.warning_share) {
     return Nothing{};
   }
   Finding finding;
@@ -137,7 +139,9 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
     }
     return finding;
   }
-  finding.severity = of_loop >= policy.validation_of_loop_critical ? Severity::kCritical : Severity::kWarning;
+  finding.severity = of_loop >= policy.validation_of_loop_critical ? Severity::kCritical
+                     : of_loop >= policy.validation_of_loop        ? Severity::kWarning
+                                                                   : Severity::kInfo;
   finding.evidence.push_back(context.say("{} validations of {} each take {} of the loop ({} of the wall time)",
                                          all.count, format_seconds(each_s), format_share(of_loop),
                                          format_share(all.share)));
@@ -171,8 +175,8 @@ const Rule& validation_dominates() {
           "The weights do not depend on it, so a longer interval changes nothing but how often one looks.",
       .thresholds =
           "From validation_of_loop (20 %) of training plus validation and warning_share (10 %) of the wall time, "
-          "critical from validation_of_loop_critical (50 %). A single validation is a hint: nobody knows how "
-          "often it comes.",
+          "critical from validation_of_loop_critical (50 %), a hint from three quarters of the first. A single "
+          "validation is a hint: nobody knows how often it comes.",
       .needs = "validation times",
       .proposes =
           "validation.interval, or validation.every in a running program, so that validation takes about 10 % of the "

@@ -31,33 +31,49 @@ Proposal proposal_of(const diagnose::Finding& finding, const std::string& how) {
   return {{}, finding.id + ": " + how, kMeasuredFirst + finding.share.value_or(0), true};
 }
 
+void add_proposals(const diagnose::Finding& finding, bool allow_semantic, std::vector<Proposal>& proposals) {
+  Proposal batch = proposal_of(finding, {});
+  for (const knobs::Change& fix : finding.fixes) {
+    const std::optional<knobs::Value> value = value_of_fix(fix, allow_semantic);
+    if (!value) {
+      continue;
+    }
+    if (fix.knob.starts_with("batch.")) {
+      batch.reason += batch.changes.empty() ? fix.reason : "";
+      batch.changes.set(fix.knob, *value);
+    } else {
+      proposals.push_back(proposal_of(finding, fix.reason));
+      proposals.back().changes.set(fix.knob, *value);
+    }
+  }
+  if (!batch.changes.empty()) {
+    proposals.push_back(std::move(batch));
+  }
+}
+
 }  // namespace
 
 std::vector<Proposal> suggestions_of(const diagnose::Diagnosis& diagnosis, bool allow_semantic) {
   std::vector<Proposal> suggestions;
   for (const diagnose::Finding& finding : diagnosis.findings) {
-    if (finding.severity == diagnose::Severity::kInfo) {
-      continue;
-    }
-    Proposal batch = proposal_of(finding, {});
-    for (const knobs::Change& fix : finding.fixes) {
-      const std::optional<knobs::Value> value = value_of_fix(fix, allow_semantic);
-      if (!value) {
-        continue;
-      }
-      if (fix.knob.starts_with("batch.")) {
-        batch.reason += batch.changes.empty() ? fix.reason : "";
-        batch.changes.set(fix.knob, *value);
-      } else {
-        suggestions.push_back(proposal_of(finding, fix.reason));
-        suggestions.back().changes.set(fix.knob, *value);
-      }
-    }
-    if (!batch.changes.empty()) {
-      suggestions.push_back(std::move(batch));
+    if (finding.severity != diagnose::Severity::kInfo) {
+      add_proposals(finding, allow_semantic, suggestions);
     }
   }
   return suggestions;
+}
+
+std::vector<Proposal> hints_of(const diagnose::Diagnosis& diagnosis, bool allow_semantic) {
+  std::vector<Proposal> hints;
+  for (const diagnose::Finding& finding : diagnosis.findings) {
+    if (finding.severity == diagnose::Severity::kInfo) {
+      add_proposals(finding, allow_semantic, hints);
+    }
+  }
+  for (Proposal& hint : hints) {
+    hint.safe = false;
+  }
+  return hints;
 }
 
 std::optional<Proposal> rarer_validation(const diagnose::Diagnosis& diagnosis, const knobs::Settings& effective) {

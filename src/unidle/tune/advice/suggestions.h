@@ -11,9 +11,12 @@
 
 namespace unidle::tune {
 
-/// Leaves out fixes without a value, of unknown knobs, with values of the wrong type, and semantic ones unless allowed.
-/// Batch size and accumulation of one finding stay together.
+/// Fixes of warnings. Leaves out fixes without a value, of unknown knobs, with values of the wrong type, and semantic
+/// ones unless allowed. Batch size and accumulation of one finding stay together.
 std::vector<Proposal> suggestions_of(const diagnose::Diagnosis& diagnosis, bool allow_semantic);
+
+/// The same for hints, whose gain depends on the program: each is measured on its own.
+std::vector<Proposal> hints_of(const diagnose::Diagnosis& diagnosis, bool allow_semantic);
 
 /// Suggests a longer validation interval, down to a tenth of the loop, when validation takes a fifth of it or more and
 /// the program allows it, even if it does not dominate. `effective`: the trial's settings.

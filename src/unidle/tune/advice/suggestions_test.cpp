@@ -36,11 +36,19 @@ TEST(Suggestions, TakeWhatTheCatalogueKnows) {
   EXPECT_EQ(suggestions_of(diagnosis, true).size(), 4u);
 }
 
-TEST(Suggestions, InfoIsNoReasonToChangeAnything) {
+TEST(Suggestions, HintsAreKeptApartAndMeasuredOneByOne) {
   diagnose::Diagnosis diagnosis;
-  diagnosis.findings = {finding("hint", {{"loader.workers", 0, 2, knobs::KnobClass::kExact, "maybe"}})};
+  diagnosis.findings = {finding("hint", {{"loader.workers", 0, 2, knobs::KnobClass::kExact, "maybe"}}),
+                        finding("warning", {{"optimizer.fused", false, true, knobs::KnobClass::kNumeric, "surely"}})};
   diagnosis.findings[0].severity = diagnose::Severity::kInfo;
-  EXPECT_TRUE(suggestions_of(diagnosis, true).empty());
+  const std::vector<Proposal> suggestions = suggestions_of(diagnosis, true);
+  const std::vector<Proposal> hints = hints_of(diagnosis, true);
+  ASSERT_EQ(suggestions.size(), 1u);
+  ASSERT_EQ(hints.size(), 1u);
+  EXPECT_EQ(suggestions[0].reason, "warning: surely");
+  EXPECT_TRUE(suggestions[0].safe);
+  EXPECT_EQ(hints[0].reason, "hint: maybe");
+  EXPECT_FALSE(hints[0].safe);
 }
 
 TEST(Suggestions, ValidationThatTakesAFifthIsMadeRarer) {
