@@ -10,7 +10,7 @@ from types import SimpleNamespace
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
 
 from _unidle_shim.facts import live_settings  # noqa: E402
-from _unidle_shim.facts.padding import Padding  # noqa: E402
+from _unidle_shim.facts.padding import Padding, real_of  # noqa: E402
 
 
 @unittest.skipUnless(importlib.util.find_spec("torch"), "there is no torch")
@@ -68,7 +68,7 @@ class InspectionTest(unittest.TestCase):
             padding = Padding()
             padding.call_seen(torch, Model(), args, kwargs)
             ((_, note),) = padding.notes()
-            self.assertEqual((note["real"], note["padded"]), (4, 4))
+            self.assertEqual((note["real"], note["padded"]), (4, 8), "of all elements")
         padding = Padding()
         padding.call_seen(torch, Model(), (mask,), {"e1_mask": mask})
         self.assertEqual(list(padding.notes()), [])
@@ -81,7 +81,40 @@ class InspectionTest(unittest.TestCase):
         padding.call_seen(torch, torch.nn.Identity(), (), {"attention_mask": mask})
         padding.batch_seen(torch, {"lengths": torch.tensor([1, 3])})
         ((_, note),) = padding.notes()
-        self.assertEqual((note["real"], note["padded"]), (3 + 4, 1 + 2))
+        self.assertEqual((note["real"], note["padded"]), (3 + 4, 4 + 6))
+
+    def test_masks_of_padding_and_others(self):
+        cases = [
+            ("attention_mask", [[1, 1, 0], [1, 0, 0]], (3, 6)),
+            ("attention_mask", [[0, 1, 1], [0, 0, 1]], (3, 6)),
+            ("key_padding_mask", [[0, 0, 1], [0, 1, 1]], (3, 6)),
+            ("src_key_padding_mask", [[1, 1, 0], [1, 0, 0]], (3, 6)),
+            ("mask", [[True, False], [False, False]], (3, 4)),
+            ("mask", [[1, 1], [1, 1]], (4, 4)),
+            ("mask", [[0, 1], [1, 0]], None),
+            ("attention_mask", [[1, 0, 1], [1, 1, 0]], None),
+            ("attention_mask", [[1, 0, 0], [1, 1, 0], [1, 1, 1]], None),
+            ("attention_mask", [[0, 1, 1], [0, 0, 1], [0, 0, 0]], None),
+        ]
+        for name, rows, wanted in cases:
+            self.assertEqual(real_of(rows, name), wanted, (name, rows))
+
+    def test_masks_without_data_are_not_read(self):
+        import torch
+
+        class Wrapper(torch.Tensor):
+            @staticmethod
+            def __new__(cls, inner):
+                return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+
+            @classmethod
+            def __torch_dispatch__(cls, function, kinds, args=(), kwargs=None):
+                raise AssertionError("an operation")
+
+        padding, mask = Padding(), Wrapper(torch.ones(2, 4, dtype=torch.long))
+        padding.batch_seen(torch, {"attention_mask": mask})
+        padding.call_seen(torch, torch.nn.Identity(), (), {"attention_mask": mask})
+        self.assertEqual(list(padding.notes()), [])
 
     def test_the_order_of_weights(self):
         import torch
