@@ -43,25 +43,6 @@ std::string units_in_words(const Device& device, Language language) {
   return device.sm_activity ? translate(language, " (its multiprocessors {})", format_share(*device.sm_activity)) : "";
 }
 
-std::string healthy_sentence(const Diagnosis& diagnosis, Language language) {
-  if (!diagnosis.device.busy) {
-    return std::string(translate(language, "Nothing holds this run up"));
-  }
-  const std::string busy = format_share(*diagnosis.device.busy) + units_in_words(diagnosis.device, language);
-  if (diagnosis.taken) {
-    return std::string(translate(language, "No other cause was found"));
-  }
-  if (diagnosis.underused && diagnosis.others_cpus && diagnosis.device.kind == "cpu") {
-    return translate(language,
-                     "No cause was found in the run: it used {} of its CPUs, and other processes used {} CPUs", busy,
-                     format_number(*diagnosis.others_cpus));
-  }
-  return diagnosis.underused ? translate(language, "No cause was found: your {} is {} busy while it trains",
-                                         device_name(diagnosis, language), busy)
-                             : translate(language, "Nothing holds this run up: your {} is {} busy while it trains",
-                                         device_name(diagnosis, language), busy);
-}
-
 /// The sentence that the leading finding's rule provides; empty when the verdict's sentence is used.
 std::string sentence_of_rule(const Diagnosis& diagnosis, const Finding* finding, Language language) {
   const Rule* rule = rule_of(finding);
@@ -79,6 +60,47 @@ std::string sentence_of_rule(const Diagnosis& diagnosis, const Finding* finding,
   const std::string where_text = finding->where.value_or("");
   const auto where = fmt::arg("where", where_text);
   return format_message(translate(language, sentence), sentence, fmt::make_format_args(device, share, where));
+}
+
+std::string validation_sentence(const Diagnosis& diagnosis, Language language) {
+  return translate(language, "Your run spends {} of its time on validation",
+                   wall_share(diagnosis, diagnosis.time.validate));
+}
+
+/// For a run without a cause: what takes most of its time beside training, if a hint says so; begins with a space.
+std::string hint_sentence(const Diagnosis& diagnosis, Language language) {
+  if (diagnosis.verdict != Verdict::kHealthy || diagnosis.findings.empty() || !diagnosis.findings.front().share) {
+    return "";
+  }
+  const Finding& hint = diagnosis.findings.front();
+  const Rule* rule = rule_of(&hint);
+  std::string sentence = sentence_of_rule(diagnosis, &hint, language);
+  if (sentence.empty() && rule != nullptr && rule->verdict == Verdict::kValidationBound) {
+    sentence = validation_sentence(diagnosis, language);
+  }
+  return sentence.empty() ? "" : translate(language, " {}.", sentence);
+}
+
+std::string healthy_sentence(const Diagnosis& diagnosis, Language language) {
+  if (!diagnosis.device.busy) {
+    return std::string(translate(language, "Nothing holds this run up"));
+  }
+  const std::string busy = format_share(*diagnosis.device.busy) + units_in_words(diagnosis.device, language);
+  if (diagnosis.taken) {
+    return std::string(translate(language, "No other cause was found"));
+  }
+  if (diagnosis.underused && diagnosis.others_cpus && diagnosis.device.kind == "cpu") {
+    return translate(language,
+                     "No cause was found in the run: it used {} of its CPUs, and other processes used {} CPUs", busy,
+                     format_number(*diagnosis.others_cpus));
+  }
+  const std::string_view device = device_name(diagnosis, language);
+  if (diagnosis.underused) {
+    return translate(language, "No cause was found: your {} is {} busy while it trains", device, busy);
+  }
+  return hint_sentence(diagnosis, language).empty()
+             ? translate(language, "Nothing holds this run up: your {} is {} busy while it trains", device, busy)
+             : translate(language, "Nothing holds the training up: your {} is {} busy", device, busy);
 }
 
 /// For a run without a known cause: states what was measured.
@@ -135,11 +157,6 @@ std::string compute_sentence(const Diagnosis& diagnosis, const Finding* finding,
                          format_share(diagnosis.step.value_or(StepShares{}).compute));
 }
 
-std::string validation_sentence(const Diagnosis& diagnosis, Language language) {
-  return translate(language, "Your run spends {} of its time on validation",
-                   wall_share(diagnosis, diagnosis.time.validate));
-}
-
 std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding, Language language) {
   if (std::string sentence = sentence_of_rule(diagnosis, finding, language); !sentence.empty()) {
     return sentence;
@@ -176,20 +193,6 @@ std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding,
     case Verdict::kUnknown: return unknown_sentence(diagnosis, language);
   }
   return "";
-}
-
-/// For a run without a cause: what takes most of its time beside training, if a hint says so; begins with a space.
-std::string hint_sentence(const Diagnosis& diagnosis, Language language) {
-  if (diagnosis.verdict != Verdict::kHealthy || diagnosis.findings.empty() || !diagnosis.findings.front().share) {
-    return "";
-  }
-  const Finding& hint = diagnosis.findings.front();
-  const Rule* rule = rule_of(&hint);
-  std::string sentence = sentence_of_rule(diagnosis, &hint, language);
-  if (sentence.empty() && rule != nullptr && rule->verdict == Verdict::kValidationBound) {
-    sentence = validation_sentence(diagnosis, language);
-  }
-  return sentence.empty() ? "" : translate(language, " {}.", sentence);
 }
 
 /// For a run without a cause: the settings that hints propose, whose gain only a measurement shows; begins with a

@@ -100,9 +100,9 @@ std::vector<ComputePlace> compute_places(const Signals& signals) {
     all = std::max(all, computes(line) ? line.total : 0);
   }
   for (const detail::HotFunction& hot : detail::hot_functions(signals, computes)) {
-    const double share = hot.share * static_cast<double>(hot.looks) / static_cast<double>(all);
-    if (all >= detail::kEnoughStackSamples && share >= detail::kLeastShareOfStackSamples) {
-      places.push_back({share, hot.text()});
+    const double of_all = static_cast<double>(hot.looks) / static_cast<double>(all);
+    if (all >= detail::kEnoughStackSamples && hot.share * of_all >= detail::kLeastShareOfStackSamples) {
+      places.push_back({hot.share * of_all, hot.text(), hot.where, hot.of_line * of_all});
     }
   }
   return places;

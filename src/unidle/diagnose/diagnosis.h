@@ -106,8 +106,11 @@ struct Cost {
 
 /// A function in which the training process computes.
 struct ComputePlace {
-  double share = 0;   // of the compute, by stack samples
-  std::string where;  // "function (file:line)"
+  double share = 0;          // of the compute, by stack samples
+  std::string text;          // "function (file:line)"
+  std::string where;         // its hottest line, file:line; may be empty
+  double of_line = 0;        // share of that line alone
+  bool is_backward = false;  // that line calls backward()
 };
 
 struct Diagnosis {

@@ -314,7 +314,7 @@ TEST(Answer, AHealthyRunThatMostlyStartsSaysSo) {
   signals.time.startup += signals.wall_s;
   signals.wall_s *= 2;
   EXPECT_THAT(answer(diagnose(signals)),
-              AllOf(StartsWith("Nothing holds this run up"),
+              AllOf(StartsWith("Nothing holds the training up"),
                     ::testing::EndsWith(" of its time before its first training step is finished.")));
 }
 
@@ -337,7 +337,7 @@ TEST(Answer, AHealthyRunWithOneLongValidationSaysSo) {
   signals.time.validate = signals.time.train;
   signals.wall_s += signals.time.validate;
   EXPECT_THAT(answer(diagnose(signals)),
-              AllOf(StartsWith("Nothing holds this run up"), ::testing::EndsWith(" of its time on validation.")));
+              AllOf(StartsWith("Nothing holds the training up"), ::testing::EndsWith(" of its time on validation.")));
 }
 
 }  // namespace

@@ -208,7 +208,10 @@ std::string compute_text(const Diagnosis& diagnosis, const Style& style) {
   }
   std::string places;
   for (const ComputePlace& place : diagnosis.compute_in) {
-    places += (places.empty() ? "" : style.word(", ")) + style.say("{} in {}", format_share(place.share), place.where);
+    const std::string share = format_share(place.is_backward ? place.of_line : place.share);
+    places += places.empty() ? "" : style.word(", ");
+    places += place.is_backward ? style.say("{} in the backward pass ({})", share, place.where)
+                                : style.say("{} in {}", share, place.text);
   }
   return style.block(0, "", style.say("Compute, by stack samples: {}.", places));
 }

@@ -159,8 +159,8 @@ std::vector<HotFunction> hot_functions(const Signals& signals, const std::functi
     for (const HotLine* line : of_function) {
       hits += line->hits;
     }
-    const double share = static_cast<double>(hits) / static_cast<double>(total);
-    functions.push_back({name.first, hottest.where, share, total, hottest.caller});
+    const auto share = [total](std::int64_t of) { return static_cast<double>(of) / static_cast<double>(total); };
+    functions.push_back({name.first, hottest.where, share(hits), total, hottest.caller, share(hottest.hits)});
   }
   std::stable_sort(functions.begin(), functions.end(), [](const auto& a, const auto& b) { return a.share > b.share; });
   return functions;
@@ -184,6 +184,10 @@ void add_hot_function(const Context& context, const HotFunction& hot, Finding& f
   if (!finding.where) {
     finding.where = place(hot.where);
   }
+}
+
+std::string HotFunction::text() const {
+  return where.empty() ? function : function == "<module>" ? where : fmt::format("{} ({})", function, where);
 }
 
 double validated_between_steps_s(const Signals& signals) {
@@ -308,8 +312,13 @@ bool samples_differ(const Signals& signals) {
 }
 
 std::int64_t workers_that_hide(const Context& context, double work_s, const Policy& policy) {
-  const double most = workers_on(context, std::max(1.0, std::floor(context.cpus.value_or(2)) - 1), policy);
+  constexpr double kMostlyWaits = 2;
+  const double cpus = std::max(1.0, std::floor(context.cpus.value_or(2)));
   const double rest_s = std::max(context.rest_s.value_or(0), 1e-9);
+  double most = workers_on(context, std::max(1.0, cpus - 1), policy);
+  if (cpus == 2 && work_s / most > kMostlyWaits * rest_s) {  // the training thread waits, and leaves its CPU
+    most = std::max(most, cpus);
+  }
   return std::llround(std::clamp(std::ceil(work_s / rest_s - 1e-6), 1.0, most));
 }
 

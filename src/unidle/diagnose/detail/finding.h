@@ -53,11 +53,11 @@ struct HotFunction {
   std::string where;  // its hottest line; empty for a package's function
   double share = 0;
   std::int64_t looks = 0;  // number of stack samples that the share is of
+  std::string caller;      // the program's function that called it, with its line; may be empty
+  double of_line = 0;      // share of the hottest line alone
 
-  std::string caller;  // the program's function that called it, with its line; may be empty
-
-  /// "function (file:line)".
-  std::string text() const { return where.empty() ? function : function + " (" + where + ")"; }
+  /// "function (file:line)"; "file:line" for code outside functions.
+  std::string text() const;
 };
 /// Without tests of the trained model after the last step.
 double validated_between_steps_s(const Signals& signals);

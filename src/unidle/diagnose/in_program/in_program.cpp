@@ -336,6 +336,10 @@ void put_in_program(const Signals& signals, const Policy& policy, Diagnosis& dia
                                      [](const Change& fix) { return !fix.patch.empty() || fix.in_program; });
       finding.lines = shown ? std::vector<SourceLine>{} : program.line_at(finding.where);
     }
+    for (ComputePlace& place : diagnosis.compute_in) {
+      const std::vector<SourceLine> lines = program.line_at(place.where);
+      place.is_backward = !lines.empty() && lines.front().text.find("backward(") != std::string::npos;
+    }
   } catch (const std::exception& failure) {
     spdlog::debug("the lines to change are not shown: {}", failure.what());
   }

@@ -7,9 +7,9 @@
 
 namespace unidle::diagnose {
 
-/// Sets Change::in_program of each fix whose knob the program sets at a known place, and Finding::lines where no fix
-/// shows the lines to change. Reads the program's files as they
-/// are now, and shows lines only where they still contain what the run had. Never throws because of them.
+/// Sets Change::in_program of each fix whose knob the program sets at a known place, Finding::lines where no fix
+/// shows the lines to change, and ComputePlace::is_backward. Reads the program's files as they are now, and shows lines
+/// only where they still contain what the run had. Never throws because of them.
 void put_in_program(const Signals& signals, const Policy& policy, Diagnosis& diagnosis);
 
 }  // namespace unidle::diagnose

@@ -208,6 +208,17 @@ TEST_F(InProgram, TheCallThatSetsTheThreads) {
   EXPECT_THAT(diagnosis.findings[0].fixes[0].in_program->after, ElementsAre("torch.set_num_threads(4)"));
 }
 
+TEST_F(InProgram, TheBackwardPassIsNamedByItsLine) {
+  write("train.py", "loss = model(x)\nloss.backward()\n");
+  signals.started_wall_ns = system_clock().wall_ns() + kNsPerSecond;
+  Diagnosis diagnosis;
+  diagnosis.step = StepShares{.compute = 0.98};
+  diagnosis.compute_in = {{0.7, "train (train.py:2)", "train.py:2", 0.58}, {0.3, "train.py:1", "train.py:1", 0.3}};
+  put_in_program(signals, {}, diagnosis);
+  EXPECT_THAT(to_text(diagnosis, 200, false),
+              HasSubstr("Compute, by stack samples: 58 % in the backward pass (train.py:2), 30 % in train.py:1.\n"));
+}
+
 TEST_F(InProgram, AnIgnoredSettingIsMendedWhereItIsRead) {
   write_call("DataLoader(data, 4, num_workers=config.get('workers', 0))");
   configured("2", "a.yaml:2");

@@ -75,7 +75,9 @@ Evaluation evaluate_loader_no_workers(const Context& context, const Policy& poli
   if (context.input_s) {
     // Without workers the wait is the work, unless a separate thread works on during the step.
     const double work_s = by_thread ? *signals.step_s : *context.input_s;
-    if (const auto best = overlapped_step_s(context, work_s)) {
+    const std::int64_t workers = detail::workers_that_hide(context, work_s, policy);
+    if (auto best = overlapped_step_s(context, work_s)) {
+      best = std::max(*best, work_s / static_cast<double>(workers));
       finding.speedup_bound = bound_of_run(context, *signals.step_s, *best);
       if (context.on_cpu && *best > *context.rest_s * (1 + 1e-6)) {
         finding.evidence.push_back(
@@ -89,8 +91,7 @@ Evaluation evaluate_loader_no_workers(const Context& context, const Policy& poli
       finding.where = detail::place_of_samples(signals);
       finding.fixes.push_back(cheaper_samples(context));
     } else {
-      finding.fixes.push_back(
-          detail::make_fix(context, "loader.workers", detail::workers_that_hide(context, work_s, policy), kHow));
+      finding.fixes.push_back(detail::make_fix(context, "loader.workers", workers, kHow));
     }
   } else {
     finding.fixes.push_back(detail::make_fix(context, "loader.workers", std::nullopt, kHow));
@@ -124,8 +125,8 @@ const Rule& loader_no_workers() {
           "the effective loader.workers, step times with the wait for input; for the bound also the CPUs that the run "
           "may use and used",
       .proposes =
-          "loader.workers: as many as hide the work, one CPU left for the training thread, up to four a CPU where "
-          "samples mostly wait; cache.features when epochs repeat and it is off",
+          "loader.workers: as many as hide the work, one CPU of more than two left for the training thread, up to "
+          "four a CPU where samples mostly wait; cache.features when epochs repeat and it is off",
       .evaluate = evaluate_loader_no_workers,
       .counts = Counts::kHostTime,
       .waits = "for data that one thread makes",

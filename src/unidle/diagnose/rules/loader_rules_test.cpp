@@ -68,7 +68,7 @@ TEST(LoaderNoWorkers, CpusOfOthersThatGiveWayCanBeUsed) {
   set_input(signals, 0.9);
   set_effective(signals, "loader.workers", "0");
   const Finding gives_way = fired("loader-no-workers", signals);
-  EXPECT_GT(*gives_way.speedup_bound, 3);
+  EXPECT_GT(*gives_way.speedup_bound, 1.9) << "by two workers";
   EXPECT_TRUE(fix_of(gives_way, "loader.workers")->to);
   signals.run_delay = 0.9;  // a thread that is ready gets a tenth of a CPU
   EXPECT_LT(*fired("loader-no-workers", signals).speedup_bound, 1.1);
@@ -157,7 +157,7 @@ TEST(LoaderNoWorkers, SamplesThatWaitNeedNoCpuEach) {
   EXPECT_EQ(fix_of(std::get<Finding>(ask("loader-no-workers", signals, policy)), "loader.workers")->to, 2);
   signals.samples->cpu_s = 8;
   signals.samples->wait_s = 2;
-  EXPECT_EQ(fix_of(fired("loader-no-workers", signals), "loader.workers")->to, 1);
+  EXPECT_EQ(fix_of(fired("loader-no-workers", signals), "loader.workers")->to, 2) << "the training thread mostly waits";
 }
 
 TEST(LoaderRespawn, CountsTheStartsForValidation) {

@@ -261,6 +261,16 @@ TEST(SettingIgnored, MoreWorkersThanARunNeedsAreAHint) {
   EXPECT_EQ(fix_of(fired("setting-ignored", waiting), "loader.workers")->to, 4);
 }
 
+TEST(SettingIgnored, ABatchSizeInTheProgramIsAHint) {
+  Signals signals = healthy_cpu();
+  signals.loader.emplace().batch_size = 4;
+  signals.settings["batch.size"] = {"30", "train.py:37", "4"};
+  EXPECT_EQ(fired("setting-ignored", signals).severity, Severity::kInfo) << "it may be for a GPU";
+  EXPECT_TRUE(fired("setting-ignored", signals).fixes.empty());
+  signals.settings["batch.size"] = {"30", "train.yaml:3", "4"};
+  EXPECT_EQ(fired("setting-ignored", signals).severity, Severity::kWarning);
+}
+
 TEST(SettingIgnored, WhatOnlyAGpuHasIsAHintOnACpu) {
   Signals cpu = healthy_cpu();
   cpu.settings["cudnn.benchmark"] = {"true", "train.toml:2", "false"};

@@ -209,7 +209,7 @@ TEST(StartupDominates, SaysWhereTheTimeWentWhereItWasSeen) {
   const Finding finding = fired("startup-dominates", signals);
   EXPECT_EQ(finding.where, "prepare.py:7");
   EXPECT_THAT(finding.evidence, Contains("67 % of that time is spent in tokenize (prepare.py:7)"));
-  EXPECT_THAT(finding.evidence, Contains("33 % of that time is spent in <module> (train.py:3)"));
+  EXPECT_THAT(finding.evidence, Contains("33 % of that time is spent in train.py:3"));
   signals.hot[0].caller = "main (train.py:40)";
   EXPECT_THAT(fired("startup-dominates", signals).evidence,
               Contains(HasSubstr("tokenize (prepare.py:7), called by main (train.py:40)")));

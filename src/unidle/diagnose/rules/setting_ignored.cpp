@@ -106,6 +106,12 @@ bool needs_no_more_workers(const Context& context, const Policy& policy, const s
          *context.steady_input < policy.warning_share;
 }
 
+/// A constant of the program may be for another branch of it, such as that for GPUs, and another batch size trains
+/// differently.
+bool of_another_branch(const std::string& knob, const account::KnobReading& pair) {
+  return knob == "batch.size" && pair.configured_at.find(".py:") != std::string::npos;
+}
+
 /// Adds every setting whose live value differs from the configured one. Returns how many could be compared.
 int compare_settings(const Context& context, const Policy& policy, Finding& finding) {
   int compared = 0;
@@ -128,6 +134,9 @@ int compare_settings(const Context& context, const Policy& policy, Finding& find
     }
     if (needs_no_more_workers(context, policy, knob, pair)) {
       finding.evidence.push_back(context.say("the run hardly waits for its loader: it needs no more workers"));
+      continue;
+    }
+    if (of_another_branch(knob, pair)) {
       continue;
     }
     if (knobs::matters_on(context.signals.device_kind, knob)) {
@@ -180,7 +189,8 @@ const Rule& setting_ignored() {
       .thresholds =
           "None: spellings of the same value (true, on, 1) are equal. A warning for every difference and for unread "
           "keys that by their name are about speed; other unread keys are a hint, and so is what only a GPU has, on a "
-          "CPU, mixed precision that is off on a CPU without units for it, and more workers where the run waits for "
+          "CPU, a batch size that is a constant of the program, mixed precision that is off on a CPU without units for "
+          "it, and more workers where the run waits for "
           "its loader less than warning_share (10 %) of the wall time.",
       .needs = "settings as configured and as in effect, or the keys that the program did not read",
       .proposes = "the configured value of each knob",

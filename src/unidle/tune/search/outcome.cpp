@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 namespace unidle::tune {
@@ -80,19 +81,31 @@ std::string nothing_verified(const TunerOutcome& outcome, const Circumstances& c
         "the search is inconclusive: {} was faster when it was tried, and the budget ended before it was verified",
         knobs::describe(outcome.best));
   }
+  if (const auto broken = std::ranges::find(outcome.trials, "parity broken", &LoggedTrial::verdict);
+      broken != outcome.trials.end()) {
+    return judged(fmt::format("with {} the losses are others, so it cannot be taken, and no other change was faster",
+                              knobs::describe(broken->changes)),
+                  outcome, circumstances);
+  }
   return judged(circumstances.of_program ? "no change was faster than the program as it is"
                                          : "no change was faster than the configuration as it is",
                 outcome, circumstances);
 }
 
 std::string shown(const Verification& found, const Circumstances& circumstances) {
-  const std::string gain = fmt::format("{:.2f}x as fast as before (95 % interval {:.2f} to {:.2f}, {} pairs)",
-                                       found.ratio, found.interval.low, found.interval.high, found.winner.size());
+  std::string text = fmt::format("{:.2f}x as fast as before (95 % interval {:.2f} to {:.2f}, {} pairs)", found.ratio,
+                                 found.interval.low, found.interval.high, found.winner.size());
   if (circumstances.other_effective_batch) {
-    return gain + "; " +
-           "another effective batch learns differently from sample to sample, so compare the losses of whole runs";
+    text += "; ";
+    text += "another effective batch learns differently from sample to sample, so compare the losses of whole runs";
+  } else if (!found.compared) {
+    text += "; ";
+    text += "neither loss nor metric was there to compare, so look at them yourself";
   }
-  return found.compared ? gain : gain + "; " + "neither loss nor metric was there to compare, so look at them yourself";
+  if (circumstances.untried > 0) {
+    text += "; " + fmt::format("the budget ended before {} more changes were tried", circumstances.untried);
+  }
+  return text;
 }
 
 std::string not_shown(const TunerOutcome& outcome, const Circumstances& circumstances) {

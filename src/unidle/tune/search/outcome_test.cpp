@@ -35,6 +35,12 @@ TunerOutcome verified(double ratio, bool shown) {
 TEST(Conclusion, AGainComesWithItsInterval) {
   EXPECT_EQ(conclusion_of(verified(1.5, true), of_a_program()),
             "1.50x as fast as before (95 % interval 1.40 to 1.60, 3 pairs)");
+  Circumstances short_budget = of_a_program();
+  short_budget.untried = 2;
+  EXPECT_EQ(
+      conclusion_of(verified(1.5, true), short_budget),
+      "1.50x as fast as before (95 % interval 1.40 to 1.60, 3 pairs); the budget ended before 2 more changes were "
+      "tried");
 }
 
 TEST(Conclusion, OfNothingButFailuresNothingIsKnown) {
@@ -67,6 +73,14 @@ TEST(Conclusion, NothingToGainHasItsReason) {
   Circumstances tried = of_a_program();
   tried.found_better = false;
   EXPECT_EQ(conclusion_of({}, tried), "nothing to gain: no change was faster than the program as it is");
+  LoggedTrial trial;
+  trial.changes = {{"precision.amp", "bf16"}};
+  trial.verdict = "parity broken";
+  TunerOutcome other_losses;
+  other_losses.trials = {trial};
+  EXPECT_EQ(conclusion_of(other_losses, tried),
+            "nothing to gain: with precision.amp=bf16 the losses are others, so it cannot be taken, and no other "
+            "change was faster");
   Circumstances none = of_a_program();
   none.had_candidates = false;
   EXPECT_THAT(conclusion_of({}, none), HasSubstr("nothing that could matter to it can be changed"));
