@@ -124,6 +124,15 @@ class ShortStepsTest(unittest.TestCase):
     def test_without_a_loader(self):
         self.check("sliced")
 
+    def test_what_follows_the_last_step_is_no_training(self):
+        self.check("tested")
+        looks = {
+            note["phase"]: note["total"]
+            for note in self.record.notes("hot")
+            if note["phase"] in ("train", "after")
+        }
+        self.assertGreater(looks.get("after", 0), looks["train"] / 2, looks)
+
     def test_without_an_optimiser(self):
         self.check("by-hand")
 

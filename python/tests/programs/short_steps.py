@@ -103,6 +103,17 @@ elif MODE == "sliced":
     while going_on():
         i = done["steps"] % 60
         count(32, learn(net, opt, x[i * 32 : i * 32 + 32], y[i * 32 : i * 32 + 32]))
+elif MODE == "tested":  # without eval() and no_grad()
+    while going_on():
+        i = done["steps"] % 60
+        count(32, learn(net, opt, x[i * 32 : i * 32 + 32], y[i * 32 : i * 32 + 32]))
+
+    def test_the_model():
+        end = time.monotonic() + SECONDS
+        while time.monotonic() < end:
+            net(x[:32])
+
+    test_the_model()
 elif MODE == "two":
     loader = DataLoader(TensorDataset(x, y), 50)
     while going_on():

@@ -206,9 +206,11 @@ class Background:
             found = places.text(code, line), places.name_of(code)
             if loop is not None:
                 self._judge_gap(loop, code.co_filename, line, waits, follows)
-        if loop is not None and loop.marking is None and phase in (TRAIN_PHASE, BETWEEN, EXCHANGE, LOGGING):
-            self._count_unfinished(loop.steps, (phase, *found, None))
-            return
+        if loop is not None and phase in (TRAIN_PHASE, BETWEEN, EXCHANGE, LOGGING):
+            steps = loop.steps if loop.marking is None else loop.marking.steps_seen(loop.steps)
+            if steps is not None:
+                self._count_unfinished(steps, (phase, *found, None))
+                return
         self.totals[phase] = self.totals.get(phase, 0) + 1
         if found[1] is not None:
             self._count(phase, *found)

@@ -137,6 +137,10 @@ class MarkedSteps:
             return None
         return versions.rhythm(loop.steps)
 
+    def steps_seen(self, before):
+        """Finished steps, of which `before` were written; None with a loader, whose end ends the stretch."""
+        return None if self.iterator else before + len(self.marks.stepped)
+
     def asks(self):
         """Whether a batch is being fetched."""
         return self.plain is not None and self.plain.asking
