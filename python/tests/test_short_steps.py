@@ -132,6 +132,8 @@ class ShortStepsTest(unittest.TestCase):
             if note["phase"] in ("train", "after")
         }
         self.assertGreater(looks.get("after", 0), looks["train"] / 2, looks)
+        after = max(self.record.notes("hot"), key=lambda note: note["hits"] * (note["phase"] == "after"))
+        self.assertEqual(after["function"], "test_the_model")
 
     def test_without_an_optimiser(self):
         self.check("by-hand")

@@ -209,7 +209,9 @@ class Background:
         if loop is not None and phase in (TRAIN_PHASE, BETWEEN, EXCHANGE, LOGGING):
             steps = loop.steps if loop.marking is None else loop.marking.steps_seen(loop.steps)
             if steps is not None:
-                self._count_unfinished(steps, (phase, *found, None))
+                outer, _ = places.of_stack(_outside_of_modules(stack))
+                call = (None, None) if outer is None else (places.text(*outer), places.name_of(outer[0]))
+                self._count_unfinished(steps, (phase, found, call))
                 return
         self.totals[phase] = self.totals.get(phase, 0) + 1
         if found[1] is not None:
@@ -225,16 +227,18 @@ class Background:
             self._finish(self.unfinished)
             self.unfinished, self.finished_steps = {}, steps
         if key not in self.unfinished and len(self.unfinished) >= _MAX_PLACES:
-            key = key[0], None, None, None
+            key = key[0], (None, None), (None, None)
         self.unfinished[key] = self.unfinished.get(key, 0) + 1
 
-    def _finish(self, looks_of, phase=None):
-        """Counts these looks, in `phase` if they belong to no step."""
-        for key, looks in looks_of.items():
-            seen = phase or key[0]
+    def _finish(self, looks_of, of_no_step=False):
+        """Counts these looks. Of those that belong to no step, the call of the model says more than its
+        inside."""
+        for (phase, inner, call), looks in looks_of.items():
+            where, function = call if of_no_step and call[1] else inner
+            seen = AFTER if of_no_step else phase
             self.totals[seen] = self.totals.get(seen, 0) + looks
-            if key[2] is not None:
-                self._count(seen, *key[1:], looks)
+            if function is not None:
+                self._count(seen, where, function, looks=looks)
 
     def take_startup(self):
         """Takes what the program did before, in looks of this thread."""
@@ -310,7 +314,7 @@ class Background:
     def notes(self):
         if self.stopped:
             looks_of, self.unfinished = self.unfinished, {}
-            self._finish(looks_of, AFTER)
+            self._finish(looks_of, of_no_step=True)
         role = self.state.role
         if self.affinity is not None:
             yield ("affinity",), self.affinity.note(role)
