@@ -4,7 +4,6 @@ from _unidle_shim.host import places
 from _unidle_shim.host.shapes import hidden_queries, undispatched
 
 _MOST_ELEMENTS = 1 << 18  # of a mask that is read
-_ALL, _EVERY = 4, 16  # the first batches, and every so many of the later ones
 _LENGTHS = ("lengths", "length", "lens")
 _OF_OTHER_TOKENS = ("prompt", "decoder", "tgt", "target", "label", "cross", "memory")
 
@@ -14,11 +13,9 @@ class Padding:
         # Of batches as the loader gives them; of the model's arguments, which have names where batches are
         # plain tuples: [real elements, all elements, where].
         self.of_batches, self.of_calls = [0, 0, None], [0, 0, None]
-        self.batches = 0
 
     def batch_seen(self, torch, batch):
-        self.batches += 1
-        if (self.batches <= _ALL or not self.batches % _EVERY) and hasattr(batch, "keys"):
+        if hasattr(batch, "keys"):
             _add(self.of_batches, torch, batch, ("cpu",))
 
     def call_seen(self, torch, module, args, kwargs):
@@ -43,11 +40,11 @@ def _add(counts, torch, batch, devices):
     other classes than Tensor itself may have no data."""
     with hidden_queries(torch), undispatched(torch):
         for key in batch.keys():
-            name, values = str(key).lower(), batch[key]
-            if type(values) is not torch.Tensor or not (name in _LENGTHS or _says_padding(name)):
-                continue
+            name = str(key).lower()
+            values = batch[key] if name in _LENGTHS or _says_padding(name) else None
             if (
-                values.device.type not in devices
+                type(values) is not torch.Tensor
+                or values.device.type not in devices
                 or values.dim() != (1 if name in _LENGTHS else 2)
                 or not 0 < values.numel() <= _MOST_ELEMENTS
                 or values.is_floating_point()

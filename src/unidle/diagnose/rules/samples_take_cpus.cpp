@@ -62,9 +62,9 @@ const Rule& samples_take_cpus() {
           "results, smaller files, less work for each sample, packages that each worker imports once.",
       .thresholds =
           "Training on CPUs that the run itself fills (cpus_full, 85 %), with workers whose samples take at least "
-          "sample_cpus (15 %) of them. The share is that part of the training time. There is no bound: the threads of "
-          "a "
-          "step wait for each other, and a step whose samples took 31 % of two CPUs became 1.96x as fast without them.",
+          "sample_cpus (15 %) of them. The share is that part of the training time. There is no bound: the threads "
+          "of a step wait for each other, and a step whose samples took 31 % of two CPUs became 1.96x as fast without "
+          "them.",
       .needs = "processor time of the samples, samples/s, the workers in effect, how busy the CPUs are",
       .proposes = "do less work for each sample (keep results, store them smaller or decoded, import packages once)",
       .evaluate = evaluate_samples_take_cpus,

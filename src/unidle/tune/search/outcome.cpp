@@ -83,7 +83,7 @@ std::string nothing_verified(const TunerOutcome& outcome, const Circumstances& c
   }
   if (const auto broken = std::ranges::find(outcome.trials, "parity broken", &LoggedTrial::verdict);
       broken != outcome.trials.end()) {
-    return judged(fmt::format("with {} the losses are others, so it cannot be taken, and no other change was faster",
+    return judged(fmt::format("with {} the losses differ, so it was rejected, and no other change was faster",
                               knobs::describe(broken->changes)),
                   outcome, circumstances);
   }

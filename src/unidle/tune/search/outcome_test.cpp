@@ -79,7 +79,7 @@ TEST(Conclusion, NothingToGainHasItsReason) {
   TunerOutcome other_losses;
   other_losses.trials = {trial};
   EXPECT_EQ(conclusion_of(other_losses, tried),
-            "nothing to gain: with precision.amp=bf16 the losses are others, so it cannot be taken, and no other "
+            "nothing to gain: with precision.amp=bf16 the losses differ, so it was rejected, and no other "
             "change was faster");
   Circumstances none = of_a_program();
   none.had_candidates = false;
