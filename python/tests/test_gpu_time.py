@@ -164,10 +164,14 @@ class GpuTimeTest(gpu_case.GpuCase):
         self.inline(self.FROZEN % {"load": load, "pin": pin, "read": read})
         told = self.diagnosis()["device"]
         self.assertIn("events", told["how"])
-        # All steps do the same work. The first two start things up, and their device time is not measured.
+        return told["busy"], self.true_busy_share()
+
+    def true_busy_share(self):
+        """Of a run whose steps all do the same work. The first two start things up, and their device time is
+        not measured."""
         work_s = self.busy_seconds() / self.record.one("select count(*) from steps")
         step_s = self.record.one("select avg(duration_ns) * 1e-9 from steps where idx >= 2")
-        return told["busy"], min(1.0, work_s / step_s)
+        return min(1.0, work_s / step_s)
 
     def test_a_frozen_network_is_work_of_the_device_however_the_host_waits(self):
         for read in ("pass", "loss.item()", "torch.cuda.synchronize()"):
@@ -188,7 +192,8 @@ class GpuTimeTest(gpu_case.GpuCase):
         self.run_on_gpu(self.program("frozen_encoder"))
         told, expected = self.diagnosis(), known.TABLE["frozen_encoder"]
         self.assertEqual(known.judge(expected, told), [], known.in_a_line(told))
-        self.assertGreater(told["device"]["busy"], 0.9)
+        # More may be told: while a host without a CPU launches late, the span between two events goes on.
+        self.assertGreater(told["device"]["busy"], self.true_busy_share() - 0.1)
 
     # -- the loss that is read --
 
