@@ -14,6 +14,20 @@ from run_case import HAS_TORCH, HERE, UNIDLE, Record, environment, started
 PROGRAM = os.path.join(HERE, "programs", "loops.py")
 
 
+TRACED = """
+import torch
+class Net(torch.nn.Sequential):
+    pass
+net, rows = Net(torch.nn.Linear(3, 3), torch.nn.Linear(3, 1)), torch.randn(8, 3)
+net.eval()  # as TensorBoard does for a model's graph
+torch.jit.trace(net, rows)
+net.train()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for _ in range(20):
+    optimizer.zero_grad()
+    net(rows).pow(2).mean().backward()
+    optimizer.step()
+"""
 OWN_STEP = """
 import torch
 class Own(torch.optim.SGD):
@@ -92,6 +106,11 @@ class LoopsTest(unittest.TestCase):
 
     def test_the_step_of_the_programs_own_optimiser_gets_what_it_is_given(self):
         self.observe("-c", OWN_STEP)
+
+    def test_tracing_a_model_is_no_validation(self):
+        self.observe("-c", TRACED)
+        self.assertEqual(self.record.one("select count(*) from spans where kind = 'validate'"), 0)
+        self.assertEqual(self.record.rows("select count(*), sum(samples) from steps"), [(20, 160)])
 
     def test_a_closure(self):
         said = self.check("closure")

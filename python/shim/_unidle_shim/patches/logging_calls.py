@@ -23,6 +23,12 @@ _PICTURES = (
     "add_embedding",
     "add_mesh",
 )
+# Trackers' modules, classes, and methods to which a program tells something.
+_TRACKERS = (
+    ("wandb.sdk.wandb_run", "Run", ("log", "log_artifact", "watch")),
+    ("mlflow.tracking.client", "MlflowClient", ("log_metric", "log_batch", "log_artifact", "log_artifacts")),
+    ("visdom", "Visdom", ("_send",)),
+)
 
 
 def record_s():
@@ -71,7 +77,10 @@ def install(state):
     state.logging = Logging()
     _patch(state, builtins, "print")
     imports.watch("logging", lambda module: _patch(state, module.Logger, "handle", records=1))
-    imports.watch("torch.utils.tensorboard.writer", lambda module: _patch_writer(state, module.SummaryWriter))
+    for name in ("torch.utils.tensorboard.writer", "tensorboardX.writer"):
+        imports.watch(name, lambda module: _patch_writer(state, module.SummaryWriter))
+    for tracker in _TRACKERS:
+        _watch_tracker(state, *tracker)
     imports.watch("tqdm.std", lambda module: _patch(state, module.tqdm, "refresh"))
     imports.watch("PIL.Image", lambda module: _patch(state, module.Image, "save", True))
     imports.watch("matplotlib.figure", lambda module: _patch(state, module.Figure, "savefig", True))
@@ -79,6 +88,14 @@ def install(state):
         "torchvision.utils",
         lambda module: [_patch(state, module, name, True) for name in ("make_grid", "save_image")],
     )
+
+
+def _watch_tracker(state, name, owner, methods):
+    def patch(module):
+        for method in methods:
+            _patch(state, getattr(module, owner, None), method)
+
+    imports.watch(name, patch)
 
 
 def _patch_writer(state, Writer):
