@@ -14,6 +14,21 @@ from run_case import HAS_TORCH, HERE, UNIDLE, Record, environment, started
 PROGRAM = os.path.join(HERE, "programs", "loops.py")
 
 
+EVALUATES = """
+import torch
+net = torch.nn.Sequential(*[torch.nn.Linear(64, 64) for _ in range(78)])
+optimizer = torch.optim.Adam(net.parameters(), lr=0.001)
+for epoch in range(3):
+    for step in range(235):
+        optimizer.zero_grad()
+        loss = net(torch.randn(64, 64)).pow(2).mean()
+        loss.backward()
+        optimizer.step()
+        loss.item()
+    net.eval()  # and never train() again
+    for _ in range(4):
+        net(torch.randn(4096, 64)).mean().item()
+"""
 TRACED = """
 import torch
 class Net(torch.nn.Sequential):
@@ -106,6 +121,12 @@ class LoopsTest(unittest.TestCase):
 
     def test_the_step_of_the_programs_own_optimiser_gets_what_it_is_given(self):
         self.observe("-c", OWN_STEP)
+
+    def test_larger_batches_of_an_evaluation_are_not_those_of_marked_steps(self):
+        self.observe("-c", EVALUATES)
+        steps, usual = self.record.rows("select count(*), sum(samples = 64) from steps")[0]
+        self.assertEqual(steps, 3 * 235)
+        self.assertGreaterEqual(usual, steps - 6)
 
     def test_tracing_a_model_is_no_validation(self):
         self.observe("-c", TRACED)

@@ -10,6 +10,7 @@ from _unidle_shim.loop.own_cost import OwnCost
 from _unidle_shim.loop.step_parts import Parts
 
 _MOST_MODELS = 4096
+_NEWEST = 5  # steps
 
 
 def _nobody(step):
@@ -28,7 +29,8 @@ class Steps:
         self.steps = 0  # written
         self.samples = 0
         self.in_full = 0  # steps that were observed in full
-        self.usual_samples = 0  # samples of the newest of them
+        self.newest_samples = []  # samples of the newest of them
+        self.usual_samples = 0  # their median: an evaluation may be part of one
         self.micro = {}  # micro-batches -> number of steps with that many
         self.alike = (), 0  # optimisers and number of batches of the last step
         self.alike_steps = 0  # steps before it with the same ones
@@ -95,7 +97,8 @@ class Steps:
             samples = (
                 (parts.forward_samples if self.batch_axis else 0) or parts.samples or parts.forward_samples
             )
-            self.usual_samples = samples
+            self.newest_samples = [*self.newest_samples[1 - _NEWEST :], samples]
+            self.usual_samples = sorted(self.newest_samples)[(len(self.newest_samples) - 1) // 2]
             self.in_full += 1
             if not parts.forward:
                 self.watch_models(step)
