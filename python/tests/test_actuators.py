@@ -76,6 +76,26 @@ class ActuatorTest(run_case.RunCase):
         for key, call in (("where", "AdamW("), ("zero_grad_where", ".zero_grad(")):
             self.assertIn(call, lines[int(note[key].rpartition(":")[2]) - 1])
 
+    def test_results_of_a_model_in_channels_last_have_the_usual_layout(self):
+        program = """
+import torch
+class Loss(torch.nn.Module):  # torch's backward pass takes no other layout
+    def forward(self, scores, target):
+        return torch.nn.functional.nll_loss(torch.log(scores), target)
+net = torch.nn.Sequential(torch.nn.Conv2d(3, 8, 3), torch.nn.Conv2d(8, 2, 1), torch.nn.Softmax(1))
+optimizer = torch.optim.SGD(net.parameters(), 0.1)
+for _ in range(20):
+    scores = net(torch.randn(4, 3, 8, 8))
+    scores.view(4, -1)
+    loss = Loss()(scores, torch.zeros(4, 6, 6, dtype=torch.long))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+        done = self.observed(sys.executable, "-c", program, options=["--apply", "layout.channels_last=true"])
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertEqual([note["status"] for note in self.record.notes("apply")], ["taken"])
+
     def test_what_a_model_returns_keeps_its_class_under_autocast(self):
         program = """
             import collections, dataclasses, torch

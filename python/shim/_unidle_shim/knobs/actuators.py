@@ -20,7 +20,7 @@ from _unidle_shim.knobs import (
     package_options,
     validation_interval,
 )
-from _unidle_shim.knobs.float_results import to_float
+from _unidle_shim.knobs.results import to_contiguous, to_float
 
 _TRUE = (True, 1, "true", "on", "yes", "1", "True")
 _LOADER = {
@@ -61,6 +61,10 @@ _NEVER = {
     "metrics.interval": "what the program does with a value that it reads is in its own hands; "
     "add up the loss on the device",
 }
+
+
+def _has_parameters(torch, module):
+    return next(torch.nn.Module.parameters(module), None) is not None
 
 
 class Actuators:
@@ -292,9 +296,11 @@ class Actuators:
     def _run(self, call, module, args, kwargs):
         """Runs the outermost forward pass as requested, or as the program's own if that fails."""
         inside = contextlib.ExitStack()
-        given = args, kwargs
+        given, last = (args, kwargs), False
         try:
-            given = self._given(args, kwargs)
+            last = self.channels_last and _has_parameters(self.state.torch, module)  # others are losses
+            if last:
+                given = self._given(args, kwargs)
             if self.amp is not None:
                 self._enter_autocast(inside, module, *given)
         except BaseException as failure:
@@ -303,6 +309,8 @@ class Actuators:
         with inside:
             out = call(module, *given[0], **given[1])
         try:
+            if last:
+                out = to_contiguous(self.state.torch, out)
             if self.amp is not None:
                 out = to_float(self.state.torch, out)
                 if self.scaling is not None:
@@ -312,8 +320,6 @@ class Actuators:
         return out
 
     def _given(self, args, kwargs):
-        if not self.channels_last:
-            return args, kwargs
         torch = self.state.torch
         return tuple(self._last(torch, a) for a in args), {k: self._last(torch, v) for k, v in kwargs.items()}
 
