@@ -76,6 +76,15 @@ class ValidatingTest(run_case.RunCase):
                 expected = why if sys.version_info >= (3, 11) else why.replace("Experiment.", "")
                 self.assertIn(expected, said[0]["why"])
 
+    def test_a_function_that_training_needs_is_not_said_to_be_optional(self):
+        for how, why in (("saves", "saves a checkpoint"), ("stops", "changes done, which")):
+            self.losses_and_validations(how)
+            note = self.record.notes("validation")[-1]
+            self.assertEqual((note["optional"], note["where"]), (False, None), how)
+            self.assertIn(why, note["why"])
+        self.losses_and_validations("method")
+        self.assertTrue(self.record.notes("validation")[-1]["optional"])
+
     def test_the_same_in_the_process_that_was_started(self):
         self.assertEqual(self.losses_and_validations("raises", 4), self.bare("raises"))
         self.assertEqual([status for status, _ in self.said], ["refused-in-part"])

@@ -11,6 +11,8 @@ namespace {
 
 double seconds(const TimeRanges& ranges) { return static_cast<double>(ranges.total_ns()) * 1e-9; }
 
+double length_s(const TimeRange& range) { return static_cast<double>(range.end_ns - range.begin_ns) * 1e-9; }
+
 }  // namespace
 
 PhaseTimes phase_times(const Timeline& timeline) {
@@ -28,19 +30,27 @@ double after_training_s(const Timeline& timeline) {
   return seconds(rest.minus(timeline.pauses));
 }
 
+Tests dry_runs(const Timeline& timeline) {
+  Tests dry{timeline.dry_runs, 0, false};
+  for (const TimeRange& range : timeline.validate.all()) {
+    dry.seconds += timeline.is_dry_run(range.begin_ns) ? length_s(range) : 0;
+  }
+  return dry;
+}
+
 std::optional<Tests> tests_after_training(const Timeline& timeline) {
   constexpr double kLonger = 1.5;         // times the usual validation
   constexpr double kMuchLonger = 3;       // with a single one too: those that follow each other at once count as one
   std::map<std::size_t, Tests> by_steps;  // validations between two steps, by the number of steps before them
   for (const TimeRange& range : timeline.validate.all()) {
-    if (!timeline.steps.empty() && range.begin_ns < timeline.steps.front().t_ns + timeline.steps.front().duration_ns) {
+    if (timeline.is_dry_run(range.begin_ns)) {
       continue;  // a dry run
     }
     const auto after = std::upper_bound(timeline.steps.begin(), timeline.steps.end(), range.begin_ns,
                                         [](std::int64_t t_ns, const record::Step& step) { return t_ns < step.t_ns; });
     Tests& validated = by_steps[static_cast<std::size_t>(after - timeline.steps.begin())];
     ++validated.count;
-    validated.seconds += static_cast<double>(range.end_ns - range.begin_ns) * 1e-9;
+    validated.seconds += length_s(range);
   }
   if (timeline.steps.empty() || by_steps.empty() || by_steps.rbegin()->first != timeline.steps.size()) {
     return std::nullopt;

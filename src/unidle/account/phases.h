@@ -20,13 +20,18 @@ PhaseTimes phase_times(const Timeline& timeline);
 /// The part of `other` that comes after the last step; zero without steps.
 double after_training_s(const Timeline& timeline);
 
-/// Validation of the trained model: after the last step, beyond what the program validates between steps.
+/// Validations that a longer interval does not save.
 struct Tests {
   std::int64_t count = 0;
   double seconds = 0;
   bool beside_validations = false;  // it also validates between steps; else this may be the only one of a short run
 };
-/// Nothing if that takes about as long as between steps: an epoch ends with the last step.
+
+/// Before the first step is finished: a trial of the code, or the model as it was loaded.
+Tests dry_runs(const Timeline& timeline);
+
+/// After the last step, beyond what the program validates between steps. Nothing if that takes about as long as between
+/// steps: an epoch ends with the last step.
 std::optional<Tests> tests_after_training(const Timeline& timeline);
 
 }  // namespace unidle::account

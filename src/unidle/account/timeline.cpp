@@ -205,7 +205,9 @@ Timeline make_timeline(const RunData& run) {
   }
   set_ends(run, timeline);
   set_counted(run, timeline);
-  timeline.validations = static_cast<std::int64_t>(begins_of(run, "validate", timeline).size());
+  const std::vector<std::int64_t> validated_ns = begins_of(run, "validate", timeline);
+  timeline.validations = static_cast<std::int64_t>(validated_ns.size());
+  timeline.dry_runs = std::ranges::count_if(validated_ns, [&](std::int64_t t_ns) { return timeline.is_dry_run(t_ns); });
   const std::vector<std::int64_t> saved_ns = begins_of(run, "checkpoint", timeline);
   timeline.checkpoints = static_cast<std::int64_t>(saved_ns.size());
   timeline.checkpoint_every = steps_between(saved_ns, timeline);

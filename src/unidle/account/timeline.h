@@ -34,10 +34,15 @@ struct Timeline {
   TimeRanges validate;    // validation, less the checkpoints in it
   TimeRanges pauses;      // both
   std::int64_t validations = 0;
+  std::int64_t dry_runs = 0;  // of `validations`, those that began before the first step was finished
   std::int64_t checkpoints = 0;
   std::optional<std::int64_t> checkpoint_every;  // steps from one checkpoint to the next, if regular
   bool spans_seen = false;                       // steps or spans were seen, so a kind without spans did not happen
 
+  /// Whether a validation that begins then shows a model that no step has trained.
+  bool is_dry_run(std::int64_t t_ns) const {
+    return !steps.empty() && t_ns < steps.front().t_ns + steps.front().duration_ns;
+  }
   double wall_s() const { return static_cast<double>(end_ns - begin_ns) * 1e-9; }
   Steps counted() const { return Steps(steps).subspan(first_counted, end_counted - first_counted); }
   std::size_t rated_steps() const { return rated ? end_counted - first_counted : 0; }

@@ -187,7 +187,8 @@ struct PaddingFacts {
 struct LoggingFacts {
   std::int64_t calls = 0;
   double seconds = 0;
-  std::string where;
+  std::string where;                             // the line that took most
+  std::optional<std::int64_t> where_calls = {};  // of that line
 };
 
 /// What a profiler trace says about its kernels.
@@ -309,6 +310,7 @@ struct Signals {
   std::optional<double> syncs_per_step;
   std::optional<std::int64_t> validations;
   std::optional<account::Tests> tests;             // of `validations`, those of the trained model
+  std::optional<account::Tests> dry_runs;          // of `validations`, those before the first step; absent: not known
   std::string validation_where;                    // the program's function, whose calls can be skipped at run time
   std::string validation_kept;                     // why no call can be skipped
   std::optional<double> validation_wait_s;         // for batches of validation loaders, and for their workers to start

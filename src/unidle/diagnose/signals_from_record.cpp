@@ -366,6 +366,7 @@ Signals signals_in(const record::Reader& reader, const RunData& run, Language la
     signals.trainers = timeline.rank_factor;
     signals.after_training_s = account::after_training_s(timeline);
     signals.tests = account::tests_after_training(timeline);
+    signals.dry_runs = account::dry_runs(timeline);
   }
   signals.samples_per_s = account.rates.training;
   signals.steps_per_s = account.rates.steps_per_s;

@@ -73,6 +73,8 @@ class Validating:
                 None,
                 "%s returns something that the program may decide by" % function.__qualname__,
             )
+        if why is None:
+            why = self._by_its_code(function)
         self.known[code] = why
         if why is None:
             self.place = places.text(code, code.co_firstlineno)
@@ -82,6 +84,21 @@ class Validating:
             self._say(self.interval, "refused-in-part", why)
         else:
             ValidationSkipper(self, function)
+
+    def _by_its_code(self, function):
+        """Why the calls cannot be left out, as far as the code alone says it."""
+        used = side_effects.used(function, ())
+        changed = side_effects.stored(function, ())
+        return _why_needed(function, used, [name for name in sorted(changed) if self.reads(name)])
+
+    def saves(self, frame):
+        """A checkpoint is saved there: a function on the way to it cannot be left out."""
+        while frame is not None:
+            code = frame.f_code
+            if code in self.known and self.known[code] is None and self.interval is None:
+                self.known[code] = "%s saves a checkpoint or results" % places.name_of(code)
+                self.place = None
+            frame = frame.f_back
 
     def in_force(self):
         return self.interval if self.said else 1
@@ -112,6 +129,17 @@ class Validating:
 
     def _say(self, asked, status, why, value=None):
         self.actuators.say(KNOB, asked, status, why, value)
+
+
+def _why_needed(function, used, read):
+    """`used`: names that the function uses. `read`: of those that it changes, the ones that the training loop
+    reads. None if neither says so."""
+    name, end = function.__qualname__, side_effects.ends_training(used, function)
+    if side_effects.saves(used):
+        return "%s saves a checkpoint or results" % name
+    if end is not None:
+        return "%s can end the training (%s)" % (name, end)
+    return "%s changes %s, which the training loop reads" % (name, read[0]) if read else None
 
 
 class ValidationSkipper:
@@ -211,11 +239,8 @@ class ValidationSkipper:
         loop, name = self.validating.state.loop, self.original.__qualname__
         if loop is None or loop.stepped_at > begin:
             return "%s trains as well" % name
-        if loop.saved_at > begin or side_effects.saves(self.used):
+        if loop.saved_at > begin:
             return "%s saves a checkpoint or results" % name
-        end = side_effects.ends_training(self.used, self.original)
-        if end is not None:
-            return "%s can end the training (%s)" % (name, end)
         rates_now, given_now, left = self._holds(args, kwargs)
         if rates_now != rates:
             return "%s changes an optimiser, as schedulers do" % name
@@ -223,8 +248,9 @@ class ValidationSkipper:
             return "%s changes what it is given" % name
         changed = {key for key, what in left.items() if kept.get(key, self) != what}
         changed |= side_effects.stored(self.original, args)
-        read = sorted(key for key in changed if self.validating.reads(key))
-        if read:
-            return "%s changes %s, which the training loop reads" % (name, read[0])
+        read = [key for key in sorted(changed) if self.validating.reads(key)]
+        needed = _why_needed(self.original, self.used, read)
+        if needed is not None:
+            return needed
         self.draws = purity.draws(before, purity.random_states())
         return "%s draws random numbers that training would miss" % name if self.draws is None else None

@@ -399,6 +399,7 @@ def _patch_checkpoint(state, torch):
             loop = state.loop
             if loop is None or _get_ident() != state.thread or loop.within() or loop.saving:
                 return None
+            state.actuators.validating.saves(sys._getframe(1))
             return loop, loop.save_begins(), loop.total
         except BaseException as failure:
             return caught(failure)

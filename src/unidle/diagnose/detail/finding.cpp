@@ -191,13 +191,19 @@ std::string HotFunction::text() const {
 }
 
 double validated_between_steps_s(const Signals& signals) {
-  return std::max(0.0, signals.time.validate - (signals.tests ? signals.tests->seconds : 0));
+  const double tests_s = signals.tests.value_or(account::Tests{}).seconds;
+  return std::max(0.0, signals.time.validate - tests_s - signals.dry_runs.value_or(account::Tests{}).seconds);
+}
+
+std::int64_t validations_between_steps(const Signals& signals) {
+  const std::int64_t tests = signals.tests.value_or(account::Tests{}).count;
+  const std::int64_t dry_runs = signals.dry_runs.value_or(account::Tests{}).count;
+  return std::max<std::int64_t>(0, signals.validations.value_or(0) - tests - dry_runs);
 }
 
 double rarer_validation_by(const Signals& signals, double wanted) {
-  const account::Tests tests = signals.tests.value_or(account::Tests{});
-  // The first one may be a trial before the first step.
-  const double most = signals.validations ? static_cast<double>(*signals.validations - tests.count - 1)
+  const std::int64_t unknown = signals.dry_runs ? 0 : 1;  // the first one may be a dry run
+  const double most = signals.validations ? static_cast<double>(validations_between_steps(signals) - unknown)
                                           : std::numeric_limits<double>::infinity();
   if (signals.time.train <= 0 || most <= 1) {
     return 1;

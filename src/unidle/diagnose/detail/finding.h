@@ -59,8 +59,9 @@ struct HotFunction {
   /// "function (file:line)"; "file:line" for code outside functions.
   std::string text() const;
 };
-/// Without tests of the trained model after the last step.
+/// Seconds and number of validations without dry runs before the first step and tests after the last one.
 double validated_between_steps_s(const Signals& signals);
+std::int64_t validations_between_steps(const Signals& signals);
 
 /// The factor by which the interval of validation must grow for it to take `wanted` of the loop; smaller when a run of
 /// this length would not validate any more. 1 when nothing can be said.

@@ -55,6 +55,7 @@ void read_outputs(const Notes& notes, Signals& signals) {
     const double seconds = note.number("seconds").value_or(0);
     if (facts.where.empty() || seconds > facts.seconds) {
       facts.where = note.text("where");
+      facts.where_calls = note.whole("where_calls");
     }
     facts.seconds += seconds;
     facts.calls += note.whole("calls").value_or(0);

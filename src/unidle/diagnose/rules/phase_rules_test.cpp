@@ -22,7 +22,7 @@ TEST(ValidationDominates, IsMeasuredAgainstTheLoop) {
   const Finding finding = fired("validation-dominates", validating(60));
   EXPECT_EQ(finding.severity, Severity::kCritical);
   EXPECT_NEAR(*finding.share, 0.6, 1e-9);
-  EXPECT_NEAR(*finding.speedup_bound, 2.5, 1e-9);
+  EXPECT_NEAR(*finding.speedup_bound, 1 / (1 - 0.6 * 38 / 40), 1e-9) << "2 of 40 stay";
   const knobs::Change* fix = fix_of(finding, "validation.interval");
   EXPECT_EQ(fix->from, 200);
   EXPECT_EQ(fix->to, 3086);  // 200 x 60/35 x 9: validation becomes a tenth of the loop
@@ -37,6 +37,17 @@ TEST(ValidationDominates, AtLeastOneValidationStays) {
   const Finding finding = fired("validation-dominates", signals);
   EXPECT_FALSE(finding.fixes.front().to) << "words alone";
   EXPECT_TRUE(finding.fixes.front().in_code);
+}
+
+TEST(ValidationDominates, DryRunsAreNotSavedByALongerInterval) {
+  Signals signals = validating(30);
+  signals.validations = 3;
+  signals.dry_runs = {1, 2, false};
+  const Finding finding = fired("validation-dominates", signals);
+  EXPECT_EQ(fix_of(finding, "validation.interval")->to, 400) << "one of two stays";
+  EXPECT_NEAR(*finding.share, 0.28, 1e-9);
+  EXPECT_NEAR(*finding.speedup_bound, 1 / (1 - 0.14), 1e-9);
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("2 validations of 14.0 s each")));
 }
 
 TEST(AfterTraining, TestsOfTheTrainedModelCountBesideValidations) {
@@ -294,6 +305,15 @@ TEST(PythonBetweenSteps, FlushesAreAnotherRules) {
   EXPECT_NEAR(*finding.share, 0.3 * *make_context(signals, {}).train, 1e-6);
   signals.syncs->front().seconds = 0.5 * train_s;
   EXPECT_TRUE(silent("python-between-steps", signals));
+}
+
+TEST(LoggingDominates, WhatIsRareAlreadyGetsNoInterval) {
+  Signals signals = healthy_cpu();
+  signals.steps = 100;
+  signals.logging = LoggingFacts{120, 0.5 * signals.wall_s, "train.py:3", 100};
+  EXPECT_EQ(fired("logging-dominates", signals).fixes.at(0).to, knobs::Value(std::int64_t{50}));
+  signals.logging->where_calls = 4;
+  EXPECT_TRUE(fired("logging-dominates", signals).fixes.at(0).in_code);
 }
 
 }  // namespace

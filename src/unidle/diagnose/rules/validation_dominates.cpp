@@ -16,14 +16,15 @@ constexpr const char* kHow = "validate less often, or on less data";
 /// From this part of the threshold on it is a hint: a run a little below should not be called free of it.
 constexpr double kHintFrom = 0.75;
 
-/// The validations of the loop, without those of the trained model, which a longer interval does not save.
+/// The validations of the loop, without those before the first step and of the trained model, which a longer interval
+/// does not save.
 struct Validations {
   std::int64_t count = 0;
   double seconds = 0;
   double share = 0;  // of the wall time
 };
 
-Validations validations_between_steps(const Context& context) {
+Validations validations_of_loop(const Context& context) {
   const Signals& signals = context.signals;
   const account::Tests tests = signals.tests.value_or(account::Tests{});
   if (signals.tests && !tests.beside_validations) {
@@ -31,15 +32,13 @@ Validations validations_between_steps(const Context& context) {
   }
   const double seconds = detail::validated_between_steps_s(signals);
   const double part = signals.time.validate > 0 ? seconds / signals.time.validate : 0;
-  return {std::max<std::int64_t>(1, *signals.validations - tests.count), seconds, *context.validate * part};
+  return {std::max<std::int64_t>(1, detail::validations_between_steps(signals)), seconds, *context.validate * part};
 }
 
-/// Makes validation take `wanted` of the loop: by skipping calls when the program allows it, else by a longer interval
-/// in its own unit, which is null when the present one is unknown. In words alone when a run of this length has too few
-/// validations for that.
-knobs::Change rarer(const Context& context, double wanted) {
+/// By skipping calls when the program allows it, else by a longer interval in its own unit, which is null when the
+/// present one is unknown. In words alone for a factor of 1: a run of this length has too few validations.
+knobs::Change rarer(const Context& context, double rarer_by) {
   const Signals& signals = context.signals;
-  const double rarer_by = detail::rarer_validation_by(signals, wanted);
   if (rarer_by <= 1) {
     return detail::code_fix(context, "validation.interval", kHow);
   }
@@ -115,7 +114,7 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
   if (*signals.validations < 1 || signals.time.train + signals.time.validate <= 0) {
     return Nothing{};
   }
-  const Validations all = validations_between_steps(context);
+  const Validations all = validations_of_loop(context);
   const double of_loop = all.seconds / (signals.time.train + all.seconds);
   if (of_loop < kHintFrom * policy.validation_of_loop || all.share < policy.warning_share) {
     return Nothing{};
@@ -158,7 +157,12 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
     finding.evidence.push_back(
         context.say("unidle cannot skip validations in this program: {}", signals.validation_kept));
   }
-  finding.fixes.push_back(rarer(context, policy.validation_target));
+  const double rarer_by = detail::rarer_validation_by(signals, policy.validation_target);
+  finding.fixes.push_back(rarer(context, rarer_by));
+  if (finding.fixes.back().to) {
+    const auto count = static_cast<double>(all.count);
+    finding.speedup_bound = amdahl(all.share * (1 - std::floor(count / rarer_by) / count));
+  }
   return finding;
 }
 
