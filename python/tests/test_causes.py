@@ -165,6 +165,14 @@ class CausesTest(run_case.DiagnosedCase):
         )
         self.assertEqual(self.record.one("select count(*) from steps"), 80)
 
+    def test_what_the_model_computes_for_a_picture_belongs_to_it(self):
+        found = self.diagnosed("previews.py", "pictures")["logging-dominates"]
+        self.assertTrue(found["where"].endswith("previews.py:28"), found["where"])
+        told = self.record.notes("logging")[-1]
+        self.assertEqual(told["where_calls"], 4)
+        self.assertGreater(told["seconds"], 0.1 * self.said["time"]["train"])
+        self.assertEqual(found["fixes"][0]["to"], None)
+
     def test_results_that_are_logged_in_each_step_are_no_validation(self):
         self.assertNotIn("validation-dominates", self.diagnosed("previews.py", "logged"))
         self.assertLessEqual(self.record.one("select count(*) from spans where kind = 'validate'"), 1)

@@ -32,6 +32,9 @@ def look():
     if mode == "drawn":
         with torch.no_grad():
             draw(make(fixed))
+    elif mode == "pictures":  # now and then, of many points
+        with torch.no_grad():
+            draw([torch.stack([make(torch.randn(64, 8)).mean(0) for _ in range(2000)]).mean(0)])
     elif mode == "logged":
         with torch.no_grad():
             log.info("mean %.4f", make(fixed).mean())
@@ -52,5 +55,5 @@ for _epoch in range(4):
         (-judge(fake).mean()).backward()
         of_make.step()
         number += 1
-        if mode != "validates" or number % 20 == 0:
+        if mode not in ("validates", "pictures") or number % 20 == 0:
             look()

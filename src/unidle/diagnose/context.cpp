@@ -87,7 +87,7 @@ void add_step_facts(Context& context, const Policy& policy) {
     context.no_steps = context.say("training steps (none were seen)");
     return;
   }
-  if (signals.steps.value_or(0) < policy.min_steps) {
+  if (too_few_steps(signals, policy)) {
     context.no_steps =
         context.say("enough training steps ({} seen, {} needed)", signals.steps.value_or(0), policy.min_steps);
     return;
@@ -227,6 +227,13 @@ double usable_cpus(const Context& context) {
 }
 
 }  // namespace
+
+bool too_few_steps(const Signals& signals, const Policy& policy) {
+  constexpr std::int64_t kFewest = 3;
+  const std::int64_t seen = signals.steps.value_or(0);
+  const bool long_ones = seen >= kFewest && signals.step_s.value_or(0) >= policy.long_step_s;
+  return seen < policy.min_steps && !long_ones;
+}
 
 Context make_context(const Signals& signals, const Policy& policy, Language language) {
   Context context(signals, language);

@@ -97,6 +97,9 @@ struct Context {
   }
 };
 
+/// True when too few training steps were seen to say what they wait for.
+bool too_few_steps(const Signals& signals, const Policy& policy);
+
 Context make_context(const Signals& signals, const Policy& policy, Language language = Language::kEnglish);
 
 /// Returns `policy` for judging this run: a start-up below startup_long_s is subtracted from the wall time with which

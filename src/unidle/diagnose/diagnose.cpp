@@ -136,7 +136,7 @@ Diagnosis measured(const Signals& signals, const Policy& policy) {
   diagnosis.blind = signals.blind;
   diagnosis.step = signals.step;
   show_ranks(signals, diagnosis);
-  if (signals.step_lengths_seen && signals.steps.value_or(0) > 0 && *signals.steps < policy.min_steps) {
+  if (signals.step_lengths_seen && signals.steps.value_or(0) > 0 && too_few_steps(signals, policy)) {
     diagnosis.few_steps = policy.min_steps;
   }
   diagnosis.input_stated = signals.input_stated;

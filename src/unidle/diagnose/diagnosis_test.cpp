@@ -308,6 +308,18 @@ TEST(Answer, AFewStepsSayNothing) {
   EXPECT_THAT(answer(diagnose(signals)), StartsWith("The run finished fewer than 5 training steps, too few"));
 }
 
+TEST(Answer, AFewLongStepsSayEnough) {
+  Signals signals = healthy_cpu();
+  signals.step_lengths_seen = true;
+  signals.steps = 3;
+  signals.step_s = 0.5;
+  EXPECT_THAT(answer(diagnose(signals)), StartsWith("The run finished fewer than 5 training steps, too few"));
+  signals.step_s = 8;
+  EXPECT_THAT(answer(diagnose(signals)), StartsWith("Nothing holds this run up"));
+  signals.steps = 2;
+  EXPECT_THAT(answer(diagnose(signals)), StartsWith("The run finished fewer than 5 training steps, too few"));
+}
+
 TEST(Answer, AHealthyRunThatMostlyStartsSaysSo) {
   Signals signals = healthy_cpu();
   EXPECT_THAT(answer(diagnose(signals)), Not(HasSubstr("first training step")));

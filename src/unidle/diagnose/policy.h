@@ -14,6 +14,8 @@ namespace unidle::diagnose {
 struct Policy {
   /// Shares of fewer steps are meaningless: the first steps of any run allocate, tune and compile. Own choice.
   std::int64_t min_steps = 5;
+  /// Three steps that take this long are enough: what the first one does besides is little of it. Own choice.
+  double long_step_s = 2;
   /// A trace with fewer kernels contains no step; its gaps mean nothing. Own choice.
   std::int64_t min_kernels = 10;
   /// Below a tenth of the wall time, a cause is worth at most 1.11x, which is within the spread of repeated short runs
@@ -224,6 +226,7 @@ struct Threshold {
 /// All thresholds, in the order of the policy.
 inline constexpr std::array kThresholds = {
     Threshold{"min_steps", &Policy::min_steps},
+    Threshold{"long_step_s", &Policy::long_step_s},
     Threshold{"min_kernels", &Policy::min_kernels},
     Threshold{"warning_share", &Policy::warning_share},
     Threshold{"critical_share", &Policy::critical_share},

@@ -89,7 +89,7 @@ inline constexpr std::array kNoteShapes = {
         "start_method gathers gathers_not keepable keepable_where where samples_per_epoch epochs batches "
         "fetched_elsewhere wait_seconds"},
     NoteShape{NoteType::kLoaderStart, "loader_start", "id", "count seconds_total seconds_last in_training workers"},
-    NoteShape{NoteType::kLogging, "logging", "", "calls seconds where"},
+    NoteShape{NoteType::kLogging, "logging", "", "calls seconds where where_calls"},
     NoteShape{NoteType::kLongest, "longest", "", "samples batch longest usual"},
     NoteShape{NoteType::kMemory, "memory", "", "oom message samples steps_before"},
     NoteShape{NoteType::kMetric, "metric", "", "name value step samples"},

@@ -20,13 +20,14 @@ class Preview:
     def __init__(self):
         self.forward_ns = self.log_ns = 0
         self.told = []  # (logging_calls.Logging, place, ns)
-        self.drawn = False  # as a picture
+        self.drawn = None  # the newest of `told` that made a picture
         self.most = 0  # samples of a forward pass
 
     def tell(self, logging, place, own_ns, draws):
         self.told.append((logging, place, own_ns))
         self.log_ns += own_ns
-        self.drawn = self.drawn or draws
+        if draws:
+            self.drawn = self.told[-1]
 
 
 class Validations:
@@ -149,16 +150,23 @@ class Validations:
         training has, as when a text is generated word by word or an environment is played; or if every step
         has such a pass over as many samples as it trains on, as with a target network or a teacher."""
         last, self.previewed_at = self.previewed_at, self.steps
-        if preview.drawn or preview.most < self.usual_samples:
+        if preview.drawn is not None or preview.most < self.usual_samples:
             return True
         each_step = last is not None and self.steps - last <= EACH_STEP
         return each_step and (bool(preview.told) or preview.most == self.usual_samples)
 
     def leave_to_step(self, preview, begin, end):
-        """Adds the preview to the next step; drawing and writing count as logging."""
+        """Adds the preview to the next step; drawing and writing count as logging, and so does all that was
+        done for a picture."""
         parts = self.current(begin)
         parts.begin = min(parts.begin, begin)
-        parts.forward += preview.forward_ns
+        if preview.drawn is None:
+            parts.forward += preview.forward_ns
+        else:
+            logging, place, _ = preview.drawn
+            for_picture_ns = max(0, end - begin - preview.log_ns)
+            logging.count(place, for_picture_ns, calls=0)
+            parts.log += for_picture_ns
         parts.log += preview.log_ns
         parts.rare = parts.rare or bool(preview.told)
         parts.last = max(parts.last, end)

@@ -53,16 +53,16 @@ class Logging:
         self.records = 0  # calls that handled a record
         self.record_s = None  # see record_s()
 
-    def count(self, place, own_ns):
+    def count(self, place, own_ns, calls=1):
         entry = self.places.setdefault(place, [0, 0]) if len(self.places) < _MOST_PLACES else [0, 0]
-        entry[0] += 1
+        entry[0] += calls
         entry[1] += own_ns
 
     def note(self):
         if not self.places:
             return None
         entries = list(self.places.items())
-        (code, line), _ = max(entries, key=lambda entry: entry[1][1])
+        (code, line), most = max(entries, key=lambda entry: entry[1][1])
         if self.records and self.record_s is None:
             self.record_s = value_or_none(record_s) or 0.0
         return {
@@ -70,6 +70,7 @@ class Logging:
             "calls": sum(e[1][0] for e in entries),
             "seconds": sum(e[1][1] for e in entries) * 1e-9 + self.records * (self.record_s or 0.0),
             "where": places.text(code, line),
+            "where_calls": most[0],
         }
 
 

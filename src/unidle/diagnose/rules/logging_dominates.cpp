@@ -8,6 +8,8 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
+constexpr double kRarely = 0.5;  // calls per step: the program logs at an interval already
+
 Evaluation evaluate_logging_dominates(const Context& context, const Policy& policy) {
   const auto& logging = context.signals.logging;
   if (!logging) {
@@ -26,10 +28,16 @@ Evaluation evaluate_logging_dominates(const Context& context, const Policy& poli
   finding.where = detail::place(logging->where);
   finding.evidence.push_back(context.say("{} calls of logging and metrics take {}, {} of the wall time", logging->calls,
                                          format_seconds(logging->seconds), format_share(share)));
-  if (context.signals.steps.value_or(0) > 0) {
+  const double steps = static_cast<double>(context.signals.steps.value_or(0));
+  if (logging->where_calls && static_cast<double>(*logging->where_calls) < kRarely * steps) {
     finding.evidence.push_back(
-        context.say("that is {} calls a step",
-                    format_number(static_cast<double>(logging->calls) / static_cast<double>(*context.signals.steps))));
+        context.say("most of that time goes to {} calls of one line, with what they need", *logging->where_calls));
+    finding.fixes.push_back(detail::code_fix(context, "metrics.interval", "do this less often, or with less data"));
+    return finding;
+  }
+  if (steps > 0) {
+    finding.evidence.push_back(
+        context.say("that is {} calls a step", format_number(static_cast<double>(logging->calls) / steps)));
   }
   finding.fixes.push_back(detail::make_fix(context, "metrics.interval", policy.metrics_interval,
                                            "log every so many steps, or from a thread of its own"));
