@@ -46,6 +46,12 @@ knobs::Change cheaper_samples(const Context& context) {
       "workers would gain nothing on these CPUs: make samples with less work, for whole batches where possible");
 }
 
+/// The collate function where that takes most of the time, else where samples are made.
+std::optional<std::string> place_of_batches(const Signals& signals, const Policy& policy) {
+  return detail::collate_share(signals) >= policy.mostly ? detail::place(signals.loader->collate_where)
+                                                         : detail::place_of_samples(signals);
+}
+
 Evaluation evaluate_loader_no_workers(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!context.workers) {
@@ -88,7 +94,10 @@ Evaluation evaluate_loader_no_workers(const Context& context, const Policy& poli
     }
     if (*finding.speedup_bound < policy.min_bound) {
       finding.severity = std::min(finding.severity, Severity::kWarning);
-      finding.where = detail::place_of_samples(signals);
+      finding.where = place_of_batches(signals, policy);
+      if (!context.crowded_out) {
+        finding.speedup_bound = amdahl(*context.input);  // of samples that cost nothing
+      }
       finding.fixes.push_back(cheaper_samples(context));
     } else {
       finding.fixes.push_back(detail::make_fix(context, "loader.workers", workers, kHow));
@@ -120,7 +129,9 @@ const Rule& loader_no_workers() {
           "CPUs can be hidden, and the bound says how much that is.",
       .thresholds =
           "Fires from warning_share (10 %) of the wall time spent waiting for input, critical from critical_share (30 "
-          "%); at most a warning, and no workers are proposed, where the bound is below min_bound (1.05).",
+          "%); at most a warning, and no workers are proposed, where their bound is below min_bound (1.05): the bound "
+          "is "
+          "then that of samples that cost nothing.",
       .needs =
           "the effective loader.workers, step times with the wait for input; for the bound also the CPUs that the run "
           "may use and used",
