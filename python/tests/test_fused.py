@@ -45,6 +45,27 @@ class FusedTest(run_case.RunCase):
         """)
         self.assertEqual((words, status, why), (["None", "None"], "refused", "SGD has sparse gradients"))
 
+    def test_of_several_optimisers_the_newest_and_the_others_have_their_lines(self):
+        program = """
+import torch
+one, two = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+replaced = torch.optim.SGD(one.parameters(), lr=0.1)
+first = torch.optim.Adam(one.parameters())
+replaced = torch.optim.Adam(two.parameters())
+for step in range(10):
+    first.zero_grad(), replaced.zero_grad()
+    two(one(torch.ones(3, 2))).sum().backward()
+    first.step(), replaced.step()
+"""
+        path = os.path.join(self.folder, "two.py")
+        with open(path, "w") as file:
+            file.write(program)
+        self.observed(sys.executable, path)
+        note = self.record.notes("optimizer")[-1]
+        self.assertEqual(
+            (note["class"], note["where"][-8:], note["also"][-8:]), ("Adam", "two.py:6", "two.py:5")
+        )
+
     def test_complex_parameters_are_left_to_the_plain_form(self):
         _, status, why = self.said("""
             weight = torch.nn.Parameter(torch.ones(4, dtype=torch.complex64))

@@ -113,7 +113,7 @@ class MemoryTest(unittest.TestCase):
 
     def test_optimisers_that_are_gone(self):
         book = in_effect.Facts.__new__(in_effect.Facts)
-        book.optimizers, book.optimizer_places = [], set()
+        book.optimizers, book.made_at = [], {}
         for _ in range(5_000):
             made = Plain()
             made.param_groups = [{"params": []}]

@@ -120,7 +120,8 @@ struct OptimizerFacts {
   std::optional<bool> fused;
   std::optional<bool> foreach;
   std::optional<std::int64_t> tensors;
-  std::string where = {};            // the line that makes the call
+  std::string where = {};            // the line that makes it
+  std::string also = {};             // other lines that make optimisers, separated by commas
   std::optional<bool> fusable = {};  // whether its class has a fused form
 };
 

@@ -35,7 +35,7 @@ class Facts:
         self.optimizers = []  # weak references
         self.inherited = inherited or []  # the same for the processes that this one was forked from
         self.optimizer_note = None  # of the newest one, as last seen: the object is often gone at the end
-        self.optimizer_places = set()  # file:line of the program, as below
+        self.made_at = {}  # id of an optimiser -> file:line of the program, as below
         self.zero_grad_where = None
         self.zero_to_none = None
         self.threads_where = None  # file:line of the last call of torch.set_num_threads
@@ -110,8 +110,10 @@ class Facts:
     def optimizer_made(self, optimizer, where):
         if len(self.optimizers) >= _MANY_OPTIMIZERS:  # some programs make an optimiser in every step
             self.optimizers = [reference for reference in self.optimizers if reference() is not None]
+            living = {id(one) for one in self.living_optimizers()}
+            self.made_at = {one: place for one, place in self.made_at.items() if one in living}
         self.optimizers.append(weakref.ref(optimizer))
-        self.optimizer_places.add(where)
+        self.made_at[id(optimizer)] = where
         self.optimizer_note = value_or_none(live_settings.optimizer_note, optimizer)
 
     def all_optimizers(self):

@@ -11,6 +11,7 @@ from _unidle_shim.host.guard import caught, value_or_none
 from _unidle_shim.host.shapes import hidden_queries, shape_of
 
 _AMP_NAMES = {"torch.bfloat16": "bf16", "torch.float16": "fp16"}
+_MOST_PLACES = 4
 _TIME_MAJOR = ("RNN", "LSTM", "GRU", "MultiheadAttention")
 _CONVOLUTIONS = ("Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d")
 
@@ -220,18 +221,14 @@ def training_notes(state, facts):
             settings["layout.channels_last"] = bool(note["channels_last"] or note.get("input_channels_last"))
     if facts.amp is not None:
         settings["precision.amp"] = facts.amp
-    optimizer = next(
-        (found for found in (ref() for ref in reversed(facts.optimizers)) if found is not None), None
-    )
-    if optimizer is not None:
-        facts.optimizer_note = value_or_none(optimizer_note, optimizer) or facts.optimizer_note
+    living = facts.living_optimizers()
+    if living:
+        found = value_or_none(optimizer_note, living[-1])
+        if found is not None:
+            facts.optimizer_note = dict(found, **_places_of(living, facts.made_at))
     if facts.optimizer_note is not None:
-        where = next(iter(facts.optimizer_places)) if len(facts.optimizer_places) == 1 else None
         note = dict(
-            facts.optimizer_note,
-            zero_to_none=facts.zero_to_none,
-            where=where,
-            zero_grad_where=facts.zero_grad_where,
+            facts.optimizer_note, zero_to_none=facts.zero_to_none, zero_grad_where=facts.zero_grad_where
         )
         yield ("optimizer",), note
         settings["optimizer.fused"] = bool(note["fused"])
@@ -324,6 +321,12 @@ def measured_settings(state, facts, settings):
     settings["cudnn.benchmark"] = bool(torch.backends.cudnn.benchmark)
     if state.has_device:
         settings["precision.tf32"] = tf32_of(torch)
+
+
+def _places_of(optimizers, made_at):
+    """Where the newest was made, and other lines that made one of them."""
+    places = list(dict.fromkeys(made_at.get(id(one)) for one in reversed(optimizers)))
+    return {"where": places[0], "also": ", ".join(list(filter(None, places[1:]))[:_MOST_PLACES]) or None}
 
 
 def optimizer_note(optimizer):

@@ -65,8 +65,9 @@ void read_outputs(const Notes& notes, Signals& signals) {
 
 void read_computing(const Notes& notes, Signals& signals) {
   notes.each<record::NoteType::kOptimizer>([&](const auto& note) {
-    signals.optimizer = OptimizerFacts{note.text("class"),    note.flag("fused"), note.flag("foreach"),
-                                       note.whole("tensors"), note.text("where"), note.flag("fusable")};
+    signals.optimizer =
+        OptimizerFacts{note.text("class"), note.flag("fused"), note.flag("foreach"), note.whole("tensors"),
+                       note.text("where"), note.text("also"),  note.flag("fusable")};
   });
   notes.each<record::NoteType::kCompile>([&](const auto& note) {
     CompileFacts facts = signals.compile.value_or(CompileFacts{});

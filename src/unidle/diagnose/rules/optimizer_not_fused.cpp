@@ -49,6 +49,9 @@ Evaluation evaluate_optimizer_not_fused(const Context& context, const Policy& po
   if (optimizer && optimizer->tensors) {
     finding.evidence.push_back(context.say("{} updates {} tensors one by one", optimizer->name, *optimizer->tensors));
   }
+  if (optimizer && !optimizer->also.empty()) {
+    finding.evidence.push_back(context.say("other optimisers are made at {}", optimizer->also));
+  }
   if (context.keeps_up) {
     finding.share.reset();
     finding.speedup_bound.reset();
