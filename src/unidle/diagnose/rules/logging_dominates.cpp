@@ -30,8 +30,8 @@ Evaluation evaluate_logging_dominates(const Context& context, const Policy& poli
                                          format_seconds(logging->seconds), format_share(share)));
   const double steps = static_cast<double>(context.signals.steps.value_or(0));
   if (logging->where_calls && static_cast<double>(*logging->where_calls) < kRarely * steps) {
-    finding.evidence.push_back(
-        context.say("most of that time goes to {} calls of one line, with what they need", *logging->where_calls));
+    finding.evidence.push_back(context.say(
+        "most of that time goes to {} calls of one line, and to what is computed for them", *logging->where_calls));
     finding.fixes.push_back(detail::code_fix(context, "metrics.interval", "do this less often, or with less data"));
     return finding;
   }
