@@ -66,6 +66,24 @@ for step in range(10):
             (note["class"], note["where"][-8:], note["also"][-8:]), ("Adam", "two.py:6", "two.py:5")
         )
 
+    def test_an_optimiser_that_is_gone_before_anybody_looks_has_its_line(self):
+        path = os.path.join(self.folder, "short.py")
+        with open(path, "w") as file:
+            file.write(
+                textwrap.dedent("""
+                import torch
+                def train():
+                    model = torch.nn.Linear(2, 2)
+                    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+                    for step in range(5):
+                        model(torch.ones(3, 2)).sum().backward()
+                        optimizer.step()
+                train()
+                """)
+            )
+        self.observed(sys.executable, path)
+        self.assertEqual(self.record.notes("optimizer")[-1]["where"][-10:], "short.py:5")
+
     def test_complex_parameters_are_left_to_the_plain_form(self):
         _, status, why = self.said("""
             weight = torch.nn.Parameter(torch.ones(4, dtype=torch.complex64))

@@ -114,7 +114,8 @@ class Facts:
             self.made_at = {one: place for one, place in self.made_at.items() if one in living}
         self.optimizers.append(weakref.ref(optimizer))
         self.made_at[id(optimizer)] = where
-        self.optimizer_note = value_or_none(live_settings.optimizer_note, optimizer)
+        note = value_or_none(live_settings.optimizer_note, optimizer)
+        self.optimizer_note = dict(note, where=where) if note is not None else None
 
     def all_optimizers(self):
         """Includes those that this process inherited by fork: it may train with one."""

@@ -15,8 +15,13 @@ def to_float(torch, value):
 
 
 def to_contiguous(torch, value):
-    """Returns `value` with pictures in the usual layout: view() and some losses need it."""
-    return _converted(torch, value, lambda tensor: tensor.contiguous() if tensor.dim() == 4 else tensor)
+    """Returns `value` with channels-last tensors in the usual layout: view() and some losses need it."""
+
+    def convert(tensor):
+        is_last = tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last)
+        return tensor.contiguous() if is_last else tensor
+
+    return _converted(torch, value, convert)
 
 
 def _converted(torch, value, convert):

@@ -227,6 +227,7 @@ TEST(LoaderNoWorkers, OnOneCpuWorkersHideNothing) {
   signals.cpus_allowed = 1;
   const Finding finding = fired("loader-no-workers", signals);
   EXPECT_TRUE(finding.fixes.front().in_code) << "no workers";
+  EXPECT_NEAR(*finding.speedup_bound, amdahl(*finding.share), 1e-9);
   EXPECT_EQ(finding.severity, Severity::kWarning);
   EXPECT_THAT(finding.evidence, Contains(HasSubstr("workers hide only part of the wait")));
 }

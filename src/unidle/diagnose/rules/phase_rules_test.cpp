@@ -50,6 +50,16 @@ TEST(ValidationDominates, DryRunsAreNotSavedByALongerInterval) {
   EXPECT_THAT(finding.evidence, Contains(HasSubstr("2 validations of 14.0 s each")));
 }
 
+TEST(ValidationDominates, TheBoundIsThatOfTheIntervalInWholeUnits) {
+  Signals signals = validating(20);  // rarer by 2.4
+  signals.validations = 10;
+  signals.dry_runs.emplace();
+  signals.validation_where = "train.py:9";
+  const Finding finding = fired("validation-dominates", signals);
+  EXPECT_EQ(fix_of(finding, "validation.every")->to, 3);
+  EXPECT_NEAR(*finding.speedup_bound, 1 / (1 - 0.2 * 7 / 10), 1e-9) << "3 of 10 stay";
+}
+
 TEST(AfterTraining, TestsOfTheTrainedModelCountBesideValidations) {
   Signals signals = validating(50);
   signals.after_training_s = 1;

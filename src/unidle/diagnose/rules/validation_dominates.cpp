@@ -35,32 +35,39 @@ Validations validations_of_loop(const Context& context) {
   return {std::max<std::int64_t>(1, detail::validations_between_steps(signals)), seconds, *context.validate * part};
 }
 
+struct Rarer {
+  knobs::Change fix;
+  std::optional<double> by = {};  // how much longer the interval becomes; absent for a change in words
+};
+
 /// By skipping calls when the program allows it, else by a longer interval in its own unit, which is null when the
-/// present one is unknown. In words alone for a factor of 1: a run of this length has too few validations.
-knobs::Change rarer(const Context& context, double rarer_by) {
+/// present one is unknown. In words alone when a run of this length has too few validations for that.
+Rarer rarer(const Context& context, double wanted) {
   const Signals& signals = context.signals;
+  const double rarer_by = detail::rarer_validation_by(signals, wanted);
   if (rarer_by <= 1) {
-    return detail::code_fix(context, "validation.interval", kHow);
+    return {detail::code_fix(context, "validation.interval", kHow)};
   }
   if (!signals.validation_where.empty()) {
     const auto every = static_cast<double>(detail::effective_int(context, "validation.every").value_or(1));
-    return detail::make_fix(context, "validation.every", static_cast<std::int64_t>(std::ceil(every * rarer_by)), kHow);
+    const double longer = std::ceil(every * rarer_by);
+    return {detail::make_fix(context, "validation.every", static_cast<std::int64_t>(longer), kHow), longer / every};
   }
-  std::optional<knobs::Value> value;
   // A program that has no such setting can only be edited.
   const auto setting = signals.settings.find("validation.interval");
   const bool has_setting = setting != signals.settings.end() && setting->second.configured;
   if (!has_setting) {
-    return detail::code_fix(context, "validation.interval", kHow);
+    return {detail::code_fix(context, "validation.interval", kHow)};
   }
   const auto interval = parse_number<double>(signals.effective("validation.interval").value_or(""));
-  if (interval && *interval > 0) {
-    // In whole units; in hundredths for an interval below one.
-    const double longer = *interval * rarer_by;
-    value = longer < 1 ? knobs::Value(std::ceil(longer * 100) / 100)  // 0.69, not 0.6900000000000001
-                       : knobs::Value(static_cast<std::int64_t>(std::ceil(longer)));
+  if (!interval || *interval <= 0) {
+    return {detail::make_fix(context, "validation.interval", std::nullopt, kHow)};
   }
-  return detail::make_fix(context, "validation.interval", value, kHow);
+  // In whole units; in hundredths for an interval below one: 0.69, not 0.6900000000000001.
+  const double whole = *interval * rarer_by < 1 ? 100 : 1;
+  const double longer = std::ceil(*interval * rarer_by * whole) / whole;
+  const knobs::Value value = longer < 1 ? knobs::Value(longer) : knobs::Value(static_cast<std::int64_t>(longer));
+  return {detail::make_fix(context, "validation.interval", value, kHow), longer / *interval};
 }
 
 /// True when validation mostly waits for more workers than there are CPUs; adds what to do about that.
@@ -157,12 +164,12 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
     finding.evidence.push_back(
         context.say("unidle cannot skip validations in this program: {}", signals.validation_kept));
   }
-  const double rarer_by = detail::rarer_validation_by(signals, policy.validation_target);
-  finding.fixes.push_back(rarer(context, rarer_by));
-  if (finding.fixes.back().to) {
+  Rarer change = rarer(context, policy.validation_target);
+  if (change.by) {
     const auto count = static_cast<double>(all.count);
-    finding.speedup_bound = amdahl(all.share * (1 - std::floor(count / rarer_by) / count));
+    finding.speedup_bound = amdahl(all.share * (1 - std::floor(count / *change.by) / count));
   }
+  finding.fixes.push_back(std::move(change.fix));
   return finding;
 }
 
