@@ -43,6 +43,8 @@ constexpr long kMostSaved = 10, kMostOwed = 200;  // looks
 constexpr long kLongest_ns = 1'000'000;           // that a thread waits for the sampler, which may get no CPU
 constexpr timespec kBrief{0, 10'000};
 constexpr int kMostBriefs = 2000;  // where a fork or the end of Python waits
+// A free lock is taken within a microsecond, and another thread cannot be woken in less than this.
+constexpr long kTakesFree_ns = 8'000;
 
 using Call = int (*)(void*);
 
@@ -81,6 +83,7 @@ std::atomic<bool> allowed, forking;
 std::atomic<bool> asking;  // a call is being added, or the interval changed
 std::atomic<int> asked;    // by the sampler, until it has looked
 std::atomic<int> giving;   // threads that wait for it
+std::atomic<bool> gave;    // a thread gave the lock up for this look
 // A call waits in the interpreter's queue, which is short and also the program's: the thread that runs it may be within
 // a call for long.
 std::atomic<bool> queued;
@@ -88,9 +91,9 @@ std::atomic<unsigned long> usual_us;  // the program's switch interval; 0: not k
 thread_local bool is_sampler;
 long owed_ns;  // by the sampler, beyond what its looks may take
 
-long thread_cpu_ns() {
+long ns_of(clockid_t clock) {
   timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  clock_gettime(clock, &time);
   return time.tv_sec * 1'000'000'000L + time.tv_nsec;
 }
 
@@ -111,6 +114,7 @@ int give_way(void*) {
     return 0;
   }
   const int error = errno;
+  gave = true;
   ++giving;
   PyThreadState* state = PyEval_SaveThread();
   const timespec longest{0, kLongest_ns};
@@ -226,19 +230,22 @@ PyObject* sleep_then_take(PyObject*, PyObject* seconds) {
   const timespec time{whole, static_cast<long>((length - static_cast<double>(whole)) * 1e9)};
   nanosleep(&time, nullptr);
   asking = true;
+  gave = false;
   const bool now = allowed && !forking && owed_ns <= 0;
   if (now) {
     ask(main);
   }
   asking = false;
-  const long begin = thread_cpu_ns();
+  const long cpu_ns = ns_of(CLOCK_THREAD_CPUTIME_ID);
+  const long begin_ns = ns_of(CLOCK_MONOTONIC);
   PyEval_RestoreThread(state);
+  const bool was_held = gave || ns_of(CLOCK_MONOTONIC) - begin_ns > kTakesFree_ns;
   restore_interval();
   if (interpreter().by_interval()) {
-    owed_ns = std::clamp(owed_ns + thread_cpu_ns() - begin - kCpuOfLook_ns, -kMostSaved * kCpuOfLook_ns,
+    owed_ns = std::clamp(owed_ns + ns_of(CLOCK_THREAD_CPUTIME_ID) - cpu_ns - kCpuOfLook_ns, -kMostSaved * kCpuOfLook_ns,
                          kMostOwed * kCpuOfLook_ns);
   }
-  Py_RETURN_NONE;
+  return PyBool_FromLong(was_held ? 1 : 0);
 }
 
 PyObject* go_on(PyObject*, PyObject*) {

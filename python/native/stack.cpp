@@ -62,6 +62,12 @@ bool append(PyObject* stack, PyObject* frame) {
   return entry.object != nullptr && PyList_Append(stack, entry.object) == 0;
 }
 
+/// An owned dictionary, from a thread to its frame; nullptr after an exception.
+PyObject* current_frames() {
+  PyObject* function = PySys_GetObject("_current_frames");  // borrowed
+  return function == nullptr ? PyDict_New() : PyObject_CallObject(function, nullptr);
+}
+
 }  // namespace
 
 PyObject* stack_of(PyObject*, PyObject* args) {
@@ -71,8 +77,7 @@ PyObject* stack_of(PyObject*, PyObject* args) {
     return nullptr;
   }
   const WithoutCollection off;
-  PyObject* current_frames = PySys_GetObject("_current_frames");  // borrowed
-  const Reference frames(current_frames == nullptr ? PyDict_New() : PyObject_CallObject(current_frames, nullptr));
+  const Reference frames(current_frames());
   PyObject* stack = frames.object == nullptr ? nullptr : PyList_New(0);
   PyObject* frame = stack == nullptr ? nullptr : PyDict_GetItemWithError(frames.object, thread);
   Py_XINCREF(frame);
@@ -87,6 +92,28 @@ PyObject* stack_of(PyObject*, PyObject* args) {
     return nullptr;
   }
   return stack;
+}
+
+PyObject* files_of_others(PyObject*, PyObject* thread) {
+  const WithoutCollection off;
+  const Reference frames(current_frames());
+  const Reference self(PyLong_FromUnsignedLong(PyThread_get_thread_ident()));
+  PyObject* files = frames.object == nullptr || self.object == nullptr ? nullptr : PyList_New(0);
+  PyObject *other = nullptr, *frame = nullptr;  // borrowed
+  for (Py_ssize_t i = 0; files != nullptr && PyDict_Next(frames.object, &i, &other, &frame) != 0;) {
+    const bool skipped =
+        PyObject_RichCompareBool(other, thread, Py_EQ) == 1 || PyObject_RichCompareBool(other, self.object, Py_EQ) == 1;
+    if (skipped) {
+      continue;
+    }
+    const Reference code(PyObject_GetAttrString(frame, "f_code"));
+    const Reference file(code.object == nullptr ? nullptr : PyObject_GetAttrString(code.object, "co_filename"));
+    if (file.object == nullptr || PyList_Append(files, file.object) != 0) {
+      Py_DecRef(files);
+      files = nullptr;
+    }
+  }
+  return files;
 }
 
 }  // namespace unidle_light

@@ -1,4 +1,4 @@
-// The stack of a thread, see stack.cpp.
+// The stacks of threads, see stack.cpp.
 #pragma once
 
 #include "stand_in.h"  // has Python.h
@@ -8,5 +8,8 @@ namespace unidle_light {
 /// (thread, deepest): [(code, line)] of a thread's stack, the innermost first, at most `deepest` of them. Empty if
 /// there is no such thread.
 PyObject* stack_of(PyObject* module, PyObject* args);
+
+/// (thread): the files of the code that all other threads but the calling one execute, or wait in.
+PyObject* files_of_others(PyObject* module, PyObject* thread);
 
 }  // namespace unidle_light

@@ -209,9 +209,12 @@ from _unidle_shim.facts import stack_sampler
 from _unidle_shim.host import threads
 
 names, data, until = [], bytes(1000000), time.monotonic() + 2
+held = {"locked": [], "released": []}
 class Looks(stack_sampler.Background):
     def _look(self, stack):
-        names.extend([code.co_name for code, _ in stack if code.co_name in ("locked", "released")][:1])
+        for name in [code.co_name for code, _ in stack if code.co_name in held][:1]:
+            names.append(name)
+            held[name].append(self._is_held())
 
 class state:
     thread = threading.get_ident()
@@ -244,6 +247,7 @@ assert os.WEXITSTATUS(os.waitpid(child, 0)[1]) == 3
 prompt = state.background.prompt is not None
 assert state.background.stop() and sys.getswitchinterval() == before
 print(prompt, names.count("locked") / len(names), took[locked] / sum(took.values()))
+print(*(sum(looks) / max(1, len(looks)) for looks in held.values()))
 """
 # A program that saves the switch interval, changes it and restores it, while the sampler asks for the lock.
 RESTORED = """
@@ -276,7 +280,8 @@ PYTHONS = [sys.executable] + sorted(
 
 class Lock(unittest.TestCase):
     def shares(self, python, library):
-        """Whether the lock is taken at once, and the share of the looks and of the time in locked()."""
+        """Whether the lock is taken at once, the share of the looks and of the time in locked(), and the share of the
+        looks in either function that found the lock held."""
         result = subprocess.run(
             [python, "-c", LOCKED, SHIM],
             env={**os.environ, "UNIDLE_LIGHT_LIBRARY": library},
@@ -291,8 +296,10 @@ class Lock(unittest.TestCase):
             self.skipTest("the shim's part in C++ is not built")
         for python in PYTHONS:
             with self.subTest(python):
-                prompt, looks, time_s = self.shares(python, LIBRARY)
+                prompt, looks, time_s, held, free = self.shares(python, LIBRARY)
                 self.assertEqual(prompt, "True")
+                self.assertGreater(float(held), 0.7)
+                self.assertLess(float(free), 0.5 * float(held))
                 self.assertGreater(float(looks), 0.5 * float(time_s), "a waiting thread sees none")
                 self.assertLess(float(looks), 1.5 * float(time_s))
 
@@ -305,7 +312,7 @@ class Lock(unittest.TestCase):
                 subprocess.run([python, "-c", RESTORED, SHIM], env=environment, check=True)
 
     def test_without_the_part_in_cpp_looks_are_taken_as_well(self):
-        prompt, looks, _ = self.shares(sys.executable, "")
+        prompt, looks, *_ = self.shares(sys.executable, "")
         self.assertEqual(prompt, "False")
         self.assertGreaterEqual(float(looks), 0)
 

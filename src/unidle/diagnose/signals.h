@@ -96,6 +96,16 @@ struct HotLine {
   std::string caller = {};  // of start-up: the program's function that called it, with its line
 };
 
+/// A loop of the program in the forward pass, or a line outside of loops.
+struct PythonPlace {
+  std::string place;  // of the loop, or the line
+  bool in_loop = false;
+  std::string where;          // the line with the most stack samples
+  std::int64_t looks = 0;     // stack samples there
+  std::int64_t held = 0;      // those in which the training thread held Python's lock
+  std::int64_t of_looks = 0;  // all stack samples of the forward pass
+};
+
 /// A call that makes the host wait, by kind and place.
 struct SyncCall {
   std::string call;  // "item", "cpu", "synchronize", "empty_cache", ...
@@ -351,6 +361,7 @@ struct Signals {
   std::optional<double> late_sample_s;    // mean cost of a sample after the first epoch
   std::optional<double> epochs;           // epochs so far
   std::vector<HotLine> hot;
+  std::vector<PythonPlace> python_places;     // of the training process
   std::map<std::string, std::string> called;  // for lines of the program, the function of a package that they call
 
   // Device and host

@@ -42,6 +42,7 @@ enum class NoteType {
   kOptions,
   kPadding,
   kParallel,
+  kPython,
   kRank,
   kSamples,
   kScaler,
@@ -103,6 +104,7 @@ inline constexpr std::array kNoteShapes = {
     NoteShape{NoteType::kPadding, "padding", "", "real padded where"},
     NoteShape{NoteType::kParallel, "parallel", "",
               "kind world_size rank backend find_unused static_graph bucket_bytes hook gradient_bytes"},
+    NoteShape{NoteType::kPython, "python", "place", "in_loop where function hits held total"},
     NoteShape{NoteType::kRank, "rank", "rank",
               "wait_seconds step_seconds exchange_seconds exchanges_per_step waits_us"},
     NoteShape{

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 
-from _unidle_shim.facts import affinity, module_methods, other_threads
+from _unidle_shim.facts import affinity, module_methods, other_threads, python_loops
 from _unidle_shim.host import native, places, startup, threads
 from _unidle_shim.host.guard import off
 from _unidle_shim.loop.loop import (
@@ -108,6 +108,8 @@ class Background:
         self.reads = {}  # (file, line, works on a batch) -> whether the line looks like fetching data
         self.waited_for = other_threads.Waits(state)
         self.prompt = None  # takes Python's lock at once, where that can be done
+        self.held = None  # whether another thread held it before this look, where that is known
+        self.python_loops = python_loops.PythonLoops()
 
     def start(self):
         """Called by the followed thread."""
@@ -162,8 +164,9 @@ class Background:
     def _sleep(self, seconds):
         if self.prompt is None or sys.getswitchinterval() > _LONGEST_SWITCH_S:
             time.sleep(seconds)
+            self.held = None
         else:
-            self.prompt.sleep_then_take(seconds)
+            self.held = self.prompt.sleep_then_take(seconds)
 
     def _look_now(self):
         try:
@@ -212,10 +215,18 @@ class Background:
                 outer, _ = places.of_stack(_outside_of_modules(stack))
                 call = (None, None) if outer is None else (places.text(*outer), places.name_of(outer[0]))
                 self._count_unfinished(steps, (phase, found, call))
+                if phase == TRAIN_PHASE and self.held is not None and not waits:
+                    self.python_loops.count(stack, self._is_held(), steps, self._step_places())
                 return
         self.totals[phase] = self.totals.get(phase, 0) + 1
         if found[1] is not None:
             self._count(phase, *found)
+
+    def _is_held(self):
+        """Whether the training thread held Python's lock: no other thread can have."""
+        if not self.held:
+            return False
+        return all(map(places.is_standard, self.prompt.files_of_others(self.state.thread)))
 
     def _count(self, phase, where, function, caller=None, looks=1):
         key = phase, where, function, caller
@@ -318,6 +329,7 @@ class Background:
         role = self.state.role
         if self.affinity is not None:
             yield ("affinity",), self.affinity.note(role)
+        yield from self.python_loops.notes()
         by_phase = {}
         for (phase, where, function, caller), hits in list(self.hits.items()):
             by_phase.setdefault(phase, []).append((hits, where, function, caller))

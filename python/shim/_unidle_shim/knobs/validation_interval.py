@@ -17,9 +17,7 @@ from _unidle_shim.source.stand_in import Stub
 
 KNOB = "validation.every"
 _MOST_LOOKS = 256  # calls of eval() that are inspected
-_LOOP = (
-    "the training loop validates itself, or a library does: there is no function of the program to leave out"
-)
+_LOOP = "unidle can skip calls of the program's own validation function; here the loop or a library validates"
 
 
 class Validating:

@@ -213,6 +213,21 @@ void read_hot_lines(const Notes& notes, Signals& signals) {
   });
 }
 
+void read_python_places(const Notes& notes, Signals& signals) {
+  notes.each<record::NoteType::kPython>([&](const auto& note) {
+    const PythonPlace place{note.text("place"),
+                            note.flag("in_loop").value_or(false),
+                            note.text("where"),
+                            note.whole("hits").value_or(0),
+                            note.whole("held").value_or(0),
+                            note.whole("total").value_or(0)};
+    if (notes.of_training(note) && 0 <= place.held && place.held <= place.looks && 0 < place.looks &&
+        place.looks <= place.of_looks) {
+      signals.python_places.push_back(place);
+    }
+  });
+}
+
 void read_affinity(const Notes& notes, Signals& signals) {
   std::set<int> of_workers;
   notes.each<record::NoteType::kAffinity>([&](const auto& note) {
@@ -231,6 +246,7 @@ void read_input(const Notes& notes, Signals& signals) {
   read_validation_loaders(notes, signals);
   read_samples(notes, signals);
   read_hot_lines(notes, signals);
+  read_python_places(notes, signals);
   read_affinity(notes, signals);
 }
 

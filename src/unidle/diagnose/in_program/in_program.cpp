@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <string_view>
 #include <utility>
@@ -293,6 +294,18 @@ class Program {
   std::vector<CallInProgram> frameworks_;
 };
 
+/// Finds the lines that call backward(), and leaves out those that hand the whole training to a library, as
+/// `trainer.train()` does: they say nothing about where it computes.
+void name_compute_places(Program& program, std::vector<ComputePlace>& places) {
+  constexpr std::array<std::string_view, 3> kTrains = {".fit(", ".train(", ".learn("};
+  std::erase_if(places, [&](ComputePlace& place) {
+    const std::vector<SourceLine> lines = program.line_at(place.where);
+    const std::string text = lines.empty() ? "" : lines.front().text;
+    place.is_backward = text.find("backward(") != std::string::npos;
+    return std::ranges::any_of(kTrains, [&](std::string_view call) { return text.find(call) != std::string::npos; });
+  });
+}
+
 /// A batch size that changes without the number of batches per step, or the other way round, changes what is trained:
 /// both have words or neither, and one command makes both changes.
 void keep_batch_whole(const Program& program, Finding& finding) {
@@ -336,10 +349,7 @@ void put_in_program(const Signals& signals, const Policy& policy, Diagnosis& dia
                                      [](const Change& fix) { return !fix.patch.empty() || fix.in_program; });
       finding.lines = shown ? std::vector<SourceLine>{} : program.line_at(finding.where);
     }
-    for (ComputePlace& place : diagnosis.compute_in) {
-      const std::vector<SourceLine> lines = program.line_at(place.where);
-      place.is_backward = !lines.empty() && lines.front().text.find("backward(") != std::string::npos;
-    }
+    name_compute_places(program, diagnosis.compute_in);
   } catch (const std::exception& failure) {
     spdlog::debug("the lines to change are not shown: {}", failure.what());
   }

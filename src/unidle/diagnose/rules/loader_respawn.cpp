@@ -27,18 +27,25 @@ Evaluation evaluate_loader_respawn(const Context& context, const Policy& policy)
   const double later = starts < 2 ? 0 : 1 - 1 / starts;  // one start is always needed
   // Where starts are most of what training waits for, they are what validation waits for.
   const double validation = context.respawn >= policy.mostly * *context.input ? context.validation_wait : 0;
-  const double share = (context.respawn + validation) * later;
+  // Workers that end after a batch or two made others that nobody takes, while the step competes with them.
+  const bool each_step = signals.steps && starts >= policy.mostly * static_cast<double>(*signals.steps);
+  const double training = each_step ? *context.input : context.respawn;
+  const double share = (training + validation) * later;
   if (share < policy.warning_share) {
     return Nothing{};
   }
   Finding finding = detail::of_share(share, policy);
-  finding.speedup_bound = amdahl(context.respawn * later);  // validation is added to that of all such findings
+  finding.speedup_bound = amdahl(training * later);  // validation is added to that of all such findings
   finding.where = detail::where_loader(context, "loader.persistent_workers");
   finding.evidence = {
       context.say("{} workers were started {} times", *context.workers, *signals.loader->starts),
       context.say("training waited {} for each start, {} of the wall time in all",
                   format_seconds(*signals.loader->start_wait_s / starts), format_share(context.respawn)),
   };
+  if (each_step) {
+    finding.evidence.push_back(context.say(
+        "an iterator of the loader is made for nearly every step: make one before the loop and call next()"));
+  }
   finding.fixes.push_back(detail::make_fix(context, "loader.persistent_workers", true,
                                            "keep the workers, and the loader itself, from epoch to epoch"));
   return finding;
@@ -50,22 +57,24 @@ const Rule& loader_respawn() {
   static const Rule kRule{
       .id = "loader-respawn",
       .verdict = Verdict::kInputBound,
-      .title = "Workers are started anew for every epoch",
+      .title = "Workers are started again and again",
       .topic = "worker starts",
       .explanation =
-          "A loader without persistent workers ends them after each epoch and starts new ones for the next: processes "
-          "are made, the dataset is copied to them, files are opened, and the first batch is made from cold. With "
-          "short epochs that is paid every few seconds.",
+          "A loader without persistent workers ends them with each iterator, which is usually an epoch, and starts new "
+          "ones for the next: processes are made, the dataset is copied to them, files are opened, and the first batch "
+          "is made from cold. With short epochs that is paid every few seconds.",
       .thresholds =
           "From warning_share (10 %) of the wall time that training and validation waited for starts after the first, "
-          "critical from critical_share (30 %).",
+          "critical from critical_share (30 %). Where most steps (mostly, 50 %) start workers, the whole wait for "
+          "input "
+          "counts.",
       .needs =
           "the effective loader.workers and loader.persistent_workers, how often workers were started and how long "
           "training waited for it",
       .proposes = "loader.persistent_workers",
       .evaluate = evaluate_loader_respawn,
       .counts = Counts::kHostTime,
-      .waits = "for workers that are started anew for every epoch",
+      .waits = "for workers that are started again and again",
       .shows = Symptom::kWorkersRestarted,
       .explains = {Symptom::kWorkersBehind, Symptom::kBatchesInBursts, Symptom::kNoBatch},
       .about_samples = true,

@@ -12,12 +12,13 @@ using Notes = std::vector<nlohmann::json>;
 
 class AppliedTest : public ::testing::Test {
  protected:
-  record::Reader record_of(const Notes& notes) {
+  record::Reader record_of(const Notes& notes, const nlohmann::json& exit = {{"code", 0}}) {
     const auto path = folder_.path() / std::to_string(records_++);
     record::Writer writer(path);
     for (const nlohmann::json& note : notes) {
       writer.add(record::Note{1, 1, note});
     }
+    writer.set_meta(record::meta::kExit, exit);
     writer.flush();
     return record::Reader(path);
   }
@@ -65,6 +66,17 @@ TEST_F(AppliedTest, WhatNobodySpokeOfWasNotReadBack) {
   EXPECT_EQ(applied({}).why, "the program ended before it could be read back");
   EXPECT_FALSE(applied({{{"type", "apply"}, {"knob", 7}, {"status", "taken"}}, {{"type", "loader"}}}).taken);
   EXPECT_TRUE(applied_settings(record_of({said("taken")}), {}).empty());
+}
+
+TEST_F(AppliedTest, ASettingThatMayHaveEndedTheProgramIsSuspected) {
+  const auto why = [this](const nlohmann::json& exit) {
+    return applied_settings(record_of({}, exit), {{"loader.workers", 2}}).at("loader.workers").why;
+  };
+  EXPECT_EQ(why({{"code", 1}}),
+            "the program failed before it could be read back; without this setting it may not fail");
+  for (const nlohmann::json& exit : {nlohmann::json{{"code", 0}}, {{"signal", 2}}, nlohmann::json(), {{"code", "x"}}}) {
+    EXPECT_EQ(why(exit), "the program ended before it could be read back") << exit;
+  }
 }
 
 }  // namespace

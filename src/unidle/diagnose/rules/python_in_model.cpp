@@ -1,0 +1,89 @@
+#include <algorithm>
+
+#include "unidle/base/units.h"
+#include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/rule.h"
+
+namespace unidle::diagnose::rules {
+
+namespace {
+
+double part(std::int64_t of, std::int64_t all) { return static_cast<double>(of) / static_cast<double>(all); }
+
+/// Whether Python itself takes much of the time there: more than the calls of large operations.
+bool is_interpreted(const PythonPlace& place, const Policy& policy) {
+  return part(place.held, place.looks) >= (place.in_loop ? policy.interpreted_loop : policy.interpreted_line);
+}
+
+Evaluation evaluate_python_in_model(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  if (signals.python_places.empty()) {
+    return Missing{context.say("how long Python itself runs in the forward pass (stack samples)")};
+  }
+  if (!signals.step || !context.train || !context.compute) {
+    return Missing{context.no_steps};
+  }
+  if (context.on_gpu && !context.idle) {
+    return Missing{context.say("how long the device idles")};
+  }
+  const PythonPlace* most = nullptr;
+  for (const PythonPlace& place : signals.python_places) {
+    const bool counts = place.of_looks >= detail::kEnoughStackSamples && is_interpreted(place, policy);
+    if (counts && (most == nullptr || place.looks > most->looks)) {
+      most = &place;
+    }
+  }
+  if (most == nullptr) {
+    return Nothing{};
+  }
+  // The gradients of what a loop computes are computed one by one as well.
+  const double share =
+      std::min(part(most->looks, most->of_looks) * *context.compute, context.on_gpu ? *context.idle : 1.0);
+  if (share < policy.warning_share) {
+    return Nothing{};
+  }
+  Finding finding = detail::of_share(share, policy);
+  finding.where = detail::place(most->where);
+  const std::string of_forward = format_share(part(most->looks, most->of_looks));
+  finding.evidence = {
+      most->in_loop ? context.say("of {} stack samples of the forward pass, {} are in the loop at {}", most->of_looks,
+                                  of_forward, most->place)
+                    : context.say("of {} stack samples of the forward pass, {} are at {}", most->of_looks, of_forward,
+                                  most->place),
+      context.say("in {} of these Python itself was running, not an operation of torch",
+                  format_share(part(most->held, most->looks))),
+  };
+  return finding;
+}
+
+}  // namespace
+
+const Rule& python_in_model() {
+  static const Rule kRule{
+      .id = "python-in-model",
+      .verdict = Verdict::kOverheadBound,
+      .title = "Python code takes much of the time of the model",
+      .topic = "Python code in the model",
+      .explanation =
+          "Each operation of torch costs some microseconds of Python and dispatch, forward and backward, however "
+          "little "
+          "it computes. A loop over samples, time steps or single numbers in forward() pays that for each of them, on "
+          "one thread, while the device or the other CPUs have nothing to do. Stack samples show the loop, and how "
+          "often Python held its lock, which operations of torch release.",
+      .thresholds =
+          "A loop in the forward pass, outside of stacks of layers, in which Python holds its lock in "
+          "interpreted_loop (25 %) of the stack samples; without a loop, a line with interpreted_line (80 %). The "
+          "share is that part of the forward pass, times the share of forward and backward pass, from warning_share "
+          "(10 %) of the wall time; critical from critical_share (30 %). On a GPU at most the time that it idles.",
+      .needs = "step times, stack samples of the forward pass with the state of Python's lock",
+      .proposes =
+          "compute all iterations at once with operations on whole tensors; where an iteration needs the result of the "
+          "one before, use a layer that loops inside (nn.LSTM for nn.LSTMCell) or torch.compile",
+      .evaluate = evaluate_python_in_model,
+      .counts = Counts::kHostTime,
+      .sentence = "Your model spends {share} of the run in Python code at {where}",
+  };
+  return kRule;
+}
+
+}  // namespace unidle::diagnose::rules
