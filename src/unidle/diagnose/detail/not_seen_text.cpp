@@ -30,12 +30,13 @@ std::string_view blind_in_words(std::string_view why) {
        "The training process was started without the variables that unidle set (by env -i, sudo or a container, say): "
        "hand PYTHONPATH and UNIDLE_PROBE_DIR on to it, and its training loop is seen."},
       {"no-python",
-       "The training process is no Python program; others tell of their steps through libunidle_probe "
+       "The training process is no Python program; other programs report their steps through libunidle_probe "
        "(docs/probe-format.md)."},
       {"other",
        "The training process did not load what unidle adds to a Python of 3.9 or newer; something changed how that "
        "Python starts."},
-      {"off", "What observes the program from within switched itself off; the record's shim notes say why."},
+      {"off",
+       "The shim, which observes the program from within, switched itself off; the record's shim notes say why."},
       {"no-training", "The program was followed and called nothing of PyTorch's training."},
   };
   for (const auto& [code, sentence] : kSentences) {

@@ -97,9 +97,9 @@ const Rule& accumulation_excess() {
           "Gradients are accumulated over micro-batches because a whole batch does not fit. Where it would fit, many "
           "small micro-batches only pay the fixed cost of a forward and backward pass more often.",
       .thresholds =
-          "At least two micro-batches of which an exact divisor fits below memory_target (80 %); not on a device that "
-          "is busy from device_full (90 %). A warning; on a CPU a hint, because few samples fill its vector units and "
-          "larger batches may have more padding.",
+          "At least two micro-batches, of which an exact divisor fits below memory_target (80 %); not on a device that "
+          "is at least device_full (90 %) busy. A warning; on a CPU a hint, because few samples fill its vector units "
+          "and larger batches may have more padding.",
       .needs = "batch.accumulation in effect, memory use, step times",
       .proposes = "batch.size and batch.accumulation by exact divisors",
       .evaluate = evaluate_accumulation_excess,

@@ -51,11 +51,11 @@ const Rule& after_training() {
       .title = "Work after the last training step takes an undue share of the run",
       .topic = "code after training",
       .explanation =
-          "When training is done, programs generate text or pictures, draw, or evaluate once more. The device that "
-          "was asked for training idles or works one by one meanwhile. Stack samples show the lines.",
+          "When training is done, programs generate text or pictures, draw, or evaluate once more. The device that was "
+          "requested for training idles meanwhile, or works on single samples. Stack samples show the lines.",
       .thresholds =
-          "The time after the last step that is neither the usual validation nor a checkpoint, from after_training "
-          "(20 %) of the wall time.",
+          "The time after the last step that is neither the usual validation nor a checkpoint, from after_training (20 "
+          "%) of the wall time. Always a warning: in a longer run the share is smaller.",
       .needs = "when the last step ended, stack samples of the lines that run after it",
       .proposes = "less of it, or in a program of its own that reads the checkpoint",
       .evaluate = evaluate_after_training,

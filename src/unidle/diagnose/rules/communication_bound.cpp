@@ -79,8 +79,9 @@ std::optional<Exchange> exchange_of_ranks(const Context& context, const Policy& 
     found.where = hot ? detail::place(hot->where) : std::nullopt;
   }
   if (known && beside_s > 0) {
-    found.evidence.push_back(context.say(
-        "beside the backward pass the exchange takes {} more from it, of the same CPUs", format_seconds(beside_s)));
+    found.evidence.push_back(
+        context.say("the exchange also runs during the backward pass, on the same CPUs, and makes it {} longer",
+                    format_seconds(beside_s)));
   }
   if (const auto& exchange = context.signals.exchange; exchange && exchange->gradient_bytes) {
     found.evidence.push_back(context.say("each exchange sends {} of gradients by {}",
@@ -170,11 +171,11 @@ const Rule& communication_bound() {
           "for the link or for a late rank. On CPUs, Gloo's threads also take time from those that compute.",
       .thresholds =
           "Time of communication kernels that no other kernel overlaps, from warning_share (10 %) of the wall time; "
-          "critical from critical_share (30 %). Without kernels, what the rank that comes last waits for gradients of "
-          "others after its backward pass, as DistributedDataParallel itself times it: the median of the exchanges "
-          "that all ranks timed. On CPUs that no other processes use, also what the backward pass waits meanwhile. Of "
-          "exchange by hand, what the rank that waits least spends in calls of torch.distributed between those of the "
-          "model, by stack samples.",
+          "critical from critical_share (30 %). Without kernels, how long the rank that comes last waits for gradients "
+          "after its own backward pass: DistributedDataParallel times that, and the median of the exchanges that all "
+          "ranks timed counts. On CPUs that no other processes use, the time by which the exchange lengthens the "
+          "backward pass is added. For exchange by hand, the time that the rank that waits least spends in calls of "
+          "torch.distributed between calls of the model, by stack samples.",
       .needs = "a profiler's trace or window with the device's kernels, or the waits of several ranks",
       .proposes = "less exchange, or exchange during the backward pass",
       .evaluate = evaluate_communication_bound,

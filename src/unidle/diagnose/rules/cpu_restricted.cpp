@@ -211,11 +211,12 @@ const Rule& cpu_restricted() {
           "all "
           "unused CPUs.",
       .thresholds =
-          "At least restricted_cpus (0.5) CPUs of the machine are out of reach, the allowed ones are in use "
-          "(cpus_full, 85 %), more workers than CPUs with an input wait from warning_share (10 %), or on a CPU device "
-          "more compute threads than CPUs. Or, on a CPU device, at least free_cpus (0.75) CPUs that the run does not "
-          "use, with one compute thread or fewer than one for every two CPUs, by a mask, torch.set_num_threads or a "
-          "variable; not when a parameter tensor takes less than divided_tensor_s (100 us) of forward and backward.",
+          "At least restricted_cpus (0.5) CPUs of the machine are out of reach and the allowed ones are in use "
+          "(cpus_full, 85 %), with more workers than CPUs and an input wait from warning_share (10 %), or, on a CPU "
+          "device, with more compute threads than CPUs. Or, on a CPU device, the run leaves at least free_cpus (0.75) "
+          "CPUs unused, because a mask, torch.set_num_threads or a variable gives it one compute thread, or fewer than "
+          "one for every two CPUs; not when a parameter tensor takes less than divided_tensor_s (100 us) of forward "
+          "and backward pass.",
       .needs = "CPUs online, allowed and used, the effective loader.workers and cpu.threads, step times",
       .proposes = "more CPUs for the job, or a wider mask; loader.workers and cpu.threads that fit",
       .evaluate = evaluate_cpu_restricted,

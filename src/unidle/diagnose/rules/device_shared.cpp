@@ -20,7 +20,7 @@ Evaluation evaluate_device_shared(const Context& context, const Policy& policy) 
   Finding finding;
   finding.severity = context.on_gpu ? Severity::kWarning : Severity::kInfo;
   finding.evidence.push_back(context.say(
-      "processes that are not of this run held memory of the device {} of the training, {} on average",
+      "other processes held memory of the device for {} of the training, {} on average",
       format_share(*signals.gpu.shared), detail::format_noted_bytes(signals.gpu.foreign_bytes.value_or(0))));
   if (signals.device_busy && context.on_gpu) {
     finding.evidence.push_back(context.say("the device was busy {} of the time, with the work of all of them",

@@ -128,10 +128,9 @@ const Rule& loader_no_workers() {
           "Where the CPU is also the device that trains, both compete for the same CPUs: then only what fits on idle "
           "CPUs can be hidden, and the bound says how much that is.",
       .thresholds =
-          "Fires from warning_share (10 %) of the wall time spent waiting for input, critical from critical_share (30 "
-          "%); at most a warning, and no workers are proposed, where their bound is below min_bound (1.05): the bound "
-          "is "
-          "then that of samples that cost nothing.",
+          "From warning_share (10 %) of the wall time spent waiting for input; critical from critical_share (30 %). "
+          "Where the bound of workers is below min_bound (1.05), none are proposed and it is at most a warning; the "
+          "bound is then that of samples that cost nothing.",
       .needs =
           "the effective loader.workers, step times with the wait for input; for the bound also the CPUs that the run "
           "may use and used",

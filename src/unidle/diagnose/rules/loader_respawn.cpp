@@ -64,10 +64,9 @@ const Rule& loader_respawn() {
           "ones for the next: processes are made, the dataset is copied to them, files are opened, and the first batch "
           "is made from cold. With short epochs that is paid every few seconds.",
       .thresholds =
-          "From warning_share (10 %) of the wall time that training and validation waited for starts after the first, "
-          "critical from critical_share (30 %). Where most steps (mostly, 50 %) start workers, the whole wait for "
-          "input "
-          "counts.",
+          "How long training and validation wait for workers to start, without the first start, from warning_share (10 "
+          "%) of the wall time; critical from critical_share (30 %). Where most steps (mostly, 50 %) start workers, the "
+          "whole wait for input counts.",
       .needs =
           "the effective loader.workers and loader.persistent_workers, how often workers were started and how long "
           "training waited for it",

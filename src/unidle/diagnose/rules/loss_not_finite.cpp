@@ -25,8 +25,8 @@ Evaluation evaluate_loss_not_finite(const Context& context, const Policy& policy
     finding.evidence.push_back(context.say("none of the {} losses that were seen is a finite number", losses->lasting));
   }
   finding.evidence.push_back(
-      context.say("unless the program leaves out the updates of such steps, its parameters are not finite either, and "
-                  "what is trained after that is lost"));
+      context.say("unless the program skips the update of such a step, its parameters are not finite either, and all "
+                  "later training is lost"));
   return finding;
 }
 

@@ -45,11 +45,10 @@ const Rule& precision_fp64() {
           "comes from NumPy, whose default that is. Vectors then hold half as many numbers, few GPUs have matrix units "
           "for them, and autocast leaves such operations as they are. Few models need it.",
       .thresholds =
-          "Share = compute x (1 - 1/double_precision_loss), 2: a vector register holds half as many float64 numbers, "
-          "and an A100 or H100 has half the rate; GPUs for games and workstations have 1/32 or 1/64, so the gain may "
-          "be larger. Operations that are too small "
-          "to fill the device gain less. A "
-          "warning from warning_share (10 %), never critical: some models need the digits.",
+          "Share = compute x (1 - 1/double_precision_loss), loss 2: a vector register holds half as many float64 "
+          "numbers, and an A100 or H100 has half the rate; GPUs for games and workstations have 1/32 or 1/64, so the "
+          "gain may be larger. Operations that are too small to fill the device gain less. A warning from "
+          "warning_share (10 %), never critical: some models need the digits.",
       .needs = "the format of the model's parameters, step times",
       .proposes = "train it in float32 (model.float(), and its inputs too), and compare the losses",
       .evaluate = evaluate_precision_fp64,

@@ -122,10 +122,10 @@ const Rule& python_between_steps() {
           "batches itself, computes metrics of each batch, draws. Such code runs on one thread, and the device waits "
           "for it. Stack samples show the lines.",
       .thresholds =
-          "The part that is neither a loader's input, copies, compute, waits, optimiser, logging nor flushes of "
-          "memory, from between_steps (20 %) of a step and warning_share (10 %) of the wall time; critical from "
-          "critical_share (30 %). A hint when no function alone takes warning_share. On a GPU at most the time that it "
-          "idles.",
+          "The part of a step that is none of these: input from a loader, copies, compute, waits, optimiser, logging, "
+          "flushes of memory, exchange by hand. From between_steps (20 %) of a step and warning_share (10 %) of the "
+          "wall time; critical from critical_share (30 %). A hint when no function alone takes warning_share. On a GPU "
+          "at most the time that it idles.",
       .needs = "step times, stack samples of the lines that run between the calls of the model",
       .proposes =
           "do it less often, for whole batches instead of one by one, or in other processes (metrics at the end of an "

@@ -33,7 +33,7 @@ Evaluation evaluate_ranks_uneven(const Context& context, const Policy& policy) {
   finding.evidence.push_back(context.say("a rank waits {} of each step of {} for whichever of the others comes last",
                                          format_seconds(found->others_wait_s),
                                          format_seconds(ranks[found->last].step_s)));
-  finding.evidence.push_back(context.say("no rank is always late: rank {} comes last most often, to {} of {} exchanges",
+  finding.evidence.push_back(context.say("no rank is always late: rank {} comes last most often, in {} of {} exchanges",
                                          ranks[found->last].rank, format_share(found->last_share), found->compared));
   finding.evidence.push_back(context.say("batches have {} different shapes", *signals.batch_shapes));
   return finding;
@@ -51,11 +51,10 @@ const Rule& ranks_uneven() {
           "All ranks exchange gradients in every step, so each step takes as long as the largest batch of any rank. "
           "With sequences or pictures of different sizes the ranks hold each other up in turn.",
       .thresholds =
-          "What a rank waits on average for whichever comes last, from warning_share (10 %) of the wall time, critical "
-          "from critical_share (30 %), where no rank comes last to mostly_last (75 %, of four ranks 62.5 %) of the "
-          "exchanges and batches have more than fixed_shapes (4) shapes. While other processes use the CPUs of ranks "
-          "that train on them, "
-          "from late_disturbed (50 %) of a step.",
+          "How long a rank waits on average for whichever comes last, from warning_share (10 %) of the wall time; "
+          "critical from critical_share (30 %). Only where no rank comes last in mostly_last (75 %; with four ranks, "
+          "62.5 %) of the exchanges, and batches have more than fixed_shapes (4) shapes. While other processes use the "
+          "CPUs on which ranks train, the wait must also take late_disturbed (50 %) of a step.",
       .needs = "waits of all ranks in the same exchanges, shapes of the batches",
       .proposes =
           "give all ranks batches of about the same size in the same step: sort by length within shuffled pools of "

@@ -129,10 +129,10 @@ const Rule& recomputed_features() {
       .title = "The same per-sample work is done again in every epoch",
       .topic = "repeated sample work",
       .explanation =
-          "Decoding a picture or predicting a feature gives the same result in every epoch. Kept, it is computed "
-          "once, and later epochs only read it. The share is the part of the input wait that falls to epochs after "
-          "the first; of samples that are others each time only the part of a function counts whose results can be "
-          "kept; workers would hide the same wait, so the shares of the two findings overlap and do not add up.",
+          "Decoding a picture or predicting a feature gives the same result in every epoch. Kept, it is computed once, "
+          "and later epochs only read it. The share is the part of the input wait that falls to epochs after the "
+          "first. Where samples differ each time, only the part of a function whose results can be kept counts. "
+          "Workers would hide the same wait, so the shares of the two findings overlap and do not add up.",
       .thresholds =
           "Samples from expensive_sample_s (1 ms), more than min_epochs (1) passes, from warning_share (10 %) of the "
           "wall time; critical from critical_share (30 %).",

@@ -18,7 +18,7 @@ Evaluation evaluate_samples_take_cpus(const Context& context, const Policy& poli
   }
   const auto each_s = signals.samples ? signals.samples->mean_cpu_s() : std::nullopt;
   if (!each_s || !signals.samples_per_s) {
-    return Missing{"the processor time of one sample"};
+    return Missing{"the CPU time of one sample"};
   }
   // A sample may be trained several times: what all samples took is the most.
   const double used_s = std::min(*each_s * *signals.samples_per_s * signals.time.train, *signals.samples->cpu_s);
@@ -31,8 +31,8 @@ Evaluation evaluate_samples_take_cpus(const Context& context, const Policy& poli
   finding.severity = Severity::kWarning;
   finding.speedup_bound.reset();  // threads that wait for each other lose more than the CPUs that are taken
   finding.evidence = {
-      context.say("workers take {} of processor time for each sample, {} of the CPUs in all", format_seconds(*each_s),
-                  format_share(used)),
+      context.say("workers spend {} of CPU time on each sample, and take {} of the CPUs in all",
+                  format_seconds(*each_s), format_share(used)),
       context.say("the run fills the CPUs, and the step computes on the same ones"),
   };
   if (const auto hot = detail::hot_sample_function(signals)) {
@@ -57,15 +57,16 @@ const Rule& samples_take_cpus() {
       .title = "Making samples takes CPUs from the step",
       .topic = "CPUs for samples",
       .explanation =
-          "A model that trains on CPUs shares them with the workers of its loader. Where these have enough to do, the "
-          "step computes more slowly, although it hardly waits for a batch. Cheaper samples give the CPUs back: kept "
-          "results, smaller files, less work for each sample, packages that each worker imports once.",
+          "A model that trains on CPUs shares them with the workers of its loader. Where these have much to do, the "
+          "step computes more slowly, although it hardly waits for a batch. Cheaper samples give the CPUs back: "
+          "results that are kept, smaller files, less work for each sample, packages that are not imported again in "
+          "every epoch.",
       .thresholds =
           "Training on CPUs that the run itself fills (cpus_full, 85 %), with workers whose samples take at least "
-          "sample_cpus (15 %) of them. The share is that part of the training time. There is no bound: the threads "
-          "of a step wait for each other, and a step whose samples took 31 % of two CPUs became 1.96x as fast without "
-          "them.",
-      .needs = "processor time of the samples, samples/s, the workers in effect, how busy the CPUs are",
+          "sample_cpus (15 %) of them. Always a warning. The share is that part of the training time. No bound is "
+          "given, because the threads of a step wait for each other: a step whose samples took 31 % of two CPUs became "
+          "1.96x as fast without them.",
+      .needs = "CPU time of the samples, samples/s, the workers in effect, how busy the CPUs are",
       .proposes = "do less work for each sample (keep results, store them smaller or decoded, import packages once)",
       .evaluate = evaluate_samples_take_cpus,
       .counts = Counts::kHostTime,

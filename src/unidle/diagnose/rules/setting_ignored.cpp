@@ -188,9 +188,10 @@ const Rule& setting_ignored() {
           "that has no effect.",
       .thresholds =
           "None: spellings of the same value (true, on, 1) are equal. A warning for every difference and for unread "
-          "keys that by their name are about speed; other unread keys are a hint, and so is what only a GPU has, on a "
-          "CPU, a batch size that is a constant of the program, mixed precision that is off on a CPU without units for "
-          "it, and more workers where the run waits for its loader less than warning_share (10 %) of the wall time.",
+          "keys whose name is about speed. A hint for other unread keys; on a CPU, for settings that only a GPU has; "
+          "for a batch size that is a constant of the program; for mixed precision that is off on a CPU without units "
+          "for it; and for more workers where the run waits for its loader less than warning_share (10 %) of the wall "
+          "time.",
       .needs = "settings as configured and as in effect, or the keys that the program did not read",
       .proposes = "the configured value of each knob",
       .evaluate = evaluate_setting_ignored,

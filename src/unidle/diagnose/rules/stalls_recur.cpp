@@ -64,23 +64,24 @@ const Rule& stalls_recur() {
   static const Rule kRule{
       .id = "stalls-recur",
       .verdict = Verdict::kOverheadBound,
-      .title = "A stall comes back at regular distances",
+      .title = "Stalls come back at regular intervals",
       .topic = "stalls that come back",
       .explanation =
           "Something happens every so many steps or seconds and holds the run up each time: a file is written, a "
           "picture drawn, a metric computed over everything so far, memory collected, a next file opened. The mean "
           "step hides it. Validation and checkpoints that are known as such do not count.",
       .thresholds =
-          "Steps that take at least 4 times the median and 20 ms more, of which three quarters of the distances are "
-          "within 5 % of their median, or within one step where it is 4 steps or more: at least 4 stalls, or 6 where "
-          "only the seconds between them are regular. Their median distance is at least 2 steps, and they cover half "
-          "of the steps. What they take beyond the median from warning_share (10 %) of the wall time; critical from "
+          "A stall is a step that takes at least 4 times the median step and 20 ms more. Stalls are regular if three "
+          "quarters of the intervals between them are within 5 % of the median interval, or within one step where that "
+          "is 4 steps or more. Needed are at least 4 stalls, or 6 where only the seconds between them are regular; a "
+          "median interval of at least 2 steps; and at least half of the steps between the first stall and the last. "
+          "What stalls take beyond the median step from warning_share (10 %) of the wall time; critical from "
           "critical_share (30 %). On a GPU at most the time that it idles. Waits for input do not count.",
       .needs = "the length of each training step; names the function where stack samples show it",
       .proposes = "do it less often, beside the training, or bound what it works on",
       .evaluate = evaluate_stalls_recur,
       .counts = Counts::kHostTime,
-      .sentence = "Your run stalls again and again at regular distances, which costs {share} of its time",
+      .sentence = "Your run stalls at regular intervals, which costs {share} of its time",
       .shows = Symptom::kStalls,
   };
   return kRule;

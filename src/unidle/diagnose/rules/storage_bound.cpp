@@ -59,10 +59,9 @@ const Rule& storage_bound() {
           "The workers have little to do and wait for the disk or the network file system most of the time. More CPU "
           "does not help them; larger sequential reads, a local copy, or keeping the data in memory does.",
       .thresholds =
-          "Samples on a CPU at most on_cpu (50 %) of their time, less the time in which they waited for one; at least "
-          "disk_wait (0.25) processes a worker in disk wait or disk_read_bytes_per_s (1 MB/s) read; that part of the "
-          "input wait from "
-          "warning_share (10 %) of the wall time.",
+          "Samples are on a CPU for at most on_cpu (50 %) of their time, not counting the time in which they waited "
+          "for a CPU; at least disk_wait (0.25) processes a worker in disk wait or disk_read_bytes_per_s (1 MB/s) "
+          "read; that part of the input wait from warning_share (10 %) of the wall time.",
       .needs =
           "CPU time and wall time of samples, processes in disk wait or bytes read from storage, step times with the "
           "wait for input",

@@ -132,20 +132,19 @@ Evaluation evaluate_straggler_rank(const Context& context, const Policy& policy)
   }
   Finding finding = detail::of_share(share, policy);
   if (straggler.compared > 0) {
-    finding.evidence.push_back(context.say("{} comes last to {} of {} exchanges, {} after the others",
+    finding.evidence.push_back(context.say("{} comes last in {} of {} exchanges, {} after the others",
                                            rank_in_words(context, slowest), format_share(straggler.last_share),
                                            straggler.compared, format_seconds(straggler.late_s)));
   } else {
     finding.evidence.push_back(
-        context.say("{} works {} of its time in steps, the others {} of the same time", rank_in_words(context, slowest),
+        context.say("{} works for {} of each step, the others for {}", rank_in_words(context, slowest),
                     format_share(slowest.work_s() / slowest.step_s),
                     format_share(std::max(0.0, slowest.work_s() - straggler.late_s) / slowest.step_s)));
   }
   if (const auto longer = longer_part(ranks, slowest)) {
     add_cause(context, *longer, slowest, finding);
   }
-  finding.evidence.push_back(
-      context.say("the other ranks wait for it in every step, {} of the wall time", format_share(share)));
+  finding.evidence.push_back(context.say("the other ranks wait for it, {} of the wall time", format_share(share)));
   return finding;
 }
 
@@ -161,12 +160,10 @@ const Rule& straggler_rank() {
           "In data-parallel training all ranks exchange gradients in every step, so the slowest sets the pace. One "
           "rank with a throttled or shared device, a slower disk, longer samples or fewer CPUs holds up all others.",
       .thresholds =
-          "What the middle one of the other ranks waits for the slowest, from warning_share (10 %) of the wall time; "
-          "critical from critical_share (30 %). The slowest has to come last to mostly_last (75 %, of four ranks 62.5 "
-          "%) of the exchanges "
-          "that all ranks timed: ranks that come last in turn do not count. While other processes use the CPUs of "
-          "ranks "
-          "that train on them, from late_disturbed (50 %) of a step.",
+          "How long the middle one of the other ranks waits for the slowest, from warning_share (10 %) of the wall "
+          "time; critical from critical_share (30 %). The slowest has to come last in mostly_last (75 %; with four "
+          "ranks, 62.5 %) of the exchanges that all ranks timed: ranks that come last in turn do not count. While "
+          "other processes use the CPUs on which ranks train, the wait must also take late_disturbed (50 %) of a step.",
       .needs = "how long each rank waits for gradients of the others (DistributedDataParallel, traces of all ranks)",
       .proposes = "look at the device, the CPUs and the data of that rank alone",
       .evaluate = evaluate_straggler_rank,

@@ -33,7 +33,8 @@ Evaluation evaluate_threads_oversubscribed(const Context& context, const Policy&
   finding.evidence = {
       context.say("{} processes train at the same time with {} threads each, on {} CPUs", format_number(processes),
                   format_number(*context.cpu_threads), format_number(cpus)),
-      context.say("each operation waits until the last of its threads got a CPU; how much that costs was not measured"),
+      context.say("each operation waits until the last of its threads has got a CPU; how much that costs was not "
+                  "measured"),
   };
   const auto each = static_cast<std::int64_t>(std::max(1.0, std::floor(cpus / processes)));
   finding.fixes.push_back(detail::make_fix(context, "cpu.threads", each,
@@ -51,14 +52,16 @@ const Rule& threads_oversubscribed() {
       .title = "Training processes use more threads than there are CPUs",
       .topic = "threads per process",
       .explanation =
-          "Each process that imports torch computes with as many threads as it may use CPUs. Several such processes "
-          "(torch.multiprocessing, mp.spawn) take turns on the same CPUs, and the threads of one operation wait for "
-          "each other in busy loops. torchrun sets OMP_NUM_THREADS=1 for that reason. Two processes with two threads "
-          "each on two CPUs took 49 and 89 s where one thread each took 13 s (mnist_hogwild, torch 2.11).",
+          "By default, torch computes in each process with one thread for each CPU that the process may use. Several "
+          "such processes (torch.multiprocessing, mp.spawn) take turns on the same CPUs, and the threads of one "
+          "operation wait for each other in busy loops. torchrun sets OMP_NUM_THREADS=1 for that reason. On two CPUs, "
+          "two processes took 49 and 89 s with two threads each, and 13 s with one thread each (mnist_hogwild, torch "
+          "2.11).",
       .thresholds =
-          "At least two processes that train at the same time, whose threads are at least oversubscribed (1.5) times "
-          "the CPUs. The share is what the threads without a CPU would take of forward and backward pass, from "
-          "warning_share (10 %), critical from critical_share (30 %); waiting in busy loops can cost more.",
+          "At least two processes train at the same time, with at least two threads each, and all their threads are at "
+          "least oversubscribed (1.5) times the CPUs. Share = forward and backward pass x (1 - CPUs / threads), from "
+          "warning_share (10 %) of the wall time; critical from critical_share (30 %). No bound is given: waiting in "
+          "busy loops can cost more.",
       .needs = "how many processes train, the effective cpu.threads, the CPUs that the run may use, step times",
       .proposes = "cpu.threads",
       .evaluate = evaluate_threads_oversubscribed,

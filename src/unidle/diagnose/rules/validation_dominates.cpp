@@ -185,9 +185,11 @@ const Rule& validation_dominates() {
           "Validating after every few steps spends most of the run on looking at the model instead of training it. "
           "The weights do not depend on it, so a longer interval changes nothing but how often one looks.",
       .thresholds =
-          "From validation_of_loop (20 %) of training plus validation and warning_share (10 %) of the wall time, "
-          "critical from validation_of_loop_critical (50 %), a hint from three quarters of the first. A single "
-          "validation is a hint: nobody knows how often it comes.",
+          "From validation_of_loop (20 %) of training plus validation and warning_share (10 %) of the wall time; "
+          "critical from validation_of_loop_critical (50 %) of training plus validation, and a hint from three "
+          "quarters of validation_of_loop. A single validation is a hint, because nothing shows how often it comes, "
+          "unless it mostly waits for more workers than CPUs. Validation that mostly waits for samples, as training "
+          "does, is a hint too.",
       .needs = "validation times",
       .proposes =
           "validation.interval, or validation.every in a running program, so that validation takes about 10 % of the "

@@ -97,10 +97,10 @@ std::string shown(const Verification& found, const Circumstances& circumstances)
                                  found.interval.low, found.interval.high, found.winner.size());
   if (circumstances.other_effective_batch) {
     text += "; ";
-    text += "another effective batch learns differently from sample to sample, so compare the losses of whole runs";
+    text += "the effective batch size differs, which changes the training, so compare the losses of whole runs";
   } else if (!found.compared) {
     text += "; ";
-    text += "neither loss nor metric was there to compare, so look at them yourself";
+    text += "there was no loss or metric to compare, so check the results yourself";
   }
   if (circumstances.untried > 0) {
     text += "; " + fmt::format("the budget ended before {} more changes were tried", circumstances.untried);

@@ -55,10 +55,10 @@ TEST(Conclusion, OfNothingButFailuresNothingIsKnown) {
 TEST(Conclusion, SaysWhatNobodyCompared) {
   TunerOutcome outcome = verified(1.5, true);
   outcome.verification->compared = false;
-  EXPECT_THAT(conclusion_of(outcome, of_a_program()), HasSubstr("neither loss nor metric"));
+  EXPECT_THAT(conclusion_of(outcome, of_a_program()), HasSubstr("no loss or metric to compare"));
   Circumstances other = of_a_program();
   other.other_effective_batch = true;
-  EXPECT_THAT(conclusion_of(outcome, other), HasSubstr("another effective batch learns differently"));
+  EXPECT_THAT(conclusion_of(outcome, other), HasSubstr("the effective batch size differs"));
 }
 
 TEST(Conclusion, NothingToGainHasItsReason) {

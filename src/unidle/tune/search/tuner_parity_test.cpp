@@ -132,7 +132,7 @@ TEST(TunerParity, SaysWhenThereWasNoLossToCompare) {
   });
   const TunerOutcome outcome = fixture.tune(runner);
   EXPECT_FALSE(outcome.verification->compared);
-  EXPECT_THAT(outcome.conclusion, HasSubstr("neither loss nor metric"));
+  EXPECT_THAT(outcome.conclusion, HasSubstr("no loss or metric to compare"));
 }
 
 }  // namespace
