@@ -180,7 +180,7 @@ int run(const Options& options) {
   }
   const diagnose::Diagnosis diagnosis = diagnosis_of(options);
   if (options.price > 0 && !diagnosis.cost) {
-    print_to(stderr, "unidle: --price: no cost is known: no GPU was used, or nobody saw how busy it was\n");
+    print_to(stderr, "unidle: --price: no cost is known: no GPU was used, or the record does not show how busy it was\n");
   }
   if (options.format == "json") {
     // Captured output may not be UTF-8.
@@ -221,7 +221,7 @@ std::function<int()> setup(CLI::App& app) {
       ->check(CLI::IsMember({"info", "warning", "critical"}));
   app.add_option("--explain", options->explain, "Explain one rule and leave");
   add_language_option(app, options->language);
-  app.add_option("--price", options->price, "What an hour of a GPU costs: also say what the run and its idle time cost")
+  app.add_option("--price", options->price, "Price of a GPU hour: also print what the run and its idle time cost")
       ->check(CLI::PositiveNumber);
   app.add_option("--policy", options->policy, "A file with thresholds in place of our own: YAML, NAME: VALUE");
   app.add_flag("--print-policy", options->print_policy, "Print all thresholds as such a file and leave");

@@ -138,7 +138,7 @@ std::function<int()> setup(CLI::App& app) {
   app.add_flag("--dry-run", arguments->dry_run, "Say what would be tried, and leave");
   app.add_flag("--yes", arguments->yes,
                "Trials may write over the program's files where the kernel cannot keep them from it");
-  app.add_flag("--fresh", arguments->fresh, "Do not go on with trials that were stopped, measure everything anew");
+  app.add_flag("--fresh", arguments->fresh, "Do not continue trials that were stopped; measure everything again");
   app.add_option("--format", arguments->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();

@@ -275,7 +275,7 @@ std::function<int()> setup(CLI::App& app) {
   analyzes->add_option("id", arguments->id, "The job's id")->required();
   CLI::App* tops = add_action(app, "top", "Your jobs by wasted GPU hours", *arguments);
   tops->add_option("--price", arguments->price,
-                   "What an hour of a GPU costs: the text also says what was spent, and wasted")
+                   "Price of a GPU hour: the text also says what was spent and what was wasted")
       ->check(CLI::PositiveNumber);
   for (CLI::App* action : {shows, tops}) {
     action->add_option("-u,--user", arguments->user, "Whose jobs; yours by default");

@@ -93,7 +93,7 @@ const Rule& dataset_slow_sample() {
           "something else than a CPU (on_cpu, 50 %).",
       .needs =
           "the cost of one sample, step times with the wait for input, the CPUs that the run may use; names the "
-          "function where the program was looked at",
+          "function where stack samples show it",
       .proposes = "do less work for each sample",
       .evaluate = evaluate_dataset_slow_sample,
       .counts = Counts::kHostTime,

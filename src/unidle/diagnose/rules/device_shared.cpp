@@ -41,8 +41,8 @@ const Rule& device_shared() {
           "Kernels of several processes take turns on one device, so each gets a part of it, and its utilisation says "
           "nothing about this run alone.",
       .thresholds =
-          "Foreign processes in shared (50 %) of the readings. A warning without a share: how much they took is not "
-          "told.",
+          "Other processes on the device in shared (50 %) of the readings. A warning without a share, because nothing "
+          "shows how much they took.",
       .needs = "the processes that the driver lists for the device",
       .proposes = "give the run a device of its own, or a share by MIG or MPS",
       .evaluate = evaluate_device_shared,

@@ -207,13 +207,14 @@ const Rule& loader_oversubscribed() {
           "other's caches away and take the CPU from the training thread. The same happens when each worker starts a "
           "pool of threads of its own (OpenCV, OpenMP, BLAS).",
       .thresholds =
-          "Workers with work (workers x busy share x threads, a pool counts from many_threads, 8 threads a process) "
-          "at least oversubscribed (1.5) times the CPUs, the run's own threads fill the CPUs (cpus_full, 85 %), input "
-          "wait from warning_share (10 %). On a CPU device also when compute takes critical_share (30 %) of the wall "
-          "time and shares the CPUs with them: then a warning without a share. A hint where none of this holds and "
-          "there are more than workers_per_cpu (4) workers to a CPU. No workers are proposed where a step waits longer "
-          "for its batch than one thread needs to make it, and min_gain_without_workers (1.15) is to be had. Workers "
-          "are not judged where other processes take the CPUs (crowded_out, 30 %).",
+          "The workers that are at work (workers x busy share x threads; a pool counts from many_threads, 8 threads a "
+          "process) are at least oversubscribed (1.5) times the CPUs, the run's own threads fill the CPUs (cpus_full, "
+          "85 %), and the input wait is at least warning_share (10 %). On a CPU device also when compute takes "
+          "critical_share (30 %) of the wall time and shares the CPUs with them: then a warning without a share. A "
+          "hint where none of this holds and there are more than workers_per_cpu (4) workers to a CPU. A loader "
+          "without workers is proposed where a step waits longer for its batch than one thread needs to make it, and a "
+          "step without workers would be at least min_gain_without_workers (1.15) times as fast. Workers are not "
+          "judged where other processes take the CPUs (crowded_out, 30 %).",
       .needs = "the effective loader.workers, how busy the workers are, CPUs allowed and used",
       .proposes = "loader.workers, cpu.threads",
       .evaluate = evaluate_loader_oversubscribed,

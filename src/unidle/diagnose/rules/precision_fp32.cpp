@@ -110,12 +110,12 @@ const Rule& precision_fp32() {
           "rate. Autocast uses that for matrix products and convolutions and keeps the rest in fp32. On a CPU without "
           "such units 16-bit formats are emulated and slower, so nothing is said there.",
       .thresholds =
-          "Share = compute x (1 - 1/gain), gain 2 (precision_gain_cuda, precision_gain_cpu: vendor peak rates); on a "
-          "GPU compute is the time that the device is busy, wherever the host waits for it; nothing is said where "
-          "nothing tells how long kernels run. Nothing for a model without convolutions below "
-          "low_precision_parameters (100,000). A warning from warning_share (10 %), never critical. Nothing where a "
-          "profiled window has most of the kernels' time on matrix units, unless by TF32. On a CPU a hint without a "
-          "share: with autocast six public programs ran 0.68x to 1.70x as fast (torch 2.11, two CPUs with AMX).",
+          "Share = compute x (1 - 1/gain), gain 2 (precision_gain_cuda, precision_gain_cpu: vendor peak rates). On a "
+          "GPU compute is the time that the device is busy, wherever the host waits for it; silent where it is not "
+          "known how long kernels run. Silent for a model without convolutions that has fewer than "
+          "low_precision_parameters (100,000) parameters, and where a profiled window has most of the kernels' time on "
+          "matrix units, unless by TF32. A warning from warning_share (10 %), never critical. On a CPU a hint without "
+          "a share: with autocast nine public programs ran 0.68x to 1.70x as fast (torch 2.11, two CPUs with AMX).",
       .needs = "the effective precision.amp, the GPU's compute capability or the CPU's flags, step times",
       .proposes = "precision.amp: bf16 where the device has it, otherwise fp16",
       .evaluate = evaluate_precision_fp32,

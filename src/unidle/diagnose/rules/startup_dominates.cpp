@@ -70,8 +70,8 @@ const Rule& startup_dominates() {
       .explanation =
           "Importing the framework, parsing and preparing data and compiling happen before the first step. In a short "
           "trial that is a large share and means nothing: a longer run spreads it out. A start of minutes, paid again "
-          "by every run, often prepares data that could be kept. Where the program was running meanwhile is told from "
-          "stack samples: its functions, and its outermost import statements with the package that takes the time.",
+          "by every run, often prepares data that could be kept. Stack samples show where the program was meanwhile: "
+          "its functions, and its outermost import statements with the package that takes the time.",
       .thresholds =
           "A hint from startup_info_share (25 %) of the wall time; a warning from startup_warning_share (20 %) when "
           "it takes at least startup_long_s (120 s), or when a program that made an optimiser finished no step.",
