@@ -180,7 +180,7 @@ int run(const Options& options) {
   }
   const diagnose::Diagnosis diagnosis = diagnosis_of(options);
   if (options.price > 0 && !diagnosis.cost) {
-    print_to(stderr, "unidle: --price: no cost is known: no GPU was used, or the record does not show how busy it was\n");
+    print_to(stderr, "unidle: --price: no cost is known: no GPU was used, or it is unknown how busy it was\n");
   }
   if (options.format == "json") {
     // Captured output may not be UTF-8.

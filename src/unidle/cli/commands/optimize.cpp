@@ -203,7 +203,7 @@ std::function<int()> setup(CLI::App& app) {
   app.add_flag("--dry-run", arguments->dry_run, "Write nothing");
   app.add_flag("--yes", arguments->yes,
                "Trials may write over the program's files where the kernel cannot keep them from it");
-  app.add_flag("--fresh", arguments->fresh, "Do not go on with a search that was stopped, measure everything anew");
+  app.add_flag("--fresh", arguments->fresh, "Do not continue a search that was stopped; measure everything again");
   app.add_flag("--undo", arguments->undo, "Take back the last --in-place");
   app.add_option("--format", arguments->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
