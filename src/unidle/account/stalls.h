@@ -1,4 +1,4 @@
-// Stalls that come back: a few steps take many times as long as the others, at regular distances.
+// Stalls that come back: a few steps take many times as long as the others, at regular intervals.
 #pragma once
 
 #include <cstddef>

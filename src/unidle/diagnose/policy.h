@@ -59,8 +59,8 @@ struct Policy {
   double slower_steps = 1.5;
   /// The same while other processes use the CPUs.
   double slower_steps_disturbed = 2.5;
-  /// One of two ranks that comes last to this share of the exchanges is late; equal ones come last to half each. Of
-  /// more ranks late_rank() says it. Own choice.
+  /// One of two ranks that comes last in this share of the exchanges is late; equal ones come last in half each. For
+  /// more ranks see late_rank(). Own choice.
   double mostly_last = 0.75;
   /// The part of a step by which a rank has to be late while other processes use the CPUs, which may hold up one of two
   /// equal ranks: 28 % was measured. Own choice.
@@ -339,8 +339,8 @@ inline bool others_disturb(double others, double own, const Policy& policy = {})
   return others >= policy.others_cpus && others >= policy.others_share * own;
 }
 
-/// The share of the exchanges to which a late one of so many ranks comes last: as far between its even share and all as
-/// mostly_last is for two ranks.
+/// The share of the exchanges in which a late one of so many ranks comes last: as far between the even share and all
+/// exchanges as mostly_last is for two ranks.
 inline double late_rank(std::size_t ranks, const Policy& policy) {
   constexpr double kHalf = 0.5;
   const double even = 1.0 / static_cast<double>(ranks);

@@ -34,7 +34,7 @@ enum class Symptom {
   kWorkersRestarted,  // workers are started again and again
   kNoBatch,           // the device idles while the loop waits for a batch
   kFullMemory,        // device memory is nearly full
-  kStalls,            // steps take longer at regular distances
+  kStalls,            // steps take longer at regular intervals
   kCodeBetween,       // code runs between the steps; only a finding at the same place explains it
   kUseOfDevice,       // how well the selected device is used
 };

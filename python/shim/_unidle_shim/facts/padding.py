@@ -19,7 +19,7 @@ class Padding:
             _add(self.of_batches, torch, batch, ("cpu",))
 
     def call_seen(self, torch, module, args, kwargs):
-        """Called in a few forward passes: a mask on a GPU is waited for."""
+        """Called in a few forward passes only, because reading a mask on a GPU waits for it."""
         if self.of_batches[1]:
             return
         devices = ("cpu",)
@@ -69,8 +69,8 @@ def _says_padding(name):
 
 
 def real_of(rows, name):
-    """(real, all) elements of a batch by its mask. None for a mask of another kind: that of padding changes
-    at most once in a row, and one of a triangle is causal."""
+    """(real, all) elements of a batch by its mask. None for a mask of another kind: one of padding changes
+    at most once in a row, and a triangular one is causal."""
     rows = [bytes(map(bool, row)) for row in rows]
     heads = []  # lengths of the runs with which the rows begin
     for row in rows:

@@ -70,7 +70,7 @@ def _known_work(code):
 
 
 def _outside_of_modules(stack):
-    """What of the stack calls the model: how a model evaluates says less than what evaluates it."""
+    """The part of the stack that calls the model: what evaluates a model says more than its inside."""
     for depth in range(len(stack) - 1, -1, -1):
         code = stack[depth][0]
         if code.co_name in _CALLS and code.co_filename.endswith(_MODULE):
@@ -173,7 +173,7 @@ class Background:
             self._look(threads.stack_of(self.state.thread, self.prompt))
         finally:
             if self.prompt is not None:
-                self.prompt.go_on()  # the thread that gave way for the look
+                self.prompt.go_on()  # releases the thread that gave way for the look
 
     def _look(self, stack):
         loop = self.state.loop
@@ -242,8 +242,8 @@ class Background:
         self.unfinished[key] = self.unfinished.get(key, 0) + 1
 
     def _finish(self, looks_of, of_no_step=False):
-        """Counts these looks. Of those that belong to no step, the call of the model says more than its
-        inside."""
+        """Counts these looks. Where they belong to no step, the line that calls the model counts, which says
+        more than a line inside it."""
         for (phase, inner, call), looks in looks_of.items():
             where, function = call if of_no_step and call[1] else inner
             seen = AFTER if of_no_step else phase

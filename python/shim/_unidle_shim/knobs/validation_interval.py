@@ -90,7 +90,7 @@ class Validating:
         return _why_needed(function, used, [name for name in sorted(changed) if self.reads(name)])
 
     def saves(self, frame):
-        """A checkpoint is saved there: a function on the way to it cannot be left out."""
+        """A checkpoint is saved in this frame: the functions that call it cannot be left out."""
         while frame is not None:
             code = frame.f_code
             if code in self.known and self.known[code] is None and self.interval is None:
