@@ -104,8 +104,9 @@ const Rule& loader_per_row() {
           "row after the other spends its time in calls and in putting single rows together, which is 10 to 100 times "
           "slower; workers would only do the same elsewhere and send the rows through a pipe.",
       .thresholds =
-          "A row counts as cheap below row_s (200 us); from warning_share (10 %) of the wall time spent waiting, "
-          "critical from critical_share (30 %). With workers, of that wait only what one thread needs for a batch.",
+          "A row counts as cheap below row_s (200 us). From warning_share (10 %) of the wall time spent waiting; "
+          "critical from critical_share (30 %). With workers, no more of that wait counts than one thread needs to "
+          "make a batch.",
       .needs =
           "whether the dataset holds its rows in memory, the cost of one sample, step times with the wait for input",
       .proposes =

@@ -55,7 +55,10 @@ const Rule& logging_dominates() {
       .explanation =
           "Writing a line, a picture or a histogram in every step makes training wait for files, terminals and "
           "formatting. What is looked at once a minute need not be written ten times a second.",
-      .thresholds = "From warning_share (10 %) of the wall time, critical from critical_share (30 %).",
+      .thresholds =
+          "From warning_share (10 %) of the wall time; critical from critical_share (30 %). Where the line "
+          "that takes most is called in fewer than half of the steps, no interval is proposed, but to do it "
+          "less often, or with less data.",
       .needs = "the time of logging calls inside the loop",
       .proposes = "metrics.interval",
       .evaluate = evaluate_logging_dominates,
