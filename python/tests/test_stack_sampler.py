@@ -280,8 +280,8 @@ PYTHONS = [sys.executable] + sorted(
 
 class Lock(unittest.TestCase):
     def shares(self, python, library):
-        """Whether the lock is taken at once, the share of the looks and of the time in locked(), and the share of the
-        looks in either function that found the lock held."""
+        """Whether the lock is taken at once, the share of the looks and of the time in locked(), and the
+        share of the looks in either function that found the lock held."""
         result = subprocess.run(
             [python, "-c", LOCKED, SHIM],
             env={**os.environ, "UNIDLE_LIGHT_LIBRARY": library},

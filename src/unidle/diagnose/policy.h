@@ -48,10 +48,10 @@ struct Policy {
   /// The part of a step outside model, optimiser and loader is named from here on. Below, it is spread over many lines.
   /// Own choice.
   double between_steps = 0.20;
-  /// Stack samples in which Python holds its lock: 40 to 100 % in loops over numbers, samples and embeddings, up to 7 %
-  /// in stacks of layers that compute for a millisecond each (torch 2.11 on 2 CPUs). A line without a loop must
-  /// be Python's own work. Own choice.
-  double interpreted_loop = 0.25;
+  /// Stack samples in which Python holds its lock: 25 to 100 % in loops over numbers, samples and embeddings, 12 % in
+  /// one over time steps of an LSTMCell of 128, up to 8 % in stacks of layers (torch 2.11 on 2 CPUs). A line without a
+  /// loop must be Python's own work. Own choice.
+  double interpreted_loop = 0.20;
   double interpreted_line = 0.80;
   /// What a program does after its last step is named from here on; below, it is the end of any short run. Own choice.
   double after_training = 0.20;

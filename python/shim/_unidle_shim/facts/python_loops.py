@@ -1,7 +1,8 @@
-"""Python loops in the forward pass: how much of its time a loop takes, and how often Python itself runs there.
+"""Python loops in the forward pass: how much of its time a loop takes, and how often Python itself runs
+there.
 
-Python holds its lock while it interprets, and nearly every operation of torch releases it. So a loop over single
-numbers or time steps holds the lock for much of its time, and a loop over large layers for hardly any."""
+Python holds its lock while it interprets, and nearly every operation of torch releases it. So a loop over
+single numbers holds the lock for much of its time, and a loop over large layers for hardly any."""
 
 import linecache
 import os
@@ -76,14 +77,15 @@ class PythonLoops:
     def __init__(self):
         self.sources = {}  # file -> Source
         self.known = {}  # (file, line) of the innermost own frame -> the loop's place, or None
-        self.lines = {}  # (loop's place or None, line's place, function) -> [samples, of which Python held its lock]
+        # (loop's place or None, line's place, function) -> [samples, those in which Python's lock was held]
+        self.lines = {}
         self.forward = 0  # samples of the forward pass of finished steps
         self.pending, self.steps = [], None  # (key of lines or None, held), since the last finished step
 
     def count(self, stack, held, steps, step_places):
-        """`stack`: [(code, line)], the innermost first. `held`: whether Python's lock was held. `steps`: finished ones.
-        `step_places`: for each optimiser, the line of each function on the stack at its step: a loop around such a
-        line is the training loop."""
+        """`stack`: [(code, line)], the innermost first. `held`: whether Python's lock was held. `steps`: the
+        finished ones. `step_places`: for each optimiser, the line of each function on the stack at its
+        step: a loop around such a line is the training loop."""
         if steps != self.steps:
             self._finish()
             self.steps = steps

@@ -72,13 +72,13 @@ const Rule& python_in_model() {
           "often Python held its lock, which operations of torch release.",
       .thresholds =
           "A loop in the forward pass, outside of stacks of layers, in which Python holds its lock in "
-          "interpreted_loop (25 %) of the stack samples; without a loop, a line with interpreted_line (80 %). The "
+          "interpreted_loop (20 %) of the stack samples; without a loop, a line with interpreted_line (80 %). The "
           "share is that part of the forward pass, times the share of forward and backward pass, from warning_share "
           "(10 %) of the wall time; critical from critical_share (30 %). On a GPU at most the time that it idles.",
       .needs = "step times, stack samples of the forward pass with the state of Python's lock",
       .proposes =
-          "compute all iterations at once with operations on whole tensors; where an iteration needs the result of the "
-          "one before, use a layer that loops inside (nn.LSTM for nn.LSTMCell) or torch.compile",
+          "compute all iterations at once with operations on whole tensors, or use torch.compile where each needs the "
+          "one before",
       .evaluate = evaluate_python_in_model,
       .counts = Counts::kHostTime,
       .sentence = "Your model spends {share} of the run in Python code at {where}",

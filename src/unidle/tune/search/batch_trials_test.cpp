@@ -31,7 +31,7 @@ TEST(BatchInTuner, AnotherEffectiveBatchIsFoundWhenItIsAllowed) {
   EXPECT_EQ(outcome.changes[0].to, 32);
   EXPECT_NEAR(outcome.changes[0].gain.value_or(0), 420.0 / 140, 1e-6);
   EXPECT_THAT(outcome.changes[0].reason, HasSubstr("an effective batch of 32 instead of 4"));
-  EXPECT_THAT(outcome.conclusion, HasSubstr("another effective batch"));
+  EXPECT_THAT(outcome.conclusion, HasSubstr("the effective batch size differs"));
 }
 
 TEST(BatchInTuner, ASizeThatDoesNotRunIsNotTheEnd) {
