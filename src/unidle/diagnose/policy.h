@@ -37,8 +37,8 @@ struct Policy {
   /// Runnable loader threads per CPU: two threads on one CPU already wait half of their time. Own choice between that
   /// and the one to one of a good setting.
   double oversubscribed = 1.5;
-  /// Of the CPUs on which the step computes. 26 public programs on two CPUs: 19 and 22 % in those that gained 1.3x and
-  /// more from cheaper samples (FactorVAE, Conv-TasNet), at most 11 % in all others.
+  /// Of the CPUs on which the step computes. 26 public programs on two CPUs: 19 and 22 % in those that gained 1.38x and
+  /// 1.15x from cheaper samples (FactorVAE, Conv-TasNet), at most 11 % in all others.
   double sample_cpus = 0.15;
   /// This many workers per CPU suffice even where samples mostly wait for a network or a disk. Own choice.
   double workers_per_cpu = 4;
