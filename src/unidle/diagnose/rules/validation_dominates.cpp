@@ -183,7 +183,8 @@ const Rule& validation_dominates() {
       .topic = "validation",
       .explanation =
           "Validating after every few steps spends most of the run on looking at the model instead of training it. "
-          "Unless a schedule, early stopping or the choice of the best checkpoint uses the result, a longer interval changes "
+          "Unless a schedule, early stopping or the choice of the best checkpoint uses the result, a longer interval "
+          "changes "
           "only how often one looks.",
       .thresholds =
           "From validation_of_loop (20 %) of training plus validation and warning_share (10 %) of the wall time; "
