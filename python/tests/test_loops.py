@@ -119,6 +119,12 @@ class LoopsTest(unittest.TestCase):
         self.check("two_loaders")
         self.assertEqual(self.record.rows("select distinct micro_batches from steps"), [(1,)])
 
+    def test_a_loader_whose_batches_no_model_gets(self):
+        self.check("shows_samples")
+        self.assertEqual(self.record.settings()["batch.size"], "16")
+        used = {note["batch_size"]: note["use"] for note in self.record.notes("loader")}
+        self.assertEqual(used, {16: "train", 1: "unknown"})
+
     def test_the_step_of_the_programs_own_optimiser_gets_what_it_is_given(self):
         self.observe("-c", OWN_STEP)
 

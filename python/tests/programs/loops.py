@@ -65,6 +65,22 @@ def two_loaders():
             done["samples"] += len(real) + len(seed)
 
 
+def shows_samples():
+    """Another loader over the same samples, one by one, whose batches no model gets."""
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), 1e-2)
+    train, show = DataLoader(TensorDataset(x, y), 16, shuffle=True), DataLoader(TensorDataset(x, y), 1)
+    for _ in range(2):
+        for real, _ in show:
+            real.mean()
+        for real, wanted in train:
+            optimizer.zero_grad()
+            (model(real) - wanted).square().mean().backward()
+            optimizer.step()
+            done["steps"] += 1
+            done["samples"] += len(real)
+
+
 def closure():
     net = network()
     optimizer = torch.optim.LBFGS(net.parameters(), lr=0.1, max_iter=4)
@@ -242,6 +258,7 @@ def transformers():
 MODES = (
     gan,
     two_loaders,
+    shows_samples,
     closure,
     items_are_batches,
     first_item_is_the_batch,

@@ -197,15 +197,17 @@ def train_loader(state):
     known = [
         loader for loader in list(state.all_loaders) if loader.facts is not None and loader.use != "validate"
     ]
-    return max(known, key=lambda loader: loader.batches, default=None)
+    return max(known, key=lambda loader: (loader.use == "train", loader.batches), default=None)
 
 
 def training_notes(state, facts):
     torch = state.torch
     settings = {"cpu.threads": torch.get_num_threads()}
     yield from _threads_asked_for()
-    for loader in list(state.all_loaders):
-        yield from loading.loader_notes(loader)
+    loaders = list(state.all_loaders)
+    unused = "unknown" if any(loader.use == "train" for loader in loaders) else "train"
+    for loader in loaders:
+        yield from loading.loader_notes(loader, loader.use or unused)
     loader = train_loader(state)
     if loader is not None:
         known = {**loader.facts, **loading.measured(loader)}

@@ -175,7 +175,8 @@ def where_to_cache(function):
     return places.of_function(function) if of_module else None
 
 
-def loader_notes(loader):
+def loader_notes(loader, use):
+    """`use`: "train", "validate", or "unknown" for one whose batches no model got, beside one that trains."""
     facts = loader.facts
     if facts is None:
         return
@@ -187,7 +188,7 @@ def loader_notes(loader):
             **measured(loader),
             type="loader",
             id=loader.id,
-            use=loader.use or "train",
+            use=use,
             in_memory=in_memory,
             epochs=loader.epochs,
             batches=loader.batches,

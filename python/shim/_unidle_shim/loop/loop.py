@@ -51,7 +51,7 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
         # validation.Preview, if this validation may only be samples made for inspection
         self.preview = None
         self.previewed_at = None  # step of the newest preview
-        # [loader, begin, input ns so far]: a batch from a loader that may be for training or for validation.
+        # [loader, begin, input ns so far, batches]: from a loader that may be for training or for validation.
         self.pending = None
         self.last_loader = None  # the loader of the newest batch
         self.eval_called = 0
@@ -91,6 +91,8 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
         self.phase, self.fetch_place = INPUT_PHASE, place
         if self.doubts:
             self.other_loader_continues(loader)
+        if self.pending is not None and self.pending[0] is not loader and self.pending[3] > 1:
+            self.drop_pending()
         self.taken_back = None
         # The short path for most steps; the code below would do the same.
         if loader.use == "train" and self.validation is None and self.held is None:
@@ -123,8 +125,9 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
             self.doubt(loader, t)
         if loader.use is None:
             if self.pending is None:
-                self.pending = [loader, t, 0]
+                self.pending = [loader, t, 0, 1]
             else:
+                self.pending[3] += self.pending[0] is loader
                 self.watch_models(self.steps)
 
     @staticmethod

@@ -34,7 +34,7 @@ class Validations:
     def settle_pending(self, validates, t):
         """The first batch of a loader has reached a model, which shows whether the loader is for
         validation."""
-        loader, begin, input_ns = self.pending
+        loader, begin, input_ns, _ = self.pending
         self.pending = None
         loader.use = "validate" if validates else "train"
         if not validates:
@@ -49,15 +49,28 @@ class Validations:
             self.take_batches(loader, begin, input_ns)
         self.touch_validation(t)
 
-    def take_batches(self, loader, begin, input_ns):
-        """The step's batches, all of this loader, are for validation."""
+    def drop_pending(self):
+        """Another loader goes on, and no model got the batches: they are neither trained nor validated."""
+        loader, _, input_ns, _ = self.pending
+        self.pending, parts = None, self.parts
+        if parts is not None and not parts.forwards:
+            parts.input = max(0, parts.input - input_ns)
+            self.take_from_step(loader)
+
+    def take_from_step(self, loader):
+        """Takes the batches, all of this loader, from the step; returns their samples."""
         parts = self.parts
         samples = parts.samples + sum(samples for source, samples in self.ahead if source is loader)
         self.ahead = [one for one in self.ahead if one[0] is not loader]
-        self.validation[2] += samples
-        self.validated = [begin, samples, input_ns, parts.forward]
         parts.samples = parts.fetches = 0
         parts.fresh = True
+        return samples
+
+    def take_batches(self, loader, begin, input_ns):
+        """The step's batches, all of this loader, are for validation."""
+        samples = self.take_from_step(loader)
+        self.validation[2] += samples
+        self.validated = [begin, samples, input_ns, self.parts.forward]
 
     def trains_after_all(self, loader):
         """The loader is for training. It was taken for validation because a frozen model used its batches
