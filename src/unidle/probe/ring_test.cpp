@@ -14,9 +14,9 @@
 #include <sstream>
 #include <thread>
 
-#include "unidle/base/files.h"
 #include "unidle/base/handle.h"
 #include "unidle/probe/ring_reader.h"
+#include "unidle/probe/testing/ring_case.h"
 
 namespace unidle::probe {
 namespace {
@@ -25,56 +25,7 @@ namespace fs = std::filesystem;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-class Ring : public ::testing::Test {
- protected:
-  Ring() { ::setenv("UNIDLE_PROBE_DIR", folder_.path().c_str(), 1); }
-  ~Ring() override { ::unsetenv("UNIDLE_PROBE_DIR"); }
-
-  fs::path file(const std::string& end, pid_t pid = ::getpid()) const {
-    return folder_.path() / (std::to_string(pid) + end);
-  }
-
-  /// This process's notes file; its name holds the pid and the start time.
-  fs::path notes_file() const {
-    for (const fs::directory_entry& entry : fs::directory_iterator(folder_.path())) {
-      const std::string name = entry.path().filename().string();
-      if (name.starts_with(std::to_string(::getpid()) + ".") && name.ends_with(".notes.jsonl")) {
-        return entry.path();
-      }
-    }
-    return folder_.path() / "none";
-  }
-
-  static std::unique_ptr<RingReader> open(const fs::path& path) {
-    std::string problem;
-    return RingReader::open(path, problem);
-  }
-
-  /// Drains and releases.
-  static std::vector<Slot> drain(RingReader& reader) {
-    std::vector<Slot> events;
-    reader.drain(events);
-    reader.release();
-    return events;
-  }
-
-  static unidle_step step(std::uint64_t index) {
-    unidle_step step{};
-    step.step = index;
-    step.t_ns = index;
-    step.flush_ns = index;  // the last field
-    return step;
-  }
-
-  static void emit_steps(unidle_probe* probe, std::uint64_t from, std::uint64_t to) {
-    for (std::uint64_t i = from; i < to; ++i) {
-      const unidle_step event = step(i);
-      unidle_probe_step(probe, &event);
-    }
-  }
-
-  TemporaryFolder folder_;
-};
+class Ring : public testing::RingCase {};
 
 TEST_F(Ring, EverythingIsANoOpWithoutTheVariable) {
   ::unsetenv("UNIDLE_PROBE_DIR");
@@ -241,152 +192,6 @@ TEST_F(Ring, SecondRingOfAProcessGetsItsOwnFile) {
   unidle_probe_close(second);
 }
 
-TEST_F(Ring, TruncatedAndForeignFilesAreRefused) {
-  unidle_probe* probe = unidle_probe_open("train");
-  emit_steps(probe, 0, 10);
-  unidle_probe_close(probe);
-  const std::string whole = read_file(file(".ring"));
-  for (const std::size_t keep :
-       {std::size_t{0}, std::size_t{1}, std::size_t{100}, kHeaderBytes - 1, kHeaderBytes, whole.size() - 1}) {
-    std::ofstream(folder_.path() / "cut.ring", std::ios::binary) << whole.substr(0, keep);
-    std::string problem;
-    EXPECT_EQ(RingReader::open(folder_.path() / "cut.ring", problem), nullptr) << keep;
-    EXPECT_FALSE(problem.empty());
-  }
-  std::ofstream(folder_.path() / "text.ring") << std::string(10'000, 'x');
-  EXPECT_EQ(open(folder_.path() / "text.ring"), nullptr);
-  EXPECT_EQ(open(folder_.path() / "absent.ring"), nullptr);
-}
-
-TEST_F(Ring, DamagedHeaderBytesNeverHurtTheReader) {
-  unidle_probe* probe = unidle_probe_open("train");
-  emit_steps(probe, 0, 10);
-  unidle_probe_close(probe);
-  const std::string whole = read_file(file(".ring"));
-  for (std::size_t at = 0; at < kHeaderBytes + 256; at += at < 256 ? 1 : 64) {
-    std::string damaged = whole;
-    damaged[at] = static_cast<char>(damaged[at] ^ 0xff);
-    const fs::path path = folder_.path() / "damaged.ring";
-    std::ofstream(path, std::ios::binary) << damaged;
-    if (const auto reader = open(path)) {
-      EXPECT_LE(drain(*reader).size(), kRingCapacity);
-      reader->dropped();
-      reader->closed();
-    }
-  }
-}
-
-TEST_F(Ring, EventsThatCannotBeAreCounted) {
-  unidle_probe* probe = unidle_probe_open("train");
-  unidle_event event{};
-  for (const std::uint32_t kind : {0U, 9999U, 2U}) {
-    event.kind = kind;
-    unidle_probe_emit(probe, &event);
-  }
-  for (std::uint64_t unidle_step::*field :
-       {&unidle_step::duration_ns, &unidle_step::input_ns, &unidle_step::flush_ns}) {
-    unidle_step impossible = step(2);
-    impossible.*field = ~std::uint64_t{0};
-    unidle_probe_step(probe, &impossible);
-  }
-  emit_steps(probe, 3, 4);
-  const auto reader = open(file(".ring"));
-  EXPECT_THAT(drain(*reader), SizeIs(1));
-  EXPECT_EQ(reader->refused(), 6U);
-  unidle_probe_close(probe);
-}
-
-TEST_F(Ring, FileCutShortWhileOpenEndsTheReading) {
-  unidle_probe* probe = unidle_probe_open("train");
-  const auto reader = open(file(".ring"));
-  unidle_probe_close(probe);
-  fs::resize_file(file(".ring"), 100);
-  EXPECT_THAT(drain(*reader), IsEmpty());
-  EXPECT_TRUE(reader->damaged());
-  EXPECT_EQ(reader->dropped(), 0U);
-  EXPECT_TRUE(reader->closed());
-}
-
-TEST_F(Ring, WriterSurvivesADamagedTail) {
-  unidle_probe* probe = unidle_probe_open("train");
-  std::fstream(file(".ring"), std::ios::in | std::ios::out | std::ios::binary).seekp(128).write("\xff\xff\xff\xff", 4);
-  emit_steps(probe, 0, 10);
-  EXPECT_EQ(unidle_probe_dropped(probe), 10U);
-  unidle_probe_close(probe);
-}
-
-TEST_F(Ring, NotesAreWholeLinesWithTheirTime) {
-  unidle_probe* probe = unidle_probe_open("train");
-  NotesReader notes(notes_file());
-  std::vector<nlohmann::json> seen;
-  const auto keep = [&](nlohmann::json body) { seen.push_back(std::move(body)); };
-  unidle_probe_note(probe, "{\"type\":\"setting\",\n \"knob\":\"a\"}");
-  notes.drain(keep);
-  unidle_probe_note(probe, " {\"type\":\"x\",\"t_ns\":5}");
-  unidle_probe_note(probe, "no json");
-  unidle_probe_note(probe, "{\"type\":");
-  std::ofstream(notes_file(), std::ios::app) << "[1]\n{\"type\":\"ha";
-  notes.drain(keep);
-  ASSERT_THAT(seen, SizeIs(2));
-  EXPECT_EQ(seen[0].at("knob"), "a");
-  EXPECT_GT(seen[0].at("t_ns").get<std::int64_t>(), 0);
-  EXPECT_EQ(seen[1].at("t_ns"), 5);
-  EXPECT_EQ(notes.refused(), 2U);
-  std::ofstream(notes_file(), std::ios::app) << "lf\"}\n";
-  notes.drain(keep);
-  EXPECT_EQ(seen.back().at("type"), "half");
-  unidle_probe_close(probe);
-}
-
-TEST_F(Ring, NotesThatWereReadAreRemovedAndMadeAnew) {
-  unidle_probe* probe = unidle_probe_open("train");
-  unidle_probe_note(probe, R"({"type":"first"})");
-  const fs::path path = notes_file();
-  NotesReader reader(path);
-  std::vector<nlohmann::json> seen;
-  const auto keep = [&](nlohmann::json body) { seen.push_back(std::move(body)); };
-  EXPECT_FALSE(reader.remove_read());  // not read yet
-  reader.drain(keep);
-  const UniqueFd late(::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));  // a writer is about to write
-  EXPECT_TRUE(reader.remove_read());
-  EXPECT_FALSE(fs::exists(path));
-  ASSERT_EQ(::write(late.get(), "{\"type\":\"late\"}\n", 16), 16);
-  reader.drain(keep);
-  EXPECT_THAT(seen, SizeIs(2));
-
-  unidle_probe_note(probe, R"({"type":"second"})");
-  NotesReader(notes_file()).drain(keep);
-  ASSERT_THAT(seen, SizeIs(3));
-  EXPECT_EQ(seen[2]["type"], "second");
-  unidle_probe_close(probe);
-}
-
-/// A program compiled with version 1 has only 64-byte events; its steps arrive without parts.
-TEST_F(Ring, AStepOfAnOlderProgramHasNoParts) {
-  unidle_probe* probe = unidle_probe_open("train");
-  emit_steps(probe, 0, kRingCapacity);  // the old content of the slot must not show
-  const auto reader = open(file(".ring"));
-  drain(*reader);
-  const unidle_event event{1, 2, 3, 32, 4, 0, UNIDLE_EVENT_STEP, 0, 0};
-  unidle_probe_emit(probe, &event);
-  const auto events = drain(*reader);
-  ASSERT_THAT(events, SizeIs(1));
-  const unidle_step expected{1, 2, 3, 32, 0, 0, UNIDLE_EVENT_STEP, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0};
-  EXPECT_EQ(std::memcmp(&events[0].step, &expected, sizeof expected), 0);
-  unidle_probe_close(probe);
-}
-
-TEST_F(Ring, ARingOfAnotherVersionIsRefused) {
-  unidle_probe_close(unidle_probe_open("train"));
-  const std::uint32_t old[] = {1, 64};
-  std::fstream(file(".ring"), std::ios::in | std::ios::out | std::ios::binary)
-      .seekp(8)
-      .write(reinterpret_cast<const char*>(old), sizeof old);
-  std::string problem;
-  EXPECT_EQ(RingReader::open(file(".ring"), problem), nullptr);
-  EXPECT_EQ(problem, "has another version");
-}
-
 TEST_F(Ring, WhatWasNotReleasedIsThereForAnotherReader) {
   unidle_probe* probe = unidle_probe_open("train");
   emit_steps(probe, 0, 100);
@@ -427,21 +232,6 @@ TEST_F(Ring, IsCrowdedUntilItIsReleased) {
   reader->release();
   EXPECT_FALSE(reader->nearly_full());
   unidle_probe_close(probe);
-}
-
-TEST_F(Ring, ADamagedPlaceIsNotReadUpTo) {
-  unidle_probe* probe = unidle_probe_open("train");
-  emit_steps(probe, 0, 10);
-  unidle_probe_close(probe);
-  const std::filesystem::path path = file(".ring");
-  const std::uint64_t beyond = ~std::uint64_t{0} / 2;
-  std::fstream(path, std::ios::in | std::ios::out | std::ios::binary)
-      .seekp(offsetof(RingHeader, tail))
-      .write(reinterpret_cast<const char*>(&beyond), sizeof beyond);
-  const auto reader = open(path);
-  reader->skip_to(beyond);
-  EXPECT_THAT(drain(*reader), IsEmpty());
-  EXPECT_TRUE(reader->damaged());
 }
 
 TEST_F(Ring, TellsWhoWritesIt) {
@@ -491,20 +281,6 @@ TEST_F(Ring, AFileLockShowsThatTheWriterLives) {
   EXPECT_TRUE(reader->closed());
   ::close(pipe[0]);
   ::close(pipe[1]);
-}
-
-TEST_F(Ring, ADeepNoteIsRefused) {
-  unidle_probe* probe = unidle_probe_open("train");
-  NotesReader notes(file(".notes.jsonl"));
-  int seen = 0;
-  for (const std::size_t levels : {std::size_t{50}, std::size_t{30'000}}) {
-    const std::string deep = std::string(levels, '[') + std::string(levels, ']');
-    std::ofstream(file(".notes.jsonl"), std::ios::app) << "{\"type\":\"x\",\"a\":" << deep << "}\n";
-  }
-  notes.drain([&](const nlohmann::json&) { ++seen; });
-  EXPECT_EQ(seen, 1);
-  EXPECT_EQ(notes.refused(), 1U);
-  unidle_probe_close(probe);
 }
 
 }  // namespace
