@@ -10,7 +10,7 @@ from types import SimpleNamespace
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
 
 from _unidle_shim.facts import live_settings  # noqa: E402
-from _unidle_shim.facts.padding import Padding, real_of  # noqa: E402
+from _unidle_shim.facts.padding import Padding, real_by_lengths, real_of  # noqa: E402
 
 
 @unittest.skipUnless(importlib.util.find_spec("torch"), "there is no torch")
@@ -64,7 +64,8 @@ class InspectionTest(unittest.TestCase):
                 return input_ids
 
         mask = torch.tensor([[1, 1, 1, 0], [1, 0, 0, 0]])
-        for args, kwargs in (((mask, mask), {}), ((), {"e1_mask": 1 - mask, "attention_mask": mask})):
+        ids = mask + 7
+        for args, kwargs in (((ids, mask), {}), ((ids,), {"e1_mask": 1 - mask, "attention_mask": mask})):
             padding = Padding()
             padding.call_seen(torch, Model(), args, kwargs)
             ((_, note),) = padding.notes()
@@ -72,16 +73,43 @@ class InspectionTest(unittest.TestCase):
         padding = Padding()
         padding.call_seen(torch, Model(), (mask,), {"e1_mask": mask})
         self.assertEqual(list(padding.notes()), [])
+        for wrapper in (torch.nn.DataParallel, lambda model: torch.compile(model, backend="eager")):
+            padding = Padding()
+            padding.call_seen(torch, wrapper(Model()), (ids, mask), {})
+            self.assertEqual(len(list(padding.notes())), 1)
+
+    def test_packed_sequences_have_no_padding(self):
+        import torch
+
+        class Model(torch.nn.Module):
+            def forward(self, x, lengths):
+                return torch.nn.utils.rnn.pack_padded_sequence(x, lengths)
+
+        for model, notes in ((torch.nn.Sequential(Model()), 0), (torch.nn.Identity(), 1)):
+            padding = Padding()
+            padding.batch_seen(torch, {"x": torch.zeros(2, 8), "lengths": torch.tensor([1, 3])})
+            padding.call_seen(torch, model, (), {})
+            self.assertEqual(len(list(padding.notes())), notes)
 
     def test_padding_of_the_loaders_batches_comes_first(self):
         import torch
 
         padding, mask = Padding(), torch.tensor([[1, 1, 1, 0]])
-        padding.batch_seen(torch, {"attention_mask": mask})
-        padding.call_seen(torch, torch.nn.Identity(), (), {"attention_mask": mask})
-        padding.batch_seen(torch, {"lengths": torch.tensor([1, 3])})
+        padding.batch_seen(torch, {"input_ids": mask, "attention_mask": mask + 0})
+        padding.call_seen(torch, torch.nn.Identity(), (), {"x": mask, "attention_mask": mask + 0})
+        padding.batch_seen(torch, {"x": torch.zeros(2, 3, 5), "lengths": torch.tensor([1, 3])})
         ((_, note),) = padding.notes()
         self.assertEqual((note["real"], note["padded"]), (3 + 4, 4 + 6))
+
+    def test_lengths_of_sequences_and_others(self):
+        for lengths, shapes, wanted in (
+            ([1, 3], [(2, 8)], (4, 16)),
+            ([1, 3], [(8, 2)], (4, 16)),  # time comes first
+            ([40, 53], [(2, 8)], None),  # of a fish
+            ([1, 3], [], None),
+            ([-1, 3], [(2, 8)], None),
+        ):
+            self.assertEqual(real_by_lengths(lengths, shapes), wanted, (lengths, shapes))
 
     def test_masks_of_padding_and_others(self):
         cases = [
@@ -89,7 +117,12 @@ class InspectionTest(unittest.TestCase):
             ("attention_mask", [[0, 1, 1], [0, 0, 1]], (3, 6)),
             ("key_padding_mask", [[0, 0, 1], [0, 1, 1]], (3, 6)),
             ("src_key_padding_mask", [[1, 1, 0], [1, 0, 0]], (3, 6)),
-            ("mask", [[True, False], [False, False]], (3, 4)),
+            ("mask", [[False, True], [False, False]], (3, 4)),
+            ("mask", [[1, 1, 1], [1, 0, 0]], (4, 6)),
+            ("mask", [[0, 1, 1], [0, 0, 1]], None),  # chooses answers, or padding at the left
+            ("mask", [[1, 1, 0], [1, 1, 0]], None),  # what was observed
+            ("mask", [[1, 1, 1], [0, 0, 1]], None),
+            ("pad_mask", [[1, 0, 0], [0, 0, 0]], (5, 6)),
             ("mask", [[1, 1], [1, 1]], (4, 4)),
             ("mask", [[0, 1], [1, 0]], None),
             ("attention_mask", [[1, 0, 1], [1, 1, 0]], None),
@@ -97,7 +130,9 @@ class InspectionTest(unittest.TestCase):
             ("attention_mask", [[0, 1, 1], [0, 0, 1], [0, 0, 0]], None),
         ]
         for name, rows, wanted in cases:
-            self.assertEqual(real_of(rows, name), wanted, (name, rows))
+            shape = len(rows), len(rows[0])
+            self.assertEqual(real_of(rows, name, [shape]), wanted, (name, rows))
+            self.assertIsNone(real_of(rows, name, [(shape[0], 9)]), "nothing in the batch has that form")
 
     def test_masks_without_data_are_not_read(self):
         import torch

@@ -1,11 +1,13 @@
 """How much of the batches is padding, by their masks or lengths."""
 
+from _unidle_shim.facts import ranks
 from _unidle_shim.host import places
 from _unidle_shim.host.shapes import hidden_queries, undispatched
 
 _MOST_ELEMENTS = 1 << 18  # of a mask that is read
 _LENGTHS = ("lengths", "length", "lens")
 _OF_OTHER_TOKENS = ("prompt", "decoder", "tgt", "target", "label", "cross", "memory")
+_PACKS = ("pack_padded_sequence", "pack_sequence")  # a layer computes nothing on the padding of its input
 
 
 class Padding:
@@ -13,6 +15,7 @@ class Padding:
         # Of batches as the loader gives them; of the model's arguments, which have names where batches are
         # plain tuples: [real elements, all elements, where].
         self.of_batches, self.of_calls = [0, 0, None], [0, 0, None]
+        self.packs = None  # whether the model packs its sequences
 
     def batch_seen(self, torch, batch):
         if hasattr(batch, "keys"):
@@ -20,38 +23,61 @@ class Padding:
 
     def call_seen(self, torch, module, args, kwargs):
         """Called in a few forward passes only, because reading a mask on a GPU waits for it."""
-        if self.of_batches[1]:
+        module = _inner(module)
+        if self.packs is None:
+            self.packs = _packs(module)
+        if self.of_batches[1] or self.packs:
             return
         devices = ("cpu",)
         if torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():
             devices = ("cpu", "cuda")
-        code = getattr(getattr(type(module), "forward", None), "__code__", None)
+        code = _forward_of(module)
         names = code.co_varnames[1 : code.co_argcount] if code is not None else ()
         _add(self.of_calls, torch, dict(zip(names, args), **kwargs), devices)
 
     def notes(self):
         real, padded, where = self.of_batches if self.of_batches[1] else self.of_calls
-        if padded:
+        if padded and not self.packs:
             yield ("padding",), {"type": "padding", "real": real, "padded": padded, "where": where}
+
+
+def _inner(module):
+    """Without the wrappers of torch.compile and of data parallelism, which name no arguments."""
+    module = getattr(module, "_orig_mod", module)
+    return getattr(module, "module", module) if type(module).__name__ in ranks.KINDS else module
+
+
+def _forward_of(module):
+    return getattr(getattr(type(module), "forward", None), "__code__", None)
+
+
+def _packs(module):
+    codes = [_forward_of(one) for one in module.modules()]
+    return any(name in code.co_names for code in codes if code is not None for name in _PACKS)
 
 
 def _add(counts, torch, batch, devices):
     """Counts by the first mask or lengths that can be read without running code of the program: values of
     other classes than Tensor itself may have no data."""
     with hidden_queries(torch), undispatched(torch):
-        for key in batch.keys():
-            name = str(key).lower()
-            values = batch[key] if name in _LENGTHS or _says_padding(name) else None
+        tensors = {str(key).lower(): batch[key] for key in batch.keys()}
+        tensors = {name: value for name, value in tensors.items() if type(value) is torch.Tensor}
+        for name, values in tensors.items():
+            dimensions = 1 if name in _LENGTHS else 2 if _says_padding(name) else None
             if (
-                type(values) is not torch.Tensor
+                values.dim() != dimensions
                 or values.device.type not in devices
-                or values.dim() != (1 if name in _LENGTHS else 2)
                 or not 0 < values.numel() <= _MOST_ELEMENTS
                 or values.is_floating_point()
             ):
                 continue
+            shapes = [
+                tuple(other.shape[:2])
+                for other in tensors.values()
+                if other is not values and other.dim() > 1
+            ]
             rows = values.tolist()  # no operation, which the program's profiler would show
-            found = (sum(rows), max(rows) * len(rows)) if name in _LENGTHS else real_of(rows, name)
+            found = real_by_lengths(rows, shapes) if dimensions == 1 else real_of(rows, name, shapes)
             if found is not None:
                 counts[0] += found[0]
                 counts[1] += found[1]
@@ -68,17 +94,29 @@ def _says_padding(name):
     )
 
 
-def real_of(rows, name):
-    """(real, all) elements of a batch by its mask. None for a mask of another kind: one of padding changes
-    at most once in a row, and a triangular one is causal."""
+def real_by_lengths(lengths, shapes):
+    """(real, all) elements of a batch whose sequences have these lengths. `shapes`: the first two extents of
+    its other tensors, among which the sequences must be: a number of each sample may be called a length."""
+    for rows, width in shapes + [shape[::-1] for shape in shapes]:
+        if rows == len(lengths) and 1 < max(lengths) <= width and min(lengths) >= 0:
+            return sum(lengths), rows * width
+    return None
+
+
+def real_of(rows, name, shapes):
+    """(real, all) elements of a batch by its mask. `shapes`: the first two extents of its other tensors,
+    among which the masked sequences must be. None for a mask of another kind: one of padding changes at most
+    once in a row, and a triangular one is causal."""
     rows = [bytes(map(bool, row)) for row in rows]
+    width = len(rows[0])
+    if not {(len(rows), width), (width, len(rows))} & set(shapes):
+        return None
     heads = []  # lengths of the runs with which the rows begin
     for row in rows:
         rest = row.lstrip(row[:1])
         if rest.strip(rest[:1]):
             return None
         heads.append(len(row) - len(rest))
-    width = len(rows[0])
     if len(rows) == width > 2 and sorted(heads) == list(range(1, width + 1)):
         return None
     real = _value_of_real(rows, name)
@@ -86,12 +124,19 @@ def real_of(rows, name):
 
 
 def _value_of_real(rows, name):
-    """Whether real elements are 1 or 0 in the mask; None if that is open. Sequences are padded at one end, so
-    that the other end is real in all of them."""
+    """Whether real elements are 1 or 0 in the mask; None if that is open. A sequence that fills its row shows
+    it, as none is empty."""
     if "attention" in name or name == "input_mask":
         return 1
-    for end in (0, -1):
-        values = {row[end] for row in rows}
-        if len(values) == 1:
-            return values.pop()
-    return None
+    full = {row[0] for row in rows if row.count(row[:1]) == len(row)}
+    if "pad" in name:
+        first = {row[0] for row in rows}
+        last = {row[-1] for row in rows}
+        uniform = next((values for values in (full, first, last) if len(values) == 1), None)
+        return None if uniform is None else next(iter(uniform))
+    # A mask without such a name may choose tokens, actions or observations: only padding at the end of some
+    # rows is taken for that.
+    if len(full) != 1:
+        return None
+    real = next(iter(full))
+    return real if all(row[0] == real for row in rows) else None
