@@ -63,10 +63,6 @@ _NEVER = {
 }
 
 
-def _has_parameters(torch, module):
-    return next(torch.nn.Module.parameters(module), None) is not None
-
-
 class Actuators:
     def __init__(self, state, asked):
         self.state = state
@@ -296,20 +292,16 @@ class Actuators:
     def _run(self, call, module, args, kwargs):
         """Runs the outermost forward pass as requested, or as the program's own if that fails."""
         inside = contextlib.ExitStack()
-        given, last = (args, kwargs), False
         try:
-            last = self.channels_last and _has_parameters(self.state.torch, module)  # others are losses
-            if last:
-                given = self._given(args, kwargs)
             if self.amp is not None:
-                self._enter_autocast(inside, module, *given)
+                self._enter_autocast(inside, module, args, kwargs)
         except BaseException as failure:
             inside.close()
             caught(failure)
         with inside:
-            out = call(module, *given[0], **given[1])
+            out = call(module, *args, **kwargs)
         try:
-            if last:
+            if self.channels_last:  # convolutions pass the layout of their weights on
                 out = to_contiguous(self.state.torch, out)
             if self.amp is not None:
                 out = to_float(self.state.torch, out)
@@ -318,10 +310,6 @@ class Actuators:
         except BaseException as failure:
             caught(failure)
         return out
-
-    def _given(self, args, kwargs):
-        torch = self.state.torch
-        return tuple(self._last(torch, a) for a in args), {k: self._last(torch, v) for k, v in kwargs.items()}
 
     def _enter_autocast(self, inside, module, args, kwargs):
         torch = self.state.torch
@@ -335,12 +323,6 @@ class Actuators:
         if self.state.read_back is not None:
             # Read now, before anything inspects the model.
             self.state.facts.amp = live_settings.amp_of(torch, kind)
-
-    @staticmethod
-    def _last(torch, value):
-        if isinstance(value, torch.Tensor) and value.dim() == 4:
-            return value.contiguous(memory_format=torch.channels_last)
-        return value
 
     # -- the rest --
 

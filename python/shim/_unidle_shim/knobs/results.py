@@ -24,28 +24,53 @@ def to_contiguous(torch, value):
     return _converted(torch, value, convert)
 
 
-def _converted(torch, value, convert):
+def _converted(torch, value, convert, known=None):
+    """`known`: (value, converted) by id; a tensor that a result holds twice stays one."""
+    known = {} if known is None else known
+    if id(value) not in known:
+        known[id(value)] = value, _of_kind(torch, value, convert, known)
+    return known[id(value)][1]
+
+
+def _of_kind(torch, value, convert, known):
     if isinstance(value, torch.Tensor):
         return convert(value)
-    if isinstance(value, (list, tuple)):
-        items = [_converted(torch, item, convert) for item in value]
-        if all(new is old for new, old in zip(items, value)):
-            return value
-        return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)  # a named tuple
-    if type(value) is dict:  # perhaps one that the model keeps
-        return {key: _converted(torch, item, convert) for key, item in value.items()}
+    if type(value) in (list, dict):  # perhaps one that the model keeps
+        return _copied(torch, value, convert, known)
+    if isinstance(value, tuple):
+        return _of_tuple(torch, value, convert, known)
     if isinstance(value, collections.abc.MutableMapping):
-        _put(torch, list(value.items()), value.__setitem__, convert)
+        _put(torch, list(value.items()), value.__setitem__, convert, known)
+    elif isinstance(value, list):
+        _put(torch, list(enumerate(value)), value.__setitem__, convert, known)
     elif hasattr(type(value), "__dataclass_fields__"):
         names = [name for name in type(value).__dataclass_fields__ if hasattr(value, name)]
         put = functools.partial(object.__setattr__, value)  # works for frozen ones too
-        _put(torch, [(name, getattr(value, name)) for name in names], put, convert)
+        _put(torch, [(name, getattr(value, name)) for name in names], put, convert, known)
     return value
 
 
-def _put(torch, entries, put, convert):
+def _copied(torch, value, convert, known):
+    """A list or dict with converted items; `value` itself where there are none."""
+    entries = list(value.items() if isinstance(value, dict) else enumerate(value))
+    converted = [(name, _converted(torch, item, convert, known)) for name, item in entries]
+    if all(new is old for (_, new), (_, old) in zip(converted, entries)):
+        return value
+    return dict(converted) if isinstance(value, dict) else [item for _, item in converted]
+
+
+def _of_tuple(torch, value, convert, known):
+    items = [_converted(torch, item, convert, known) for item in value]
+    if all(new is old for new, old in zip(items, value)):
+        return value
+    made = tuple.__new__(type(value), items)  # a class may have a __new__ of its own, as named tuples do
+    getattr(made, "__dict__", {}).update(getattr(value, "__dict__", {}))
+    return made
+
+
+def _put(torch, entries, put, convert, known):
     """Replaces values in place, so that the model's result keeps its class and all other entries."""
     for name, old in entries:
-        new = _converted(torch, old, convert)
+        new = _converted(torch, old, convert, known)
         if new is not old:
             put(name, new)
