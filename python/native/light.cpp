@@ -228,7 +228,7 @@ PyMethodDef functions[] = {{"stand_in", unidle_light::stand_in, METH_VARARGS, nu
                            {"after_fork", unidle_light::after_fork, METH_NOARGS, nullptr},
                            {"after_fork_in_child", unidle_light::after_fork_in_child, METH_NOARGS, nullptr},
                            {"stack_of", unidle_light::stack_of, METH_VARARGS, nullptr},
-                           {"files_of_others", unidle_light::files_of_others, METH_O, nullptr},
+                           {"cpu_of_others", unidle_light::cpu_of_others, METH_O, nullptr},
                            {nullptr, nullptr, 0, nullptr}};
 PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_unidle_light", nullptr, 0,      functions,
                           module_slots,          nullptr,         nullptr, nullptr};

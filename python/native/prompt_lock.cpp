@@ -19,6 +19,7 @@
 
 #include <dlfcn.h>
 #include <linux/futex.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -43,8 +44,6 @@ constexpr long kMostSaved = 10, kMostOwed = 200;  // looks
 constexpr long kLongest_ns = 1'000'000;           // that a thread waits for the sampler, which may get no CPU
 constexpr timespec kBrief{0, 10'000};
 constexpr int kMostBriefs = 2000;  // where a fork or the end of Python waits
-// A free lock is taken within a microsecond, and another thread cannot be woken in less than this.
-constexpr long kTakesFree_ns = 8'000;
 
 using Call = int (*)(void*);
 
@@ -91,10 +90,17 @@ std::atomic<unsigned long> usual_us;  // the program's switch interval; 0: not k
 thread_local bool is_sampler;
 long owed_ns;  // by the sampler, beyond what its looks may take
 
-long ns_of(clockid_t clock) {
+long thread_cpu_ns() {
   timespec time{};
-  clock_gettime(clock, &time);
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return time.tv_sec * 1'000'000'000L + time.tv_nsec;
+}
+
+/// How often this thread has waited for something. One that only loses its CPU to others does not.
+long waits() {
+  rusage used{};
+  getrusage(RUSAGE_THREAD, &used);
+  return used.ru_nvcsw;
 }
 
 long futex(int operation, int value, const timespec* longest) {
@@ -244,6 +250,9 @@ PyObject* sleep_then_take(PyObject*, PyObject* seconds) {
   if (interpreter().by_interval()) {
     owed_ns = std::clamp(owed_ns + ns_of(CLOCK_THREAD_CPUTIME_ID) - cpu_ns - kCpuOfLook_ns, -kMostSaved * kCpuOfLook_ns,
                          kMostOwed * kCpuOfLook_ns);
+  }
+  if (!now) {
+    Py_RETURN_NONE;  // the lock came with the next call that released it
   }
   return PyBool_FromLong(was_held ? 1 : 0);
 }

@@ -11,7 +11,7 @@ PyObject* allow(PyObject* module, PyObject* yes);
 
 /// (seconds): sleeps without the interpreter's lock, then takes it, as soon as its holder can give it up if that is
 /// allowed. Only one thread of a process calls it, and go_on() soon afterwards. Returns whether another thread held the
-/// lock: it was executing Python code, or a call in C that keeps it.
+/// lock: it was executing Python code, or a call in C that keeps it. None if the lock was not taken promptly.
 PyObject* sleep_then_take(PyObject* module, PyObject* seconds);
 
 /// For os.register_at_fork: before a fork, and after it in the parent and in the child, where nothing is allowed yet.

@@ -2,6 +2,10 @@
 // the collection of garbage is off. Collected in our thread, the program's destructors would run there.
 #include "stack.h"
 
+#include <pthread.h>
+
+#include <ctime>
+
 namespace unidle_light {
 
 namespace {
@@ -94,26 +98,27 @@ PyObject* stack_of(PyObject*, PyObject* args) {
   return stack;
 }
 
-PyObject* files_of_others(PyObject*, PyObject* thread) {
+PyObject* cpu_of_others(PyObject*, PyObject* thread) {
   const WithoutCollection off;
   const Reference frames(current_frames());
   const Reference self(PyLong_FromUnsignedLong(PyThread_get_thread_ident()));
-  PyObject* files = frames.object == nullptr || self.object == nullptr ? nullptr : PyList_New(0);
+  if (frames.object == nullptr || self.object == nullptr) {
+    return nullptr;
+  }
+  long long sum_ns = 0;
   PyObject *other = nullptr, *frame = nullptr;  // borrowed
-  for (Py_ssize_t i = 0; files != nullptr && PyDict_Next(frames.object, &i, &other, &frame) != 0;) {
-    const bool skipped =
-        PyObject_RichCompareBool(other, thread, Py_EQ) == 1 || PyObject_RichCompareBool(other, self.object, Py_EQ) == 1;
-    if (skipped) {
-      continue;
-    }
-    const Reference code(PyObject_GetAttrString(frame, "f_code"));
-    const Reference file(code.object == nullptr ? nullptr : PyObject_GetAttrString(code.object, "co_filename"));
-    if (file.object == nullptr || PyList_Append(files, file.object) != 0) {
-      Py_DecRef(files);
-      files = nullptr;
+  for (Py_ssize_t i = 0; PyDict_Next(frames.object, &i, &other, &frame) != 0;) {
+    const bool skipped = PyObject_RichCompareBool(other, thread, Py_EQ) == 1 ||
+                         PyObject_RichCompareBool(other, self.object, Py_EQ) == 1;
+    clockid_t clock = 0;
+    timespec time{};
+    // A thread that has a frame cannot end while the lock is held here.
+    if (!skipped && pthread_getcpuclockid(static_cast<pthread_t>(PyLong_AsUnsignedLong(other)), &clock) == 0 &&
+        clock_gettime(clock, &time) == 0) {
+      sum_ns += time.tv_sec * 1'000'000'000LL + time.tv_nsec;
     }
   }
-  return files;
+  return PyErr_Occurred() != nullptr ? nullptr : PyLong_FromLongLong(sum_ns);
 }
 
 }  // namespace unidle_light

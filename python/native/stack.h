@@ -9,7 +9,7 @@ namespace unidle_light {
 /// there is no such thread.
 PyObject* stack_of(PyObject* module, PyObject* args);
 
-/// (thread): the files of the code that all other threads but the calling one execute, or wait in.
-PyObject* files_of_others(PyObject* module, PyObject* thread);
+/// (thread): nanoseconds of CPU time that all threads of Python but that one and the calling one have used.
+PyObject* cpu_of_others(PyObject* module, PyObject* thread);
 
 }  // namespace unidle_light

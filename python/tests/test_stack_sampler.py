@@ -214,7 +214,8 @@ class Looks(stack_sampler.Background):
     def _look(self, stack):
         for name in [code.co_name for code, _ in stack if code.co_name in held][:1]:
             names.append(name)
-            held[name].append(self._is_held())
+            if self.held is not None:
+                held[name].append(bool(self._is_held()))
 
 class state:
     thread = threading.get_ident()

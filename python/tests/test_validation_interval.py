@@ -54,14 +54,16 @@ class ValidatingTest(run_case.RunCase):
             ("saves", "saves a checkpoint"),
             ("pickles", "saves a checkpoint or results"),
             ("schedules", "changes an optimiser"),
-            ("plateau", "changes an optimiser"),
+            ("plateau", "steps a scheduler or an optimiser"),
+            ("patient", "steps a scheduler or an optimiser"),
             ("listed", "changes what it is given"),
             ("stopper", "changes what it is given"),
             ("raises", "can end the training (EndOfTraining)"),
             ("stops", "changes done, which"),
             ("remembers", "changes history, which"),
+            ("recalls", "changes recent, which"),
             ("draws", "random numbers"),
-            ("loop", "training loop validates itself"),
+            ("loop", "the loop or a library validates"),
         )
         ways = [how for how, _ in refused]
         bare = self.bare(*ways)

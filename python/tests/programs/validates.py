@@ -1,10 +1,11 @@
 """Twelve epochs with a validation after each, in the given way; prints the training losses with all digits.
 
 `validates.py WAY...`, where WAY is function, method, returns, dropped, trains, draws, saves, pickles,
-schedules, plateau, listed, stopper, raises, stops, remembers or loop. Several ways run
-in a fork each.
+schedules, plateau, patient, listed, stopper, raises, stops, remembers, recalls or loop. Several ways run in
+a fork each.
 """
 
+import collections
 import io
 import os
 import pickle
@@ -30,6 +31,8 @@ class Experiment:
         self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.01)
         self.losses = []
         self.history = []
+        self.recent = collections.deque(maxlen=3)
+        self.scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(self.optimizer, patience=3, threshold=0.9)
         self.done = False
 
     def step(self, x, y):
@@ -67,6 +70,15 @@ class Experiment:
 
     def remembers(self):
         self.history.append(self.look())
+
+    def recalls(self):
+        self.recent.append(self.look())
+
+    def is_worse(self):
+        return len(self.recent) == 3 and self.recent[0] > 0.9 * self.recent[2]
+
+    def patient(self):
+        self.scheduler.step(self.look())
 
     def trains(self):
         self.look()
@@ -152,7 +164,7 @@ def main(how):
                 globals()[how](experiment, *given.get(how, []))
             except EndOfTraining:
                 break
-        if experiment.done or experiment.history[-3:] == [0, 0, 0]:
+        if experiment.done or experiment.history[-3:] == [0, 0, 0] or experiment.is_worse():
             break
     if how == "dropped":
         print(experiment.look(), file=sys.stderr)

@@ -10,6 +10,7 @@
 #include "unidle/diagnose/rule.h"
 #include "unidle/diagnose/signals_from_logs.h"
 #include "unidle/diagnose/signals_from_record.h"
+#include "unidle/language/sentence.h"
 
 namespace unidle::diagnose {
 
@@ -160,6 +161,20 @@ void add_validation_wait(const Rule& rule, const Context& context, Finding& find
       context.say("validation waits for batches as well: {} of the wall time", format_share(context.validation_wait)));
 }
 
+/// What this run was asked to take, and refused, is not proposed again.
+void leave_out_refused(const Context& context, Finding& finding) {
+  const std::map<std::string, std::string>& refused = context.signals.refused;
+  std::erase_if(finding.fixes, [&](const knobs::Change& fix) {
+    const auto found = refused.find(fix.knob);
+    if (fix.in_code || found == refused.end()) {
+      return false;
+    }
+    finding.evidence.push_back(context.say("this run was asked for {} and refused it: {}", fix.knob,
+                                           translate_sentence(context.language, found->second)));
+    return true;
+  });
+}
+
 /// Adds what the rule itself cannot know: the reader's language, what the device hides, and other readings' words.
 Finding completed(Finding finding, const Rule& rule, const Context& context) {
   const Signals& signals = context.signals;
@@ -173,6 +188,7 @@ Finding completed(Finding finding, const Rule& rule, const Context& context) {
                     format_share(*context.idle_between)));
   }
   add_validation_wait(rule, context, finding);
+  leave_out_refused(context, finding);
   if (rule.told != nullptr) {
     const std::vector<std::string>& told = signals.*(rule.told);
     finding.evidence.insert(finding.evidence.end(), told.begin(), told.end());

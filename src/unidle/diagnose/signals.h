@@ -324,6 +324,7 @@ struct Signals {
   std::optional<account::Tests> dry_runs;          // of `validations`, those before the first step; absent: not known
   std::string validation_where;                    // the program's function, whose calls can be skipped at run time
   std::string validation_kept;                     // why no call can be skipped
+  std::map<std::string, std::string> refused;      // settings that this run was asked to take and refused: why
   std::optional<double> validation_wait_s;         // for batches of validation loaders, and for their workers to start
   std::optional<std::int64_t> validation_workers;  // the most of one of these loaders
   std::string validation_loader_where;             // where that one is made

@@ -249,6 +249,33 @@ TEST_F(SignalsFromRecord, WhyNothingWasSeen) {
   EXPECT_EQ(read().blind, "") << "steps were seen after all";
 }
 
+TEST_F(SignalsFromRecord, WhatTheRunRefusedIsNotProposedAgain) {
+  const auto diagnosed = [&](const std::vector<std::string>& statuses) {
+    std::filesystem::remove_all(folder());
+    Script script(folder());
+    testing::write_waiting_run(script);
+    for (const std::string& status : statuses) {
+      script.note({{"type", "apply"}, {"knob", "loader.workers"}, {"status", status}, {"why", "it is locked"}});
+    }
+    script.writer.flush();
+    return diagnose_record(folder());
+  };
+  const auto proposes_workers = [](const Diagnosis& diagnosis) {
+    return std::ranges::any_of(diagnosis.findings, [](const Finding& finding) {
+      return std::ranges::any_of(finding.fixes,
+                                 [](const knobs::Change& fix) { return fix.knob == "loader.workers" && !fix.in_code; });
+    });
+  };
+  EXPECT_TRUE(proposes_workers(diagnosed({})));
+  EXPECT_TRUE(proposes_workers(diagnosed({"taken", "refused-in-part"}))) << "another data set took it";
+  for (const std::string status : {"refused", "refused-in-part"}) {
+    const Diagnosis diagnosis = diagnosed({status});
+    EXPECT_FALSE(proposes_workers(diagnosis)) << status;
+    EXPECT_THAT(to_text(diagnosis, 200, false),
+                ::testing::HasSubstr("this run was asked for loader.workers and refused it: it is locked"));
+  }
+}
+
 TEST_F(SignalsFromRecord, OfSeveralProcessesTheOneWithMostSteps) {
   Script script(folder());
   for (int i = 0; i < 20; ++i) {

@@ -1,98 +1,46 @@
-"""Python loops in the forward pass: how much of its time a loop takes, and how often Python itself runs
-there.
+"""Python loops in the model: how much of the forward pass a loop takes, and how often Python itself runs.
 
 Python holds its lock while it interprets, and nearly every operation of torch releases it. So a loop over
 single numbers holds the lock for much of its time, and a loop over large layers for hardly any."""
 
-import linecache
 import os
-import re
+import sys
+import types
 
 from _unidle_shim.host import places
+from _unidle_shim.source import code_loops
 
-_HEADER = re.compile(r"\s*(?:async\s+)?(?:for\s+(?P<names>.+?)\s+in\b|while\b)")
-_COMPREHENSION = re.compile(r"\bfor\s+(?P<names>[\w\s,()*]+?)\s+in\b")
-_NOT_CODE = re.compile(r"\s*(#|$)")
-_NAME = re.compile(r"[A-Za-z_]\w*")
-# `x = layer(x)`, where the loop's variable is what is called, directly or as an index.
-_CALLS_VARIABLE = r"^\s*(?P<result>\w+)\b.*=.*\b(?:{names})\b[^=(]*\((?:.*\W)?(?P=result)\b"
-_OTHER_WORK = (os.path.join("torch", "autograd", ""), os.path.join("torch", "optim", ""))
+_MODULE, _CALLS = os.path.join("torch", "nn", "modules", "module.py"), ("_call_impl", "_wrapped_call_impl")
+_AUTOGRAD = os.path.join("torch", "autograd", "")
 _MOST = 500  # lines whose loop is known, and samples of a step
+_MOST_MODULES = 5000
 _TOP = 5
-
-
-def _width(text):
-    return len(text) - len(text.lstrip())
-
-
-class Source:
-    """A loop around a line, by the indentation of the source."""
-
-    def __init__(self, file):
-        self.lines = linecache.getlines(file)
-
-    def text(self, line):
-        return self.lines[line - 1] if 0 < line <= len(self.lines) else ""
-
-    def loops(self, line, first):
-        """The loops around a line of the function that begins at `first`, the innermost first:
-        (first line, last line). Stacks of layers are left out: nothing can compute them at once."""
-        found = _COMPREHENSION.search(self.text(line))
-        if found and not _HEADER.match(self.text(line)):
-            yield line, line
-        width = _width(self.text(line)) + 1  # the line may be the loop's own
-        for above in range(line, first - 1, -1):
-            text = self.text(above)
-            if _NOT_CODE.match(text) or _width(text) >= width:
-                continue
-            width = _width(text)
-            header = _HEADER.match(text)
-            if header:
-                last = self._end(above)
-                if not self._is_stack_of_layers(header, above, last):
-                    yield above, last
-
-    def _end(self, header):
-        width, last = _width(self.text(header)), header
-        for below in range(header + 1, len(self.lines) + 1):
-            text = self.text(below)
-            if _NOT_CODE.match(text):
-                continue
-            if _width(text) <= width:
-                break
-            last = below
-        return last
-
-    def _is_stack_of_layers(self, header, first, last):
-        names = _NAME.findall(header.group("names") or "")
-        if not names:
-            return False
-        calls = re.compile(_CALLS_VARIABLE.format(names="|".join(names)))
-        return any(calls.match(self.text(line)) for line in range(first + 1, min(last, first + 100) + 1))
 
 
 class PythonLoops:
     """Counts stack samples of the forward pass. Used by the sampling thread alone."""
 
     def __init__(self):
-        self.sources = {}  # file -> Source
-        self.known = {}  # (file, line) of the innermost own frame -> the loop's place, or None
+        self.known = {}  # (code, line) of the innermost own frame -> the loop's place, or None
         # (loop's place or None, line's place, function) -> [samples, those in which Python's lock was held]
         self.lines = {}
         self.forward = 0  # samples of the forward pass of finished steps
         self.pending, self.steps = [], None  # (key of lines or None, held), since the last finished step
+        self.stacks = {}  # code -> names of the attributes of its module that hold several modules
+        self.stacks_of = None  # id of the model that they are of
 
-    def count(self, stack, held, steps, step_places):
+    def count(self, stack, held, steps, model):
         """`stack`: [(code, line)], the innermost first. `held`: whether Python's lock was held. `steps`: the
-        finished ones. `step_places`: for each optimiser, the line of each function on the stack at its
-        step: a loop around such a line is the training loop."""
+        finished ones. `model`: the one that trains, or None."""
         if steps != self.steps:
             self._finish()
             self.steps = steps
-        if not step_places or len(self.pending) >= _MOST:
-            return
-        if not any(folder in code.co_filename for code, _ in stack for folder in _OTHER_WORK):
-            self.pending.append((self._key_of(stack, step_places), held))
+        inner = within_model(stack)
+        if inner is not None and model is not None and len(self.pending) < _MOST:
+            if self.stacks_of != id(model):
+                self.stacks, self.stacks_of = stacks_of(model), id(model)
+                self.known.clear()
+            self.pending.append((self._key_of(inner), held))
 
     def _finish(self):
         for key, held in self.pending:
@@ -103,28 +51,28 @@ class PythonLoops:
                 line[1] += held
         self.pending.clear()
 
-    def _key_of(self, stack, step_places):
-        own = [entry for entry in stack if places.is_own(entry[0])]
+    def _key_of(self, inner):
+        own = [entry for entry in inner if places.is_own(entry[0])]
         if not own:
             return None
-        line = own[0][0].co_filename, own[0][1]
-        if line not in self.known:
+        if own[0] not in self.known:
             if len(self.known) >= _MOST:
                 return None
-            self.known[line] = self._loop_of(own, step_places)
-        return self.known[line], places.text(*own[0]), places.name_of(own[0][0])
+            self.known[own[0]] = self._loop_of(own)
+        return self.known[own[0]], places.text(*own[0]), places.name_of(own[0][0])
 
-    def _loop_of(self, own, step_places):
-        for code, line in own:
-            file = code.co_filename
-            if file not in self.sources:
-                self.sources[file] = Source(file)
-            steps = [lines[code] for lines in step_places if code in lines]
-            for first, last in self.sources[file].loops(line, code.co_firstlineno):
-                if not any(first <= step <= last for step in steps):
-                    return places.text(code, first)
-            if steps:
-                return None
+    def _loop_of(self, own):
+        """The place of the innermost loop around these lines. A loop over modules, a stack of layers, is left
+        out: nothing can compute it at once."""
+        for depth, (code, line) in enumerate(own):
+            around, (loops, outside) = code, code_loops.loops_of(code)
+            if code.co_name.startswith("<") and depth + 1 < len(own):  # a comprehension is code of its own
+                around = own[depth + 1][0]
+                outside = set(around.co_names)
+            held = self.stacks.get(around, frozenset())
+            for loop in loops:
+                if line in loop.lines and not held & (loop.names | outside):
+                    return places.text(code, loop.first)
         return None
 
     def notes(self):
@@ -150,3 +98,46 @@ class PythonLoops:
                     "total": self.forward,
                 },
             )
+
+
+def within_model(stack):
+    """The part of the stack within the outermost call of a module; None if there is none, and in the backward
+    pass, which computes forward passes again."""
+    for depth in range(len(stack) - 1, -1, -1):
+        code = stack[depth][0]
+        if code.co_name in _CALLS and code.co_filename.endswith(_MODULE):
+            outer = stack[depth + 1 :]
+            return None if any(_AUTOGRAD in one.co_filename for one, _ in outer) else stack[:depth]
+    return None
+
+
+def stacks_of(model):
+    """For the code of each method of the model's modules: the attributes of its objects that hold several
+    modules. Reads no attribute by the program's own code."""
+    nn = sys.modules["torch"].nn
+    found, ahead, seen = {}, [model], set()
+    while ahead and len(seen) < _MOST_MODULES:
+        module = ahead.pop()
+        if id(module) in seen:
+            continue
+        seen.add(id(module))
+        members = object.__getattribute__(module, "__dict__")
+        children = members.get("_modules") or {}
+        several = {name for name, child in children.items() if isinstance(child, _kinds(nn))}
+        several |= {name for name, value in members.items() if _holds_modules(nn, value)}
+        for kind in type(module).__mro__ if several else ():
+            for member in vars(kind).values():
+                if isinstance(member, types.FunctionType):
+                    found.setdefault(member.__code__, set()).update(several)
+        ahead.extend(child for child in children.values() if child is not None)
+    return found
+
+
+def _kinds(nn):
+    return nn.ModuleList, nn.ModuleDict, nn.Sequential
+
+
+def _holds_modules(nn, value):
+    if type(value) is dict:
+        value = list(value.values())
+    return type(value) in (list, tuple) and any(isinstance(one, nn.Module) for one in value[:_TOP])

@@ -18,6 +18,7 @@ from _unidle_shim.loop.loop import (
     STARTUP_PHASE,
     TRAIN_PHASE,
     VALIDATE_PHASE,
+    now,
 )
 
 _RATE_HZ = 20
@@ -29,6 +30,7 @@ _MAX_BUSY = 0.002  # share of wall time that this thread may use before it sampl
 _LONGEST_SWITCH_S = 0.005  # Python's own; a program that sets a longer one wants fewer switches
 _MAX_PLACES = 2000
 _TOP = 10
+_OTHERS_WORK = 0.1  # of the time: threads that use more of a CPU may hold Python's lock
 _LEAVES_S = 30.0  # how long the end of a process waits for this thread: it may be starved
 _READS = re.compile(
     r"\[[^\[\]]+\]|\b(read|load|open|next|randperm|randint|stack|gather|index_select|from_numpy|memmap|choice"
@@ -109,6 +111,7 @@ class Background:
         self.waited_for = other_threads.Waits(state)
         self.prompt = None  # takes Python's lock at once, where that can be done
         self.held = None  # whether another thread held it before this look, where that is known
+        self.others = None  # (time, CPU time of other threads), at the last look that asked
         self.python_loops = python_loops.PythonLoops()
 
     def start(self):
@@ -216,17 +219,25 @@ class Background:
                 call = (None, None) if outer is None else (places.text(*outer), places.name_of(outer[0]))
                 self._count_unfinished(steps, (phase, found, call))
                 if phase == TRAIN_PHASE and self.held is not None and not waits:
-                    self.python_loops.count(stack, self._is_held(), steps, self._step_places())
+                    self._count_loops(stack, steps)
                 return
         self.totals[phase] = self.totals.get(phase, 0) + 1
         if found[1] is not None:
             self._count(phase, *found)
 
+    def _count_loops(self, stack, steps):
+        held, model = self._is_held(), self.state.facts.model_ref
+        if held is not None and model is not None:
+            self.python_loops.count(stack, held, steps, model())
+
     def _is_held(self):
-        """Whether the training thread held Python's lock: no other thread can have."""
-        if not self.held:
-            return False
-        return all(map(places.is_standard, self.prompt.files_of_others(self.state.thread)))
+        """Whether the training thread held Python's lock; None if another thread may have: it used the CPU
+        since the last look."""
+        before = self.others
+        self.others = at, cpu_ns = now(), self.prompt.cpu_of_others(self.state.thread)
+        if before is None or cpu_ns - before[1] > _OTHERS_WORK * (at - before[0]):
+            return None
+        return self.held
 
     def _count(self, phase, where, function, caller=None, looks=1):
         key = phase, where, function, caller

@@ -43,9 +43,10 @@ class Validating:
             self.training.add(frame.f_code)
             frame = frame.f_back
 
-    def reads(self, name):
-        """Whether the program's own code on the way to a step contains that name."""
-        return any(name in code.co_names for code in self.training if places.is_own(code))
+    def read_of(self, changed, function):
+        """The names of `changed` that the program reads on the way to a step, but for the function itself."""
+        read = side_effects.names_of_loop(self.training, function) if changed else ()
+        return [name for name in sorted(changed) if name in read]
 
     def evaluates(self, frame):
         """eval() was called for a model."""
@@ -87,7 +88,14 @@ class Validating:
         """Why the calls cannot be left out, as far as the code alone says it."""
         used = side_effects.used(function, ())
         changed = side_effects.stored(function, ())
-        return _why_needed(function, used, [name for name in sorted(changed) if self.reads(name)])
+        why = _why_needed(function, used, self.read_of(changed, function))
+        if (
+            why is None
+            and side_effects.raises(function, ())
+            and side_effects.catches(filter(places.is_own, self.training))
+        ):
+            why = "%s raises exceptions, and the training loop catches some" % function.__qualname__
+        return why
 
     def saves(self, frame):
         """A checkpoint is saved in this frame: the functions that call it cannot be left out."""
@@ -133,6 +141,8 @@ def _why_needed(function, used, read):
     """`used`: names that the function uses. `read`: of those that it changes, the ones that the training loop
     reads. None if neither says so."""
     name, end = function.__qualname__, side_effects.ends_training(used, function)
+    if side_effects.schedules(used):
+        return "%s steps a scheduler or an optimiser" % name
     if side_effects.saves(used):
         return "%s saves a checkpoint or results" % name
     if end is not None:
@@ -246,8 +256,7 @@ class ValidationSkipper:
             return "%s changes what it is given" % name
         changed = {key for key, what in left.items() if kept.get(key, self) != what}
         changed |= side_effects.stored(self.original, args)
-        read = [key for key in sorted(changed) if self.validating.reads(key)]
-        needed = _why_needed(self.original, self.used, read)
+        needed = _why_needed(self.original, self.used, self.validating.read_of(changed, self.original))
         if needed is not None:
             return needed
         self.draws = purity.draws(before, purity.random_states())

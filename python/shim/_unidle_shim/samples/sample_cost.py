@@ -37,6 +37,7 @@ class Samples:
         self.took = []  # ns of each sample of the current batch, if they are timed one by one
         self.own = run_delay.Own()
         self.collate_begin = self.collated = 0
+        self.indices, self.batch_begin = None, 0  # of a batch that one call of the dataset makes
         self.files = None  # whether samples are read from files: read calls while the first ones were made
         self.first_fetch_ns = 0
         self.slot = None  # shared with the training process: receives first_fetch_ns
@@ -50,6 +51,16 @@ class Samples:
         )
         self.hidden_queries = None  # cheap batches without an event yet: [begin, ns, samples, slowest]
         self.ring = None
+
+    def look_at_batch(self, items):
+        """One call of the dataset has made these."""
+        indices, self.indices = self.indices, None
+        if indices is None or len(indices) != len(items) or not items:
+            return
+        costly = (now() - self.batch_begin) // len(items) >= repeats.COSTLY_NS
+        for index, item in zip(indices, items):
+            if type(index) is int and (costly or index in self.again.known):
+                self.again.look(index, item)
 
     def _of_all(self, part_ns, asked_ns):
         """Seconds of all batches, from a part of those that were asked for it."""
@@ -227,9 +238,13 @@ def prepare(fetcher, samples):
     collate = fetcher.collate_fn
 
     def timed_collate(data):
-        samples.collate_begin = now()
         if type(data) is list:
             samples.collated = len(data)
+            try:
+                samples.look_at_batch(data)
+            except BaseException as failure:
+                caught(failure)
+        samples.collate_begin = now()
         return collate(data)
 
     fetcher.collate_fn = timed_collate
@@ -242,6 +257,7 @@ def fetch(original, fetcher, index, samples, state):
     """Makes one batch, timed. Exceptions from the dataset pass through."""
     try:
         asked = _before(fetcher, samples, state)
+        samples.indices = index if type(index) is list and asked[0] is None else None
     except BaseException as failure:
         asked = caught(failure)
     if asked is None:
@@ -269,7 +285,8 @@ def _before(fetcher, samples, state):
         delay = samples.begin_batch()
         stand_in = _stand_in(fetcher, samples)
     cpu = _thread_time() if asks else None
-    return stand_in, now(), cpu, delay, reads
+    samples.batch_begin = now()
+    return stand_in, samples.batch_begin, cpu, delay, reads
 
 
 def _after(fetcher, samples, state, index, asked, batch):

@@ -6,9 +6,12 @@ deep. Models, data and objects that only write or show (loggers, progress bars) 
 them.
 """
 
+import collections
 import sys
+import types
 from itertools import islice
 
+from _unidle_shim.host import places
 from _unidle_shim.host.shapes import hidden_queries
 
 _DEEPEST = 4
@@ -42,17 +45,38 @@ class _Fingerprint:
         if isinstance(value, dict):
             entries = islice(value.items(), _MOST_ENTRIES)
             return len(value), tuple((repr(key), self.of(each, depth - 1)) for key, each in entries)
-        if isinstance(value, (list, tuple)):
-            some = (
-                value
-                if len(value) <= _MOST_ENTRIES
-                else value[: _MOST_ENTRIES // 2] + value[-_MOST_ENTRIES // 2 :]
-            )
-            return len(value), tuple(self.of(each, depth - 1) for each in some)
+        if isinstance(value, (list, tuple, collections.deque)):
+            return len(value), tuple(self.of(each, depth - 1) for each in _some_of(value))
         if isinstance(value, (set, frozenset)):
             return len(value)
         members = getattr(value, "__dict__", None)
-        return (id(value), self.of(dict(members), depth - 1)) if isinstance(members, dict) else id(value)
+        members = dict(members if isinstance(members, dict) else (), **_slots_of(value))
+        return (id(value), self.of(members, depth - 1)) if members else id(value)
+
+
+def _some_of(values):
+    """All of them, or as many at either end as are compared."""
+    if len(values) <= _MOST_ENTRIES:
+        return list(values)
+    half = _MOST_ENTRIES // 2
+    return [*islice(values, half), *islice(reversed(values), half)]
+
+
+def _slots_of(value):
+    """The attributes in __slots__, read without code of the program."""
+    found = {}
+    for kind in type(value).__mro__:
+        for name, slot in vars(kind).items():
+            if isinstance(slot, types.MemberDescriptorType) and places.is_own_file(_file_of(kind)):
+                try:
+                    found[name] = slot.__get__(value)
+                except AttributeError:  # not set
+                    pass
+    return found
+
+
+def _file_of(kind):
+    return getattr(sys.modules.get(kind.__module__), "__file__", None) or "<unknown>"
 
 
 def _is_left_out(value):

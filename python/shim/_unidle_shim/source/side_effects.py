@@ -1,8 +1,10 @@
 """Side effects of a function of the program, from its code and by comparing state before and after a call."""
 
+import collections
 import dis
 import gc
 import inspect
+import re
 import sys
 import types
 from itertools import islice
@@ -11,8 +13,15 @@ from _unidle_shim.host import places
 from _unidle_shim.source import stand_in
 
 _MOST_COMPARED = 200  # elements of a container, at either end
+_READS = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD"}
+_MOST_BEFORE_STORE = 4  # instructions that name the container and the key of `a.b["c"] = d`
+_CATCHES = {"CHECK_EXC_MATCH", "JUMP_IF_NOT_EXC_MATCH"}
+_STEPPED = re.compile("sched|plateau|optim")
 _ENDS = {"exit", "_exit", "quit", "SystemExit", "KeyboardInterrupt", "StopIteration"}
-_SAVES = {"save", "savez", "savez_compressed", "dump", "write_bytes", "to_pickle", "tofile", "push_to_hub"}
+_SAVES = {
+    *("save", "savez", "savez_compressed", "savetxt", "tofile", "dump", "write_bytes", "push_to_hub"),
+    *("to_pickle", "to_csv", "to_json", "to_excel", "to_parquet"),
+}
 
 
 def function_of(code):
@@ -65,8 +74,9 @@ def contents(left):
     for name, value in left.items():
         if isinstance(value, (int, float, str, type(None))):
             found[name] = value
-        elif isinstance(value, list):
-            found[name] = tuple(map(id, value[:_MOST_COMPARED] + value[-_MOST_COMPARED:])), len(value)
+        elif isinstance(value, (list, collections.deque)):
+            ends = list(islice(value, _MOST_COMPARED)) + list(islice(reversed(value), _MOST_COMPARED))
+            found[name] = tuple(map(id, ends)), len(value)
         elif isinstance(value, (dict, set)):
             parts = list(islice(value.items() if isinstance(value, dict) else value, _MOST_COMPARED))
             found[name] = (
@@ -77,20 +87,77 @@ def contents(left):
 
 
 def stored(function, args):
-    """Names of attributes and globals assigned by the function, or by the program's functions that it calls:
-    those of its module, of its object, and of the program's objects that these hold."""
-    codes = _reachable(function, args)
-    return {
-        one.argval
-        for code in codes
-        for one in dis.get_instructions(code)
-        if one.opname in ("STORE_ATTR", "STORE_GLOBAL")
-    }
+    """Names of attributes and globals assigned by the function, or by the program's functions that it calls,
+    and of containers whose elements these assign. The functions are those of its module, of its object, and
+    of the program's objects that these hold."""
+    names = set()
+    for code in _reachable(function, args):
+        before = collections.deque(maxlen=_MOST_BEFORE_STORE)
+        for one in dis.get_instructions(code):
+            if one.opname in ("STORE_ATTR", "STORE_GLOBAL"):
+                names.add(one.argval)
+            elif one.opname == "STORE_SUBSCR":
+                names.update(each.argval for each in before if each.opname in _READS)
+            before.append(one)
+    return names
 
 
 def used(function, args):
     """Names used by the function, or by the program's functions that it calls."""
     return {name for code in _reachable(function, args) for name in code.co_names}
+
+
+def names_of_loop(codes, function):
+    """Names read by the code on the way to a training step, and by the program's functions and methods that
+    it calls by name, except by `function` and what it calls."""
+    ahead = [code for code in codes if places.is_own(code)]
+    functions = [one for one in gc.get_referrers(*ahead) if isinstance(one, types.FunctionType)]
+    callable_by = {}  # name -> code of the program's functions and methods
+    for one in [function] + [one for one in functions if one.__code__ in ahead]:
+        _add_callable(one.__globals__, callable_by)
+    apart = set(_closure([function.__code__], callable_by, set(ahead)))
+    closure = _closure(ahead, callable_by, apart)
+    return set().union(*closure.values())
+
+
+def _closure(codes, callable_by, apart):
+    """These codes and those that they call by name, without those in `apart`: {code: names that it reads}."""
+    found, ahead = {}, list(codes)
+    while ahead:
+        code = ahead.pop()
+        if code not in found and code not in apart:
+            found[code] = {one.argval for one in dis.get_instructions(code) if one.opname in _READS}
+            ahead.extend(called for name in found[code] for called in callable_by.get(name, ()))
+    return found
+
+
+def _add_callable(given, callable_by):
+    """The program's functions among these names, and the methods of its classes there, by name."""
+    kinds = [kind for kind in list(given.values()) if isinstance(kind, type)]
+    for names in [given, *map(_methods, kinds)]:
+        for name, value in list(names.items()):
+            code = code_of(value)
+            if code is not None and places.is_own(code):
+                callable_by.setdefault(name, set()).add(code)
+
+
+def catches(codes):
+    """Whether the code catches exceptions of a kind that it names."""
+    return any(one.opname in _CATCHES for code in codes for one in dis.get_instructions(code))
+
+
+def raises(function, args):
+    """Whether the function, or one of the program's functions that it calls, raises an exception itself."""
+    return any(
+        one.opname == "RAISE_VARARGS" and one.arg
+        for code in _reachable(function, args)
+        for one in dis.get_instructions(code)
+    )
+
+
+def schedules(names):
+    """Whether these names step a scheduler, or an optimiser; environments have steps too."""
+    return "step" in names and any(_STEPPED.search(name.lower()) for name in names)
 
 
 def ends_training(names, function):

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <string>
 
 #include "unidle/diagnose/detail/notes.h"
@@ -106,6 +107,21 @@ void read_over_time(const Notes& notes, Signals& signals) {
       [&](const auto& note) { signals.called.emplace(note.text("where"), note.text("function")); });
 }
 
+/// One data set that takes a setting is enough, where another one refuses it.
+void read_refused(const Notes& notes, Signals& signals) {
+  std::set<std::string> taken;
+  notes.each<record::NoteType::kApply>([&](const auto& note) {
+    const std::string knob = note.text("knob");
+    const std::string status = note.text("status");
+    if (status == "taken") {
+      taken.insert(knob);
+    } else if (status == "refused" || status == "refused-in-part") {
+      signals.refused[knob] = note.text("why");
+    }
+  });
+  std::erase_if(signals.refused, [&](const auto& refused) { return taken.contains(refused.first); });
+}
+
 void read_ranks(const Notes& notes, Signals& signals) {
   notes.each<record::NoteType::kParallel>([&](const auto& note) {
     if (const std::string kind = note.text("kind"); !kind.empty()) {
@@ -126,6 +142,7 @@ void read_ranks(const Notes& notes, Signals& signals) {
 }  // namespace
 
 void read_step(const Notes& notes, Signals& signals) {
+  read_refused(notes, signals);
   read_syncs(notes, signals);
   read_transfers(notes, signals);
   read_outputs(notes, signals);

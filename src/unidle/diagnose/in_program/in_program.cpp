@@ -294,15 +294,19 @@ class Program {
   std::vector<CallInProgram> frameworks_;
 };
 
-/// Finds the lines that call backward(), and leaves out those that hand the whole training to a library, as
-/// `trainer.train()` does: they say nothing about where it computes.
-void name_compute_places(Program& program, std::vector<ComputePlace>& places) {
+/// Whether the line hands the whole training to a library, as `trainer.train()` does: such a place says nothing.
+bool hands_over(const std::vector<SourceLine>& lines) {
   constexpr std::array<std::string_view, 3> kTrains = {".fit(", ".train(", ".learn("};
+  return !lines.empty() && std::ranges::any_of(kTrains, [&](std::string_view call) {
+    return lines.front().text.find(call) != std::string::npos;
+  });
+}
+
+void name_compute_places(Program& program, std::vector<ComputePlace>& places) {
   std::erase_if(places, [&](ComputePlace& place) {
     const std::vector<SourceLine> lines = program.line_at(place.where);
-    const std::string text = lines.empty() ? "" : lines.front().text;
-    place.is_backward = text.find("backward(") != std::string::npos;
-    return std::ranges::any_of(kTrains, [&](std::string_view call) { return text.find(call) != std::string::npos; });
+    place.is_backward = !lines.empty() && lines.front().text.find("backward(") != std::string::npos;
+    return hands_over(lines);
   });
 }
 
@@ -345,6 +349,9 @@ void put_in_program(const Signals& signals, const Policy& policy, Diagnosis& dia
         }
       }
       keep_batch_whole(program, finding);
+      if (hands_over(program.line_at(finding.where))) {
+        finding.where.reset();
+      }
       const bool shown = std::any_of(finding.fixes.begin(), finding.fixes.end(),
                                      [](const Change& fix) { return !fix.patch.empty() || fix.in_program; });
       finding.lines = shown ? std::vector<SourceLine>{} : program.line_at(finding.where);

@@ -219,14 +219,19 @@ TEST_F(InProgram, TheBackwardPassIsNamedByItsLine) {
               HasSubstr("Compute, by stack samples: 58 % in the backward pass (train.py:2), 30 % in train.py:1.\n"));
 }
 
-TEST_F(InProgram, ACallThatTrainsIsNoPlaceOfTheCompute) {
+TEST_F(InProgram, ACallThatTrainsIsNoPlace) {
   write("train.py", "trainer = Trainer(model)\ntrainer.train()\n");
   signals.started_wall_ns = system_clock().wall_ns() + kNsPerSecond;
   Diagnosis diagnosis;
   diagnosis.step = StepShares{.compute = 0.98};
   diagnosis.compute_in = {{1, "train.py:2", "train.py:2", 1}};
+  diagnosis.findings.resize(2);
+  diagnosis.findings[0].where = "train.py:2";
+  diagnosis.findings[1].where = "train.py:1";
   put_in_program(signals, {}, diagnosis);
   EXPECT_THAT(to_text(diagnosis, 200, false), Not(HasSubstr("by stack samples")));
+  EXPECT_EQ(diagnosis.findings[0].where, std::nullopt);
+  EXPECT_EQ(diagnosis.findings[1].where, "train.py:1");
 }
 
 TEST_F(InProgram, AnIgnoredSettingIsMendedWhereItIsRead) {

@@ -48,7 +48,8 @@ const Rule& padding_waste() {
       .needs = "real and padded elements of the batches, step times",
       .proposes =
           "pad each batch to its own longest sequence instead of a fixed length, and put sequences of similar length "
-          "into one batch (buckets, or a token budget)",
+          "into one batch (buckets or a token budget; in transformers a tokenizer that does not pad, "
+          "DataCollatorWithPadding and group_by_length=True)",
       .evaluate = evaluate_padding_waste,
       .counts = Counts::kDeviceTime,
       .sentence = "Your {device} spends {share} of the run on padding",

@@ -37,7 +37,7 @@ Validations validations_of_loop(const Context& context) {
 
 struct Rarer {
   knobs::Change fix;
-  std::optional<double> by = {};  // how much longer the interval becomes; absent for a change in words
+  std::optional<double> by = {};  // how much longer the interval becomes; absent when nothing can be said
 };
 
 /// By skipping calls when the program allows it, else by a longer interval in its own unit, which is null when the
@@ -57,11 +57,11 @@ Rarer rarer(const Context& context, double wanted) {
   const auto setting = signals.settings.find("validation.interval");
   const bool has_setting = setting != signals.settings.end() && setting->second.configured;
   if (!has_setting) {
-    return {detail::code_fix(context, "validation.interval", kHow)};
+    return {detail::code_fix(context, "validation.interval", kHow), std::ceil(rarer_by)};
   }
   const auto interval = parse_number<double>(signals.effective("validation.interval").value_or(""));
   if (!interval || *interval <= 0) {
-    return {detail::make_fix(context, "validation.interval", std::nullopt, kHow)};
+    return {detail::make_fix(context, "validation.interval", std::nullopt, kHow), std::ceil(rarer_by)};
   }
   // In whole units; in hundredths for an interval below one: 0.69, not 0.6900000000000001.
   const double whole = *interval * rarer_by < 1 ? 100 : 1;

@@ -1,0 +1,86 @@
+"""Loops of a function, by its bytecode: a loop jumps back. Independent of how its source is written.
+
+Used by the sampling thread: no function of the program runs, and little is allocated."""
+
+import opcode
+import sys
+
+_BACK = {
+    number
+    for name, number in opcode.opmap.items()
+    if name.startswith(("JUMP_BACKWARD", "POP_JUMP_BACKWARD")) and not name.endswith("NO_INTERRUPT")
+}
+# To 3.10 a jump names its target, and goes back where that comes before.
+_ABSOLUTE = set() if _BACK else set(opcode.hasjabs)
+_EXTENDED, _LOAD_ATTR = opcode.opmap["EXTENDED_ARG"], opcode.opmap["LOAD_ATTR"]
+_UNIT = 1 if sys.version_info < (3, 10) else 2  # bytes that the argument of a jump counts
+_METHOD_BIT = sys.version_info >= (3, 12)  # of LOAD_ATTR: the attribute is called
+_BEFORE = 32  # bytes that evaluate what a loop iterates over
+_LONGEST, _MOST = 1 << 15, 100_000  # bytes of a code object; its loops times its lines
+
+
+class Loop:
+    """`first`: its first line. `lines`: all of its lines. `names`: attributes that it reads and does not call
+    as methods, also those that it iterates over."""
+
+    __slots__ = ("first", "lines", "names")
+
+    def __init__(self, first, lines, names):
+        self.first, self.lines, self.names = first, lines, names
+
+
+def loops_of(code):
+    """(its loops, the innermost ones first; the names of attributes that it reads outside of loops)."""
+    if len(code.co_code) > _LONGEST:
+        return [], set()
+    jumps, reads = _scan(code)
+    lines = _lines(code)
+    if len(jumps) * len(lines) > _MOST:
+        return [], set()
+    loops, outside = [], {name for at, name in reads if not any(a - _BEFORE <= at <= b for a, b in jumps)}
+    for begin, end in sorted(jumps, key=lambda jump: jump[1] - jump[0]):
+        own = {line for first, after, line in lines if line and after > begin and first <= end}
+        names = {name for at, name in reads if begin - _BEFORE <= at <= end}
+        if own:
+            loops.append(Loop(min(own), own, names))
+    return loops, outside
+
+
+def _scan(code):
+    """([(target, jump)] in bytes, [(offset, name of an attribute)])."""
+    jumps, reads, argument = {}, [], 0
+    text, names = code.co_code, code.co_names
+    for at in range(0, len(text), 2):
+        operation, argument = text[at], argument << 8 | text[at + 1]
+        if operation == _EXTENDED:
+            continue
+        if operation in _BACK:
+            _add(jumps, at + 2 - _UNIT * argument, at)
+        elif operation in _ABSOLUTE and _UNIT * argument <= at:
+            _add(jumps, _UNIT * argument, at)
+        elif operation == _LOAD_ATTR and not (_METHOD_BIT and argument & 1):
+            index = argument >> 1 if _METHOD_BIT else argument
+            if index < len(names):
+                reads.append((at, names[index]))
+        argument = 0
+    return list(jumps.items()), reads
+
+
+def _add(jumps, target, at):
+    """A loop may be continued at several places: it goes to the last one."""
+    target = max(0, target)
+    jumps[target] = max(at, jumps.get(target, at))
+
+
+def _lines(code):
+    """[(first byte, byte after it, line)]."""
+    if hasattr(code, "co_lines"):
+        return list(code.co_lines())
+    found, line, at = [], code.co_firstlineno, 0
+    table = code.co_lnotab
+    for step in range(0, len(table), 2):
+        if table[step]:
+            found.append((at, at + table[step], line))
+            at += table[step]
+        line += table[step + 1] - 256 * (table[step + 1] > 127)
+    return found + [(at, len(code.co_code), line)]
