@@ -242,13 +242,13 @@ PyObject* sleep_then_take(PyObject*, PyObject* seconds) {
     ask(main);
   }
   asking = false;
-  const long cpu_ns = ns_of(CLOCK_THREAD_CPUTIME_ID);
-  const long begin_ns = ns_of(CLOCK_MONOTONIC);
+  const long begin = thread_cpu_ns();
+  const long waited = waits();
   PyEval_RestoreThread(state);
-  const bool was_held = gave || ns_of(CLOCK_MONOTONIC) - begin_ns > kTakesFree_ns;
+  const bool was_held = gave || waits() != waited;
   restore_interval();
   if (interpreter().by_interval()) {
-    owed_ns = std::clamp(owed_ns + ns_of(CLOCK_THREAD_CPUTIME_ID) - cpu_ns - kCpuOfLook_ns, -kMostSaved * kCpuOfLook_ns,
+    owed_ns = std::clamp(owed_ns + thread_cpu_ns() - begin - kCpuOfLook_ns, -kMostSaved * kCpuOfLook_ns,
                          kMostOwed * kCpuOfLook_ns);
   }
   if (!now) {

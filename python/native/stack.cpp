@@ -108,8 +108,8 @@ PyObject* cpu_of_others(PyObject*, PyObject* thread) {
   long long sum_ns = 0;
   PyObject *other = nullptr, *frame = nullptr;  // borrowed
   for (Py_ssize_t i = 0; PyDict_Next(frames.object, &i, &other, &frame) != 0;) {
-    const bool skipped = PyObject_RichCompareBool(other, thread, Py_EQ) == 1 ||
-                         PyObject_RichCompareBool(other, self.object, Py_EQ) == 1;
+    const bool skipped =
+        PyObject_RichCompareBool(other, thread, Py_EQ) == 1 || PyObject_RichCompareBool(other, self.object, Py_EQ) == 1;
     clockid_t clock = 0;
     timespec time{};
     // A thread that has a frame cannot end while the lock is held here.
