@@ -45,14 +45,15 @@ class FusedTest(run_case.RunCase):
         """)
         self.assertEqual((words, status, why), (["None", "None"], "refused", "SGD has sparse gradients"))
 
-    def test_of_several_optimisers_the_newest_and_the_others_have_their_lines(self):
+    def test_of_several_optimisers_the_one_that_takes_most_time_is_told(self):
         program = """
 import torch
-one, two = torch.nn.Linear(2, 2), torch.nn.Linear(2, 2)
+one, two = torch.nn.Sequential(*[torch.nn.Linear(2, 2) for _ in range(40)]), torch.nn.Linear(2, 2)
 replaced = torch.optim.SGD(one.parameters(), lr=0.1)
 first = torch.optim.Adam(one.parameters())
-replaced = torch.optim.Adam(two.parameters())
-for step in range(10):
+replaced = torch.optim.RMSprop(two.parameters())
+unused = torch.optim.SGD(one.parameters(), lr=0.1)
+for step in range(40):
     first.zero_grad(), replaced.zero_grad()
     two(one(torch.ones(3, 2))).sum().backward()
     first.step(), replaced.step()
@@ -62,9 +63,9 @@ for step in range(10):
             file.write(program)
         self.observed(sys.executable, path)
         note = self.record.notes("optimizer")[-1]
-        self.assertEqual(
-            (note["class"], note["where"][-8:], note["also"][-8:]), ("Adam", "two.py:6", "two.py:5")
-        )
+        self.assertEqual((note["class"], note["where"][-8:], note["tensors"]), ("Adam", "two.py:5", 80))
+        self.assertEqual([place[-8:] for place in note["also"].split(", ")], ["two.py:6", "two.py:7"])
+        self.assertTrue(0.5 < note["part"] < 1, note["part"])  # RMSprop has no fused form
 
     def test_an_optimiser_that_is_gone_before_anybody_looks_has_its_line(self):
         path = os.path.join(self.folder, "short.py")

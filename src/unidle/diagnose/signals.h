@@ -133,6 +133,7 @@ struct OptimizerFacts {
   std::string where = {};            // the line that makes it
   std::string also = {};             // other lines that make optimisers, separated by commas
   std::optional<bool> fusable = {};  // whether its class has a fused form
+  std::optional<double> part = {};   // of all optimisers' time: of those that could be fused and are not
 };
 
 struct CompileFacts {

@@ -99,7 +99,7 @@ inline constexpr std::array kNoteShapes = {
               "channels_last input_channels_last sparse_gradients training_where"},
     NoteShape{NoteType::kNoted, "noted", "name", "value step samples"},
     NoteShape{NoteType::kOptimizer, "optimizer", "",
-              "class fused foreach fusable tensors parameters zero_to_none where also zero_grad_where"},
+              "class fused foreach fusable tensors parameters zero_to_none where also part zero_grad_where"},
     NoteShape{NoteType::kOptions, "options", "", "program words options switches"},
     NoteShape{NoteType::kPadding, "padding", "", "real padded where"},
     NoteShape{NoteType::kParallel, "parallel", "",

@@ -225,9 +225,12 @@ def training_notes(state, facts):
         settings["precision.amp"] = facts.amp
     living = facts.living_optimizers()
     if living:
+        spent_ns = state.loop.optimizer_ns if state.loop is not None else {}
+        living.sort(key=lambda one: spent_ns.get(id(one), 0))  # the newest comes last among equal ones
         found = value_or_none(optimizer_note, living[-1])
         if found is not None:
-            facts.optimizer_note = dict(found, **_places_of(living, facts.made_at))
+            part = value_or_none(_part_to_fuse, living, spent_ns)
+            facts.optimizer_note = dict(found, part=part, **_places_of(living, facts.made_at))
     if facts.optimizer_note is not None:
         note = dict(
             facts.optimizer_note, zero_to_none=facts.zero_to_none, zero_grad_where=facts.zero_grad_where
@@ -325,8 +328,16 @@ def measured_settings(state, facts, settings):
         settings["precision.tf32"] = tf32_of(torch)
 
 
+def _part_to_fuse(optimizers, spent_ns):
+    """The share of the optimisers' time in those that have a fused form and do not use it."""
+    first = {id(one): one.param_groups[0] for one in optimizers}
+    all_ns = sum(spent_ns.get(key, 0) for key in first)
+    to_fuse = [key for key, group in first.items() if "fused" in group and not group["fused"]]
+    return sum(spent_ns.get(key, 0) for key in to_fuse) / all_ns if all_ns else None
+
+
 def _places_of(optimizers, made_at):
-    """Where the newest was made, and other lines that made one of them."""
+    """Where the last one was made, and other lines that made one of them."""
     places = list(dict.fromkeys(made_at.get(id(one)) for one in reversed(optimizers)))
     return {"where": places[0], "also": ", ".join(list(filter(None, places[1:]))[:_MOST_PLACES]) or None}
 

@@ -53,6 +53,7 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
         self.previewed_at = None  # step of the newest preview
         # [loader, begin, input ns so far, batches]: from a loader that may be for training or for validation.
         self.pending = None
+        self.optimizer_ns = {}  # id of an optimiser -> time of its steps that were observed in full
         self.last_loader = None  # the loader of the newest batch
         self.eval_called = 0
         # id of a module in evaluation mode with gradients enabled: a backward pass will decide
@@ -376,6 +377,7 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
                 held.absorb(parts)
                 parts = self.parts = held
         parts.optimizer += own_ns
+        self.optimizer_ns[key] = self.optimizer_ns.get(key, 0) + own_ns
         parts.last = self.stepped_at = t1
         self.after, self.by_hand, self.assembled = AFTER_STEP, False, False
         if key not in parts.optimizers:

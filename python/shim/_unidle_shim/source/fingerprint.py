@@ -51,7 +51,8 @@ class _Fingerprint:
             return len(value)
         members = getattr(value, "__dict__", None)
         members = dict(members if isinstance(members, dict) else (), **_slots_of(value))
-        return (id(value), self.of(members, depth - 1)) if members else id(value)
+        # `members` is ours: its own id says nothing.
+        return (id(value), self.of(members, depth - 1)) if members and depth > 1 else id(value)
 
 
 def _some_of(values):

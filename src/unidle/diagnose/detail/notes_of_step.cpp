@@ -68,7 +68,7 @@ void read_computing(const Notes& notes, Signals& signals) {
   notes.each<record::NoteType::kOptimizer>([&](const auto& note) {
     signals.optimizer =
         OptimizerFacts{note.text("class"), note.flag("fused"), note.flag("foreach"), note.whole("tensors"),
-                       note.text("where"), note.text("also"),  note.flag("fusable")};
+                       note.text("where"), note.text("also"),  note.flag("fusable"), note.number("part")};
   });
   notes.each<record::NoteType::kCompile>([&](const auto& note) {
     CompileFacts facts = signals.compile.value_or(CompileFacts{});

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/rule.h"
@@ -34,13 +36,14 @@ Evaluation evaluate_optimizer_not_fused(const Context& context, const Policy& po
   if (!context.optimizer) {
     return Missing{context.no_steps};
   }
-  const double share = *context.optimizer * (1 - 1 / policy.fused_gain);
+  const auto& optimizer = context.signals.optimizer;
+  const double part = std::clamp(optimizer && optimizer->part ? *optimizer->part : 1.0, 0.0, 1.0);
+  const double share = *context.optimizer * part * (1 - 1 / policy.fused_gain);
   if (share < policy.warning_share) {
     return Nothing{};
   }
   Finding finding = detail::of_share(share, policy);
   finding.severity = Severity::kWarning;
-  const auto& optimizer = context.signals.optimizer;
   finding.where = optimizer && !optimizer->where.empty() ? detail::place(optimizer->where)
                                                          : detail::where_set(context, "optimizer.fused");
   finding.evidence.push_back(context.say("the optimiser's step takes {} of each step ({} of the wall time)",
