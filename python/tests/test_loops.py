@@ -119,6 +119,10 @@ class LoopsTest(unittest.TestCase):
         self.check("two_loaders")
         self.assertEqual(self.record.rows("select distinct micro_batches from steps"), [(1,)])
 
+    def test_two_losses_of_a_batch_are_one_micro_batch(self):
+        self.check("two_losses")
+        self.assertEqual(self.record.rows("select distinct micro_batches from steps"), [(1,)])
+
     def test_a_loader_whose_batches_no_model_gets(self):
         self.check("shows_samples")
         self.assertEqual(self.record.settings()["batch.size"], "16")

@@ -81,6 +81,21 @@ def shows_samples():
             done["samples"] += len(real)
 
 
+def two_losses():
+    """Two backward passes for one batch, which the program makes itself."""
+    model = network()
+    optimizer = torch.optim.SGD(model.parameters(), 1e-2)
+    for step in range(20):
+        real, wanted = x[step * 16 : step * 16 + 16], y[step * 16 : step * 16 + 16]
+        made = model(real)
+        optimizer.zero_grad()
+        made.square().mean().backward(retain_graph=True)
+        (made - wanted).square().mean().backward()
+        optimizer.step()
+        done["steps"] += 1
+        done["samples"] += len(real)
+
+
 def closure():
     net = network()
     optimizer = torch.optim.LBFGS(net.parameters(), lr=0.1, max_iter=4)
@@ -259,6 +274,7 @@ MODES = (
     gan,
     two_loaders,
     shows_samples,
+    two_losses,
     closure,
     items_are_batches,
     first_item_is_the_batch,

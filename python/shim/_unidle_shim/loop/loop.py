@@ -342,6 +342,8 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
             self.close_validation(t0)
         self.phase = TRAIN_PHASE
         parts.backward += own_ns
+        if self.after == AFTER_BACKWARD and parts.forwards and not self.in_optimizer:
+            parts.repeated += 1  # another loss of the same batch
         # An optimiser may call its closure several times.
         parts.backwards = max(1, parts.backwards) if self.in_optimizer else parts.backwards + 1
         parts.fresh = True

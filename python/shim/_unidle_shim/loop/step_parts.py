@@ -13,6 +13,7 @@ _SUMS = (
     "flush",
     "fetches",
     "backwards",
+    "repeated",
     "samples",
     "forwards",
 )
@@ -72,6 +73,7 @@ class Parts:
         self.forward = self.backward = self.optimizer = 0
         self.sync = self.syncs = self.log = self.flush = 0
         self.fetches = self.backwards = self.samples = self.forward_samples = self.forwards = 0
+        self.repeated = 0  # of the backward passes: those that directly follow another
         self.loss, self.losses = 0.0, 0
         self.optimizers = ()
         self.rare = False  # some of transfer, sync, log and flush is not 0
@@ -139,7 +141,5 @@ class Parts:
             return self.most_micro
         if self.fetches:
             return self.fetches
-        each = len(self.optimizers)
-        return (
-            self.backwards if each == 1 and self.backwards else max(1, round(self.backwards / max(1, each)))
-        )
+        each, passes = len(self.optimizers), max(0, self.backwards - self.repeated)
+        return passes if each == 1 and passes else max(1, round(passes / max(1, each)))
