@@ -222,7 +222,7 @@ TEST(StartupDominates, AShortRunIsOnlyAHint) {
 }
 
 TEST(StartupDominates, SaysWhereTheTimeWentWhereItWasSeen) {
-  Signals signals = starting(8, 20);
+  Signals signals = starting(5, 12);
   EXPECT_FALSE(fired("startup-dominates", signals).where) << "nobody looked";
   signals.hot = {{"train", "startup", "prepare.py:7", "tokenize", 60, 100},
                  {"train", "startup", "train.py:3", "<module>", 30, 100},
@@ -235,6 +235,10 @@ TEST(StartupDominates, SaysWhereTheTimeWentWhereItWasSeen) {
   EXPECT_THAT(fired("startup-dominates", signals).evidence,
               Contains(HasSubstr("tokenize (prepare.py:7), called by main (train.py:40)")));
 
+  signals.time.startup = 10;  // the samples are of half of it
+  EXPECT_THAT(fired("startup-dominates", signals).evidence,
+              Contains(HasSubstr("33 % of that time is spent in tokenize (prepare.py:7)")));
+  signals.time.startup = 5;
   signals.hot = {{"train", "startup", "prepare.py:7", "tokenize", 9, 10}};
   EXPECT_FALSE(fired("startup-dominates", signals).where) << "too few looks";
   signals.hot = {{"train", "startup", "a.py:7", "<module>", 30, 100},

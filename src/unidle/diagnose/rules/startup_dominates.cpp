@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
 
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
@@ -10,19 +11,29 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// Names the functions and import statements of the program in which much of the start-up passes.
-void add_functions(const Context& context, Finding& finding) {
+/// Stack samples in a second, at most: python/shim/_unidle_shim/facts/stack_sampler.py.
+constexpr double kSamplesPerSecond = 20;
+
+/// Names the functions and import statements of the program in which much of the start-up passes. Passes of a model
+/// before the first step, as in self-play, belong to other phases: samples of the start-up are only of a part of it.
+void add_functions(const Context& context, double startup_s, Finding& finding) {
   const bool no_step = !context.signals.steps;  // phases begin with the first one
+  std::int64_t all = 0;
+  for (const HotLine& line : context.signals.hot) {
+    all = std::max(all, line.role == "train" && line.phase == "startup" ? line.total : 0);
+  }
+  const double seen = no_step ? 1 : std::min(1.0, static_cast<double>(all) / (kSamplesPerSecond * startup_s));
   for (const detail::HotFunction& hot : detail::hot_functions(context.signals, [&](const HotLine& line) {
          return line.role == "train" && (no_step || line.phase == "startup");
        })) {
-    if (hot.looks < detail::kEnoughStackSamples || hot.share < detail::kLeastShareOfStackSamples) {
+    const double of_startup = hot.share * seen;
+    if (hot.looks < detail::kEnoughStackSamples || of_startup < detail::kLeastShareOfStackSamples) {
       return;
     }
     if (!finding.where) {
       finding.where = detail::place(hot.where);
     }
-    const std::string share = format_share(hot.share);
+    const std::string share = format_share(of_startup);
     finding.evidence.push_back(hot.caller.empty() ? context.say("{} of that time is spent in {}", share, hot.text())
                                                   : context.say("{} of that time is spent in {}, called by {}", share,
                                                                 hot.text(), hot.caller));
@@ -55,7 +66,7 @@ Evaluation evaluate_startup_dominates(const Context& context, const Policy& poli
       : is_long ? context.say("{} pass before the first step, {} of the wall time", before, share)
                 : context.say("{} pass before the first step, {} of the wall time; a longer run spreads that out",
                               before, share));
-  add_functions(context, finding);
+  add_functions(context, startup_s, finding);
   return finding;
 }
 
