@@ -68,10 +68,10 @@ def _same_file(one, other):
 
 
 def _defines(cls, code):
-    return any(_code_of(member) is code for member in list(_members(cls).values()))
+    return any(code_of(member) is code for member in list(_members(cls).values()))
 
 
-def _code_of(member):
+def code_of(member):
     """The code of a function; of the one that it wraps, if it is decorated."""
     if type(member) in (staticmethod, classmethod):
         member = member.__func__

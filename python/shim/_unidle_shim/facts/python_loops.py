@@ -5,8 +5,8 @@ single numbers holds the lock for much of its time, and a loop over large layers
 
 import os
 import sys
-import types
 
+from _unidle_shim.facts import module_methods
 from _unidle_shim.host import places
 from _unidle_shim.source import code_loops
 
@@ -26,7 +26,8 @@ class PythonLoops:
         self.lines = {}
         self.forward = 0  # samples of the forward pass of finished steps
         self.pending, self.steps = [], None  # (key of lines or None, held), since the last finished step
-        self.stacks = {}  # code -> names of the attributes of its module that hold several modules
+        # Of the methods of the model's modules: code -> names of attributes that hold several modules
+        self.stacks = {}
         self.stacks_of = None  # id of the model that they are of
 
     def count(self, stack, held, steps, model):
@@ -53,8 +54,8 @@ class PythonLoops:
 
     def _key_of(self, inner):
         own = [entry for entry in inner if places.is_own(entry[0])]
-        if not own:
-            return None
+        if not any(code in self.stacks for code, _ in own):
+            return None  # of another model
         if own[0] not in self.known:
             if len(self.known) >= _MOST:
                 return None
@@ -113,7 +114,7 @@ def within_model(stack):
 
 def stacks_of(model):
     """For the code of each method of the model's modules: the attributes of its objects that hold several
-    modules. Reads no attribute by the program's own code."""
+    modules. Runs no code of the program."""
     nn = sys.modules["torch"].nn
     found, ahead, seen = {}, [model], set()
     while ahead and len(seen) < _MOST_MODULES:
@@ -125,10 +126,11 @@ def stacks_of(model):
         children = members.get("_modules") or {}
         several = {name for name, child in children.items() if isinstance(child, _kinds(nn))}
         several |= {name for name, value in members.items() if _holds_modules(nn, value)}
-        for kind in type(module).__mro__ if several else ():
-            for member in vars(kind).values():
-                if isinstance(member, types.FunctionType):
-                    found.setdefault(member.__code__, set()).update(several)
+        for kind in type(module).__mro__:
+            for member in list(vars(kind).values()):
+                code = module_methods.code_of(member)
+                if code is not None:
+                    found.setdefault(code, set()).update(several)
         ahead.extend(child for child in children.values() if child is not None)
     return found
 
