@@ -69,7 +69,7 @@ struct NoteShape {
 
 inline constexpr std::array kNoteShapes = {
     NoteShape{NoteType::kAffinity, "affinity", "role", "cpus"},
-    NoteShape{NoteType::kApply, "apply", "", "knob asked status why value"},
+    NoteShape{NoteType::kApply, "apply", "knob status why", "asked value"},
     NoteShape{NoteType::kArguments, "arguments", "", "program arguments"},
     NoteShape{NoteType::kCalled, "called", "where", "function"},
     NoteShape{NoteType::kCheckpoint, "checkpoint", "where", "seconds"},

@@ -65,7 +65,8 @@ const Rule& loader_respawn() {
           "is made from cold. With short epochs that is paid every few seconds.",
       .thresholds =
           "How long training and validation wait for workers to start, without the first start, from warning_share (10 "
-          "%) of the wall time; critical from critical_share (30 %). Where most steps (mostly, 50 %) start workers, the "
+          "%) of the wall time; critical from critical_share (30 %). Where most steps (mostly, 50 %) start workers, "
+          "the "
           "whole wait for input counts.",
       .needs =
           "the effective loader.workers and loader.persistent_workers, how often workers were started and how long "
