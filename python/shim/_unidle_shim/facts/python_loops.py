@@ -122,9 +122,9 @@ def stacks_of(model):
         if id(module) in seen:
             continue
         seen.add(id(module))
-        members = object.__getattribute__(module, "__dict__")
-        children = members.get("_modules") or {}
-        several = {name for name, child in children.items() if isinstance(child, _kinds(nn))}
+        members = dict(object.__getattribute__(module, "__dict__"))  # copies: the program may go on meanwhile
+        children = dict(members.get("_modules") or {})
+        several = {name for name, child in children.items() if issubclass(type(child), _kinds(nn))}
         several |= {name for name, value in members.items() if _holds_modules(nn, value)}
         for kind in type(module).__mro__:
             for member in list(vars(kind).values()):
@@ -142,4 +142,4 @@ def _kinds(nn):
 def _holds_modules(nn, value):
     if type(value) is dict:
         value = list(value.values())
-    return type(value) in (list, tuple) and any(isinstance(one, nn.Module) for one in value[:_TOP])
+    return type(value) in (list, tuple) and any(issubclass(type(one), nn.Module) for one in value[:_TOP])

@@ -13,6 +13,7 @@
 #include "unidle/base/shell.h"
 #include "unidle/diagnose/in_program/framework.h"
 #include "unidle/diagnose/in_program/sources.h"
+#include "unidle/diagnose/rule.h"
 #include "unidle/knobs/apply.h"
 #include "unidle/knobs/changed_lines.h"
 #include "unidle/knobs/config_file.h"
@@ -294,7 +295,8 @@ class Program {
   std::vector<CallInProgram> frameworks_;
 };
 
-/// Whether the line hands the whole training to a library, as `trainer.train()` does: such a place says nothing.
+/// Whether the line hands the whole training to a library, as `trainer.train()` does. As the place of a computation it
+/// says nothing.
 bool hands_over(const std::vector<SourceLine>& lines) {
   constexpr std::array<std::string_view, 3> kTrains = {".fit(", ".train(", ".learn("};
   return !lines.empty() && std::ranges::any_of(kTrains, [&](std::string_view call) {
@@ -349,7 +351,8 @@ void put_in_program(const Signals& signals, const Policy& policy, Diagnosis& dia
         }
       }
       keep_batch_whole(program, finding);
-      if (hands_over(program.line_at(finding.where))) {
+      const Rule* rule = find_rule(finding.id);
+      if (rule != nullptr && rule->counts == Counts::kDeviceTime && hands_over(program.line_at(finding.where))) {
         finding.where.reset();
       }
       const bool shown = std::any_of(finding.fixes.begin(), finding.fixes.end(),
