@@ -83,8 +83,6 @@ class PythonLoops:
         loops = sorted(loops.items(), key=lambda entry: -sum(line[0] for line in entry[1]))
         for loop, lines in loops[:_TOP]:
             samples, held = sum(line[0] for line in lines), sum(line[1] for line in lines)
-            if held == 0:
-                continue
             _, _, where, function, is_loop = max(lines, key=lambda line: line[0])
             yield (
                 ("python", loop),
