@@ -54,8 +54,8 @@ class PythonLoops:
 
     def _key_of(self, inner):
         own = [entry for entry in inner if places.is_own(entry[0])]
-        if not any(code in self.stacks for code, _ in own):
-            return None  # of another model
+        if not own:
+            return None
         if own[0] not in self.known:
             if len(self.known) >= _MOST:
                 return None
@@ -70,9 +70,11 @@ class PythonLoops:
             if code.co_name.startswith("<") and depth + 1 < len(own):  # a comprehension is code of its own
                 around = own[depth + 1][0]
                 outside = set(around.co_names)
-            held = self.stacks.get(around, frozenset())
+            held = self.stacks.get(around)
             for loop in loops:
-                if line in loop.lines and not held & (loop.names | outside):
+                # Of another model, every attribute that the loop reads may hold several modules.
+                stacks = loop.names if held is None else held & (loop.names | outside)
+                if line in loop.lines and not stacks:
                     return places.text(code, loop.first)
         return None
 
