@@ -11,11 +11,23 @@ import types
 # A training loop of its own: what its methods do is not all the model's work.
 _LOOPS = ("LightningModule",)
 
+# Code of torch that every call of a module goes through.
+FILE, CALLS = os.path.join("torch", "nn", "modules", "module.py"), ("_call_impl", "_wrapped_call_impl")
+
 _dictionary = types.ModuleType.__dict__["__dict__"].__get__
 _members = type.__dict__["__dict__"].__get__
 _parents = type.__dict__["__mro__"].__get__
 _name = type.__dict__["__name__"].__get__
 _attributes = types.FunctionType.__dict__["__dict__"].__get__
+
+
+def outermost_call(stack):
+    """The index in a stack, the innermost first, of the outermost call of a module; None if there is none."""
+    for depth in range(len(stack) - 1, -1, -1):
+        code = stack[depth][0]
+        if code.co_name in CALLS and code.co_filename.endswith(FILE):
+            return depth
+    return None
 
 
 class ModuleMethods:

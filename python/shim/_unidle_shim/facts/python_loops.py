@@ -10,7 +10,6 @@ from _unidle_shim.facts import module_methods
 from _unidle_shim.host import places
 from _unidle_shim.source import code_loops
 
-_MODULE, _CALLS = os.path.join("torch", "nn", "modules", "module.py"), ("_call_impl", "_wrapped_call_impl")
 _AUTOGRAD = os.path.join("torch", "autograd", "")
 _MOST = 500  # lines whose loop is known, and samples of a step
 _MOST_MODULES = 5000
@@ -104,12 +103,10 @@ class PythonLoops:
 def within_model(stack):
     """The part of the stack within the outermost call of a module; None if there is none, and in the backward
     pass, which computes forward passes again."""
-    for depth in range(len(stack) - 1, -1, -1):
-        code = stack[depth][0]
-        if code.co_name in _CALLS and code.co_filename.endswith(_MODULE):
-            outer = stack[depth + 1 :]
-            return None if any(_AUTOGRAD in one.co_filename for one, _ in outer) else stack[:depth]
-    return None
+    depth = module_methods.outermost_call(stack)
+    if depth is None or any(_AUTOGRAD in code.co_filename for code, _ in stack[depth + 1 :]):
+        return None
+    return stack[:depth]
 
 
 def stacks_of(model):

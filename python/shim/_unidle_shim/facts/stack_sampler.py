@@ -49,9 +49,8 @@ _TORCH = os.path.join(os.sep, "torch", "")
 _OPTIMIZERS = os.path.join("torch", "optim", "")
 # Code of torch that a stack contains while the model, autograd or an optimiser works. Some programs call
 # forward() or another method of the model themselves.
-_MODULE, _CALLS = os.path.join("torch", "nn", "modules", "module.py"), ("_call_impl", "_wrapped_call_impl")
 _WORKS = (
-    (_MODULE, _CALLS),
+    (module_methods.FILE, module_methods.CALLS),
     (os.path.join("torch", "autograd", "graph.py"), None),
     (os.path.join("torch", "autograd", "__init__.py"), None),
     (_OPTIMIZERS, None),
@@ -73,11 +72,8 @@ def _known_work(code):
 
 def _outside_of_modules(stack):
     """The part of the stack that calls the model: what evaluates a model says more than its inside."""
-    for depth in range(len(stack) - 1, -1, -1):
-        code = stack[depth][0]
-        if code.co_name in _CALLS and code.co_filename.endswith(_MODULE):
-            return stack[depth + 1 :]
-    return stack
+    depth = module_methods.outermost_call(stack)
+    return stack if depth is None else stack[depth + 1 :]
 
 
 def _is_closure(code):
