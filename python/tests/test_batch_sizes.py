@@ -16,7 +16,7 @@ class BatchSizesTest(unittest.TestCase):
         import torch
         from _unidle_shim.samples import batch_sizes
 
-        self.rows, self.samples_of = torch.zeros, batch_sizes.samples_of
+        self.rows, self.samples_of, self.size_of = torch.zeros, batch_sizes.samples_of, batch_sizes.size_of
 
     def test_items_that_are_batches(self):
         rows = self.rows
@@ -38,6 +38,21 @@ class BatchSizesTest(unittest.TestCase):
             (rows(1, 3, 64, 64), rows(1)),
         ):
             self.assertEqual(self.samples_of(batch, 1), 1)
+
+    def test_arguments_of_a_model(self):
+        rows = self.rows
+        numbers = list(rows(256).long().numpy())  # of numpy's kind, as indices of nodes often are
+        for arguments, samples in (
+            ((numbers, rows(256, 1)), 256),
+            ((numbers, [{1, 2}, {3}], 10), 256),
+            (([5, 6, 7], None), 3),
+            ((rows(()), rows(32, 2)), 32),  # a time, and the state then
+            ((rows(()),), 1),
+            ((["a text", "another"],), 2),
+            (({"nodes": numbers},), 256),
+            ((None, {}), 0),
+        ):
+            self.assertEqual(self.size_of(arguments), samples)
 
     def test_batches_of_several_items(self):
         rows = self.rows

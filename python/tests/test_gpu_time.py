@@ -191,7 +191,7 @@ class GpuTimeTest(gpu_case.GpuCase):
             told, true = self.frozen(**how)
             if abs(told - true) <= 0.1:
                 return true
-        self.fail(f"the device is {told} busy by the record and {true} in truth, and no closer in two runs before")
+        self.fail(f"the device is {told} busy by the record and {true} in truth, also in two runs before")
 
     def test_the_program_of_the_suite_is_answered_as_the_suite_asks(self):
         self.run_on_gpu(self.program("frozen_encoder"))

@@ -86,6 +86,25 @@ class ResultsTest(unittest.TestCase):
         for value in (usual, [usual], (usual, None), {"a": usual}, Named(usual, 1), "text", None):
             self.assertIs(self.converted(value), value)
 
+    def test_views_of_channels_last_tensors(self):
+        for view in (lambda x: x.chunk(3, 1)[1], lambda x: x[:, 1:], lambda x: x.flatten(2)):
+            out = self.converted(view(self.last))
+            self.assertTrue(out.is_contiguous())
+            self.assertTrue(out.equal(view(self.last)))
+
+    def test_a_tensor_whose_layout_cannot_be_read_stays(self):
+        nested = self.torch.nested.nested_tensor([self.torch.zeros(3, 4, 4), self.torch.zeros(3, 5, 4)])
+        sparse = self.torch.zeros(2, 2, 2, 2).to_sparse()
+        for value in (nested, sparse):
+            self.assertIs(self.converted(value), value)
+        mapped = self.torch.func.vmap(lambda one: self.converted(one.unsqueeze(0)))(self.last)
+        self.assertTrue(mapped.equal(self.last.unsqueeze(1)))
+
+    def test_results_of_operations_that_are_named_tuples_of_c(self):
+        out = results.to_float(self.torch, {"best": self.last.bfloat16().max(3)})["best"]
+        self.assertIs(type(out), self.torch.return_types.max)
+        self.assertEqual((out.values.dtype, out.indices.dtype), (self.torch.float32, self.torch.int64))
+
     def test_half_precision_becomes_float(self):
         out = results.to_float(
             self.torch, OwnNew(self.last.bfloat16(), self.torch.zeros(2, dtype=self.torch.long))

@@ -32,6 +32,38 @@ def least_s(line):
     return min(times)
 
 
+class Pace(unittest.TestCase):
+    """How often it looks, with a clock of the test's own."""
+
+    @staticmethod
+    def pauses(cost_s, at_first_s, seconds):
+        """The pause in each second of a run, where a look takes `cost_s`, and the first one more."""
+        background = stack_sampler.Background(None)
+        background.busy_s, pause, pauses = at_first_s, 1 / stack_sampler._RATE_HZ, []
+        for second in range(1, seconds + 1):
+            background.busy_s += cost_s / pause
+            pause = background._paced(pause, second)
+            pauses.append(pause)
+        return background, pauses
+
+    def test_a_cheap_look_is_never_thinned(self):
+        background, pauses = self.pauses(0.00008, 0.01, 60)
+        self.assertEqual(set(pauses), {0.05})
+        self.assertFalse(background.thinned)
+
+    def test_an_expensive_first_look_thins_only_for_a_while(self):
+        background, pauses = self.pauses(0.00005, 0.06, 60)
+        self.assertEqual(max(pauses), 0.2)
+        self.assertEqual(pauses[-1], 0.05)
+        self.assertTrue(background.thinned)
+
+    def test_looks_that_are_always_expensive_stay_within_their_share(self):
+        background, pauses = self.pauses(0.0003, 0.0, 200)
+        self.assertLess(background.busy_s, 0.02 + 1.2 * stack_sampler._MAX_BUSY * 200)
+        _, pauses = self.pauses(0.01, 0.0, 200)
+        self.assertEqual(set(pauses[5:]), {0.2})  # looks at least five times a second
+
+
 class Reads(unittest.TestCase):
     def test_lines_that_read(self):
         for line in (

@@ -1,11 +1,10 @@
 """Reads settings and properties from torch's own objects, without changing them."""
 
-import inspect
 import os
 import sys
 
 from _unidle_shim.facts import loading, ranks
-from _unidle_shim.host import places
+from _unidle_shim.host import places, signatures
 from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.host.guard import caught, value_or_none
 from _unidle_shim.host.shapes import hidden_queries, shape_of
@@ -27,7 +26,7 @@ def caller():
 
 def default_of(function, name):
     try:
-        default = inspect.signature(function).parameters[name].default
+        default = signatures.signature_of(function).parameters[name].default
         return default if isinstance(default, bool) else None
     except (KeyError, TypeError, ValueError):
         return None

@@ -27,6 +27,8 @@ _WORKERS_RATE_HZ = 80  # for all workers of a loader together: there may be hund
 _FIRST_NOTES_S = 1.0
 _NOTES_S, _MAX_NOTES_S, _NOTES_GROWTH = 2.0, 60.0, 1.3
 _MAX_BUSY = 0.002  # share of wall time that this thread may use before it samples less often
+_AT_FIRST_S = 0.02  # what it may use besides, for what it does once: classes and source lines of each file
+_PACE_S, _PACE = 1.0, 1.5  # how often the pause between two looks changes, and by which factor
 _LONGEST_SWITCH_S = 0.005  # Python's own; a program that sets a longer one wants fewer switches
 _MAX_PLACES = 2000
 _TOP = 10
@@ -137,10 +139,10 @@ class Background:
 
     def _loop(self):
         state = self.state
-        begin = time.monotonic()
-        interval, notes_s, next_notes = 1.0 / self.rate_hz, _NOTES_S, begin + _FIRST_NOTES_S
+        begin = next_pace = time.monotonic()
+        pause, notes_s, next_notes = 1.0 / self.rate_hz, _NOTES_S, begin + _FIRST_NOTES_S
         while state.background is self:
-            self._sleep(interval)
+            self._sleep(pause)
             if not self.working.acquire(False):
                 return
             try:
@@ -156,9 +158,18 @@ class Background:
                 self.busy_s += time.thread_time() - busy
             finally:
                 self.working.release()
-            excess = self.busy_s / (_MAX_BUSY * (at - begin))
-            if not self.thinned and at - begin > 5 and excess > 1:
-                self.thinned, interval = True, max(interval, min(1.0 / _SLOW_RATE_HZ, excess * interval))
+            if at >= next_pace:
+                next_pace = at + _PACE_S
+                pause = self._paced(pause, at - begin)
+
+    def _paced(self, pause, elapsed_s):
+        """The next pause between two looks: longer while this thread has used more than its share of the
+        time, and shorter again afterwards, so that expensive looks at the start do not thin the whole run."""
+        shortest, longest = 1.0 / self.rate_hz, 1.0 / min(self.rate_hz, _SLOW_RATE_HZ)
+        if self.busy_s > _AT_FIRST_S + _MAX_BUSY * elapsed_s:
+            self.thinned = True
+            return min(longest, pause * _PACE)
+        return max(shortest, pause / _PACE)
 
     def _sleep(self, seconds):
         if self.prompt is None or sys.getswitchinterval() > _LONGEST_SWITCH_S:

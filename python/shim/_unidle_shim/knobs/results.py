@@ -18,10 +18,21 @@ def to_contiguous(torch, value):
     """Returns `value` with channels-last tensors in the usual layout: view() and some losses need it."""
 
     def convert(tensor):
-        is_last = tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last)
-        return tensor.contiguous() if is_last else tensor
+        try:
+            return tensor.contiguous() if _is_channels_last(torch, tensor) else tensor
+        except RuntimeError:  # of a tensor within vmap, or of another kind, the layout cannot be read
+            return tensor
 
     return _converted(torch, value, convert)
+
+
+def _is_channels_last(torch, tensor):
+    """Whether values of one place lie side by side: also of views such as parts and flattened ones."""
+    if tensor.layout != torch.strided or tensor.dim() < 3 or tensor.is_contiguous():
+        return False
+    return tensor.stride(1) == 1 or (
+        tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last)
+    )
 
 
 def _converted(torch, value, convert, known=None):
@@ -63,6 +74,8 @@ def _of_tuple(torch, value, convert, known):
     items = [_converted(torch, item, convert, known) for item in value]
     if all(new is old for new, old in zip(items, value)):
         return value
+    if hasattr(type(value), "n_sequence_fields"):  # of C, as torch.return_types has them: made by a call
+        return type(value)(items)
     made = tuple.__new__(type(value), items)  # a class may have a __new__ of its own, as named tuples do
     getattr(made, "__dict__", {}).update(getattr(value, "__dict__", {}))
     return made

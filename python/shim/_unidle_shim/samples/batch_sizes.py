@@ -7,18 +7,25 @@ from _unidle_shim.host.shapes import length_of_nested, shape_of
 _MOST_VALUES = 64
 
 
-def size_of(value, depth=0):
-    """The number of samples in a batch: the first dimension of its first tensor; 0 without a tensor."""
+def size_of(value):
+    """The number of samples in a batch: the first dimension of its first tensor; without one, the length of
+    its first list of numbers or texts, such as the nodes of a graph; 0 without either."""
+    return _rows_of(value, 0) or _length_of_values(value, 0)
+
+
+def _rows_of(value, depth):
     kind = type(value)
     if kind is list or kind is tuple:
         for item in value:
             shape = shape_of(item)
-            if isinstance(shape, tuple) and shape and type(shape[0]) is int:
-                return shape[0]
-            size = size_of(item, depth + 1) if depth < 4 else 0
+            if isinstance(shape, tuple):
+                if shape and type(shape[0]) is int:
+                    return shape[0]
+                continue  # a number
+            size = _rows_of(item, depth + 1) if depth < 4 else 0
             if size:
                 return size
-        return len(value) if depth == 0 and value and isinstance(value[0], (str, int, float)) else 0
+        return 0
     shape = shape_of(value)
     if shape is not None:
         try:
@@ -34,13 +41,24 @@ def size_of(value, depth=0):
     if length is not None:
         return length
     if isinstance(value, dict):
-        return size_of(list(dict.values(value)), depth + 1)
+        return _rows_of(list(dict.values(value)), depth + 1)
     if isinstance(value, UserDict):
-        return size_of(value.__dict__.get("data"), depth + 1)
+        return _rows_of(value.__dict__.get("data"), depth + 1)
     if isinstance(value, (list, tuple)):
-        return size_of(list(value), depth)
+        return _rows_of(list(value), depth)
     graphs = value.num_graphs if hasattr(kind, "num_graphs") else None
     return graphs if isinstance(graphs, int) else 0
+
+
+def _length_of_values(value, depth):
+    if isinstance(value, dict):
+        value = list(dict.values(value))
+    if depth > 3 or not isinstance(value, (list, tuple)) or not value:
+        return 0
+    first = value[0]
+    if isinstance(first, (str, int, float)) or shape_of(first) == ():
+        return len(value)
+    return next(filter(None, (_length_of_values(item, depth + 1) for item in value)), 0)
 
 
 def samples_of(batch, items):

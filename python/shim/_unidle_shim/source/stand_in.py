@@ -4,6 +4,8 @@ object."""
 import inspect
 import types
 
+from _unidle_shim.host import signatures
+
 _RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
 
 
@@ -27,7 +29,7 @@ class Stub:
             function.__kwdefaults__,
             function.__qualname__,
         )
-        signature = inspect.signature(function)
+        signature = signatures.signature_of(function)
 
         def stub(*args, _unidle=None, **kwargs):
             return _unidle(args, kwargs)

@@ -4,9 +4,7 @@ The environment of a trial already tells each tracker so. Here the arguments tha
 passes are changed as well, because they take precedence over the environment.
 """
 
-import inspect
-
-from _unidle_shim.host import imports
+from _unidle_shim.host import imports, signatures
 from _unidle_shim.host.guard import caught
 from _unidle_shim.host.hidden_frames import wraps
 
@@ -57,7 +55,7 @@ def _muted(original, argument, value):
 
 def _changed(original, argument, value, args, kwargs):
     """Returns the arguments with that one replaced, by name or by position."""
-    names = list(inspect.signature(original).parameters)
+    names = list(signatures.signature_of(original).parameters)
     place = names.index(argument) if argument in names else len(args)
     given = args[place] if place < len(args) else kwargs.get(argument)
     if given in _QUIET:
