@@ -210,7 +210,7 @@ std::string untried_settings(const Diagnosis& diagnosis, Language language) {
       }
     }
   }
-  return settings.empty() ? "" : translate(language, " Worth a try: {}.", settings);
+  return settings.empty() ? "" : translate(language, " Perhaps faster with {}: unidle fix measures it.", settings);
 }
 
 /// What to do, and the line to look at where that is not a setting.

@@ -88,7 +88,7 @@ TEST_F(Fix, HintsAreTriedWhereNothingElseIs) {
   FixOptions options;
   options.record = folder();
   const FixPlan plan = plan_fix(options);
-  EXPECT_THAT(plan.answer, HasSubstr("Worth a try: precision.amp=bf16."));
+  EXPECT_THAT(plan.answer, HasSubstr("Perhaps faster with precision.amp=bf16: unidle fix measures it."));
   ASSERT_EQ(plan.attempts.size(), 1u);
   EXPECT_EQ(plan.attempts.front().change.knob, "precision.amp");
 }
