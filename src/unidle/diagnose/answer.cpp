@@ -90,9 +90,11 @@ std::string healthy_sentence(const Diagnosis& diagnosis, Language language) {
     return std::string(translate(language, "No other cause was found"));
   }
   if (diagnosis.underused && diagnosis.others_cpus && diagnosis.device.kind == "cpu") {
-    return translate(language,
-                     "No cause was found in the run: it used {} of its CPUs, and other processes used {} CPUs", busy,
-                     format_number(*diagnosis.others_cpus));
+    return translate(
+        language,
+        "No cause was found in the program: it used {} of its CPUs while other processes used {} CPUs, so measure "
+        "again without them",
+        busy, format_number(*diagnosis.others_cpus));
   }
   const std::string_view device = device_name(diagnosis, language);
   if (diagnosis.underused) {

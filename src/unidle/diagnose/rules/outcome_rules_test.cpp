@@ -162,6 +162,19 @@ TEST(RunFailed, ProgressOnTheOtherStreamSaysNothing) {
   EXPECT_EQ(fired("run-failed", signals).severity, Severity::kCritical);
 }
 
+TEST(RunFailed, AThreadThatFailsEndsNoRunWhoseExitCodeIsZero) {
+  Signals signals = healthy_cpu();
+  signals.error_tail = std::string("Exception in thread Thread-1 (sends):\n") + kTraceback;
+  EXPECT_EQ(fired("run-failed", signals).severity, Severity::kCritical) << "its exit code is not known";
+  signals.exit_code = 0;
+  EXPECT_EQ(fired("run-failed", signals).severity, Severity::kInfo);
+  signals.exit_code = 1;
+  EXPECT_EQ(fired("run-failed", signals).severity, Severity::kCritical);
+  signals.exit_code = 0;
+  signals.error_tail = kTraceback;
+  EXPECT_EQ(fired("run-failed", signals).severity, Severity::kCritical) << "the main thread's, however it ends";
+}
+
 TEST(RunFailed, OurOwnErrorLineAtTheEnd) {
   Signals signals = healthy_cpu();
   signals.output_tail = "step 1\nunidle: data/a.png: is no picture\n\n";

@@ -112,6 +112,8 @@ Evaluation evaluate_run_failed(const Context& context, const Policy&) {
   }
   Finding finding;
   finding.severity = Severity::kCritical;
+  // An error of a thread, or one that the program handles, does not end a run whose exit code is 0.
+  const bool handled = end.empty() && signals.exit_code && failure->facts.hint;
   const bool went_on = end.empty() && failure->went_on;
   if (!end.empty()) {
     finding.evidence.push_back(end);
@@ -126,8 +128,10 @@ Evaluation evaluate_run_failed(const Context& context, const Policy&) {
   if (signals.earlier_exceptions > 0) {
     finding.evidence.push_back(context.say("{} other errors came before it", signals.earlier_exceptions));
   }
-  if (went_on) {
+  if (went_on || handled) {
     finding.severity = Severity::kInfo;
+  }
+  if (went_on) {
     finding.evidence.push_back("training went on after it");
   } else if (end.empty() && signals.exit_code) {
     finding.evidence.push_back("the exit code is 0 all the same");
@@ -146,7 +150,9 @@ const Rule& run_failed() {
       .explanation =
           "A traceback, a signal or a non-zero exit code means that the run failed, whatever its last line claims. A "
           "program that catches its own exception and exits with 0 failed as well, unless its training went on "
-          "afterwards: then the traceback is a hint. Of several errors of one process the last one counts. Of several "
+          "afterwards: then the traceback is a hint, as is that of a thread when the exit code is 0. Of several errors "
+          "of "
+          "one process the last one counts. Of several "
           "processes the one that failed first counts, because the others failed with it. When the scheduler ended an "
           "attempt of a job, and training went on in a later attempt, that is a hint.",
       .thresholds =
