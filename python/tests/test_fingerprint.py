@@ -49,10 +49,16 @@ class FingerprintTest(unittest.TestCase):
             (collections.deque([1, 1], maxlen=2), append),
             (Held(1), assign),
             (Slotted(1), assign),
+            ({1, 2}, lambda value: (value.remove(2), value.add(3))),
+            (set(range(1000)), lambda value: (value.remove(2), value.add(-3))),
         ):
-            before = fingerprint.of(value)
-            change(value)
-            self.assertNotEqual(before, fingerprint.of(value), value)
+            self.assert_seen(value, change)
+
+    def assert_seen(self, value, change):
+        before = fingerprint.of(value)
+        self.assertEqual(before, fingerprint.of(value), value)
+        change(value)
+        self.assertNotEqual(before, fingerprint.of(value), value)
 
 
 if __name__ == "__main__":
