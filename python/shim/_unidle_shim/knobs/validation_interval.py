@@ -3,7 +3,7 @@
 Only for a function on which training does not depend, as far as can be seen: it returns nothing or its result
 is unused, it steps no optimiser and changes none (as schedulers do), saves nothing, cannot end the training,
 and changes none of its arguments and nothing that the training loop reads. It draws no random numbers, or
-only such as can be drawn in its place.
+only such as can be drawn in its place; a generator of the program's own is left alone.
 """
 
 import sys
@@ -12,7 +12,7 @@ from threading import get_ident
 from _unidle_shim.host import guard, places
 from _unidle_shim.host.guard import caught
 from _unidle_shim.loop.loop import now
-from _unidle_shim.source import fingerprint, purity, side_effects
+from _unidle_shim.source import fingerprint, generators, purity, side_effects
 from _unidle_shim.source.stand_in import Stub
 
 KNOB = "validation.every"
@@ -169,7 +169,8 @@ class ValidationSkipper:
                     self._draw()
                     left_out = True
                 else:
-                    seen = now(), purity.random_states(), self._holds(args, kwargs)
+                    own = generators.states(self.original, args, kwargs)
+                    seen = now(), purity.random_states(), own, self._holds(args, kwargs)
         except BaseException as failure:
             seen = left_out = caught(failure)
         if left_out:
@@ -243,7 +244,7 @@ class ValidationSkipper:
             self.validating.taken()
 
     def _why_not(self, seen, args, kwargs):
-        begin, before, (rates, given, kept) = seen
+        begin, before, own, (rates, given, kept) = seen
         loop, name = self.validating.state.loop, self.original.__qualname__
         if loop is None or loop.stepped_at > begin:
             return "%s trains as well" % name
@@ -259,5 +260,7 @@ class ValidationSkipper:
         needed = _why_needed(self.original, self.used, self.validating.read_of(changed, self.original))
         if needed is not None:
             return needed
-        self.draws = purity.draws(before, purity.random_states())
+        if own is None:
+            return "%s holds too many objects to find their random generators" % name
+        self.draws = None if generators.moved(own) else purity.draws(before, purity.random_states())
         return "%s draws random numbers that training would miss" % name if self.draws is None else None

@@ -1,25 +1,15 @@
 """Whether a data set holds state that making a sample again would change, or that others change."""
 
-import random
 import sys
 
 from _unidle_shim.host.shapes import hidden_queries
+from _unidle_shim.source import generators
 
 _GENERATOR = "the dataset has a random generator of its own, which a sample made again would advance"
 _SHARED = "the dataset has a value that processes share, so that samples may change without us seeing it"
 _DEEPEST = 3  # subset, dataset, transform
 _MOST = 200  # objects that are inspected
 _SMALL = 64  # elements of a shared tensor: larger ones are data
-
-
-def _generators():
-    kinds = [random.Random]
-    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
-    if numpy is not None:
-        kinds += [numpy.random.Generator, numpy.random.RandomState]
-    if torch is not None:
-        kinds.append(torch.Generator)
-    return tuple(kinds)
 
 
 def _is_shared(value):
@@ -35,7 +25,7 @@ def _is_shared(value):
 def why(dataset):
     """Why its samples must not be made again or kept; None if nothing was found in the data set's attributes,
     down to the third level."""
-    generators, level, seen = _generators(), [dataset], 0
+    kinds, level, seen = generators.kinds(), [dataset], 0
     for _ in range(_DEEPEST):
         below = []
         for owner in level:
@@ -43,7 +33,7 @@ def why(dataset):
                 items = value[:20] if type(value) in (list, tuple) else (value,)
                 for item in items:
                     seen += 1
-                    if isinstance(item, generators):
+                    if isinstance(item, kinds):
                         return _GENERATOR
                     if _is_shared(item):
                         return _SHARED

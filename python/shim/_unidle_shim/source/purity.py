@@ -6,14 +6,30 @@ import sys
 from _unidle_shim.host.shapes import unseen
 
 _MOST_DRAWS = 4  # a loader and a sampler draw one each
+_NAMES = ("python's random", "numpy.random", "torch's generator", "the device's generator")
 
 
 @unseen
 def random_states():
-    """The states of the generators from which a sample may draw."""
-    numpy, torch = sys.modules.get("numpy"), sys.modules["torch"]
-    state = numpy.random.get_state(legacy=False)["state"] if numpy is not None else {"pos": 0, "key": b""}
-    return random.getstate(), (state["pos"], bytes(state["key"])), bytes(torch.get_rng_state().numpy())
+    """The states of the generators from which everything draws that has no generator of its own."""
+    torch = sys.modules["torch"]
+    devices = tuple(bytes(one.get_state().numpy()) for one in _of_devices())
+    return random.getstate(), _of_numpy(), bytes(torch.get_rng_state().numpy()), devices
+
+
+def _of_numpy():
+    numpy = sys.modules.get("numpy")
+    if numpy is None:
+        return None
+    state = numpy.random.get_state(legacy=False)
+    # A normal number is made together with a second one, which waits for the next call.
+    return state["state"]["pos"], bytes(state["state"]["key"]), state["has_gauss"], state["gauss"]
+
+
+def _of_devices():
+    """The generators of the devices in use."""
+    cuda = getattr(sys.modules["torch"], "cuda", None)
+    return cuda.default_generators if cuda is not None and cuda.is_initialized() else ()
 
 
 @unseen
@@ -22,20 +38,18 @@ def restore(states):
     numpy, torch = sys.modules.get("numpy"), sys.modules["torch"]
     if states != random_states():
         random.setstate(states[0])
-        if numpy is not None:
+        if states[1] is not None:
             state = numpy.random.get_state(legacy=False)
-            state["state"] = {
-                "pos": states[1][0],
-                "key": numpy.frombuffer(states[1][1], state["state"]["key"].dtype),
-            }
+            position, key, state["has_gauss"], state["gauss"] = states[1]
+            state["state"] = {"pos": position, "key": numpy.frombuffer(key, state["state"]["key"].dtype)}
             numpy.random.set_state(state)
         torch.set_rng_state(torch.frombuffer(bytearray(states[2]), dtype=torch.uint8))
+        for generator, kept in zip(_of_devices(), states[3]):
+            generator.set_state(torch.frombuffer(bytearray(kept), dtype=torch.uint8))
 
 
 def drew(before):
-    for name, old, new in zip(
-        ("python's random", "numpy.random", "torch's generator"), before, random_states()
-    ):
+    for name, old, new in zip(_NAMES, before, random_states()):
         if old != new:
             return "a sample draws from %s, so that it is another one in each epoch" % name
     return None
@@ -61,7 +75,7 @@ def draws(before, after):
     """How many numbers were drawn from torch's generator, each in the way in which loaders and samplers draw
     a seed; None if anything else was drawn."""
     torch = sys.modules["torch"]
-    if before[:2] != after[:2]:
+    if before[:2] != after[:2] or before[3:] != after[3:]:
         return None
     generator = torch.Generator()
     generator.set_state(torch.frombuffer(bytearray(before[2]), dtype=torch.uint8))

@@ -166,7 +166,7 @@ def ends_training(names, function):
     for name in sorted(names):
         value = function.__globals__.get(name)
         own = (
-            isinstance(value, type) and issubclass(value, BaseException) and _is_own_module(value.__module__)
+            isinstance(value, type) and issubclass(value, BaseException) and is_own_module(value.__module__)
         )
         if own or name in _ENDS:
             return name
@@ -186,7 +186,8 @@ def saves(names):
     )
 
 
-def _is_own_module(name):
+def is_own_module(name):
+    """Whether the module with that name is the program's."""
     file = getattr(sys.modules.get(name), "__file__", None)
     return name == "__main__" or file is not None and places.is_own_file(file)
 
