@@ -1,5 +1,6 @@
 """validation.every at run time: fewer validations, the same training, or a refusal with a reason."""
 
+import contextlib
 import functools
 import os
 import re
@@ -50,6 +51,7 @@ class ValidatingTest(run_case.RunCase):
     def test_what_it_depends_on_is_left_alone(self):
         refused = (
             ("returns", "Experiment.look returns something"),
+            ("chooses", "Experiment.chooses returns something"),
             ("trains", "trains as well"),
             ("saves", "saves a checkpoint"),
             ("pickles", "saves a checkpoint or results"),
@@ -62,7 +64,10 @@ class ValidatingTest(run_case.RunCase):
             ("stops", "changes done, which"),
             ("remembers", "changes history, which"),
             ("recalls", "changes recent, which"),
+            ("tallies", "changes tally, which"),
             ("draws", "random numbers"),
+            ("shuffles", "random numbers"),
+            ("picks", "random numbers"),
             ("loop", "the loop or a library validates"),
         )
         ways = [how for how, _ in refused]
@@ -135,10 +140,55 @@ class Subject:
         self.best = 1
         return self.best
 
+    def fit(self):
+        while not all(self.scores[key] > 3 for key in range(3)):
+            self.later(lambda: self.patience)
+
+    def later(self, task):
+        def done():
+            self.finished = self.save_results(task())
+
+        done()
+
+
+class Successor(Subject):
+    def fit(self):
+        return super().is_over()
+
 
 @functools.wraps(len)
 def wraps_a_builtin(values):
     return len(values)
+
+
+def chooses(values):
+    return values if values else None
+
+
+def falls_back(values):
+    return values or None
+
+
+def finds_nothing(values):
+    with contextlib.suppress(ValueError):
+        for _ in values:
+            return None
+    return None
+
+
+def around():
+    def inside(value):
+        return lambda: value.history
+
+    return inside
+
+
+MODULE = """
+def never():
+    return history
+while not all(scores[key] for key in range(3)):
+    pass
+"""
 
 
 def total(values):
@@ -155,8 +205,27 @@ class SideEffectsTest(unittest.TestCase):
         self.assertEqual(side_effects.stored(total, ()), {"COUNT"})
 
     def test_what_returns_nothing(self):
-        for function, expected in ((Subject.validate, True), (Subject.keep, False), (total, False)):
-            self.assertEqual(side_effects.returns_nothing(function.__code__), expected)
+        for function, expected in (
+            *((Subject.validate, True), (finds_nothing, True), (Subject.keep, False), (total, False)),
+            *((chooses, False), (falls_back, False)),
+        ):
+            self.assertEqual(side_effects.returns_nothing(function.__code__), expected, function)
+
+    def test_what_the_code_inside_a_function_does(self):
+        self.assertEqual(side_effects.stored(Subject.later, ()), {"finished"})
+        self.assertIn("save_results", side_effects.used(Subject.later, ()))
+        read = side_effects.names_of_loop({Subject.fit.__code__}, total)
+        self.assertTrue({"scores", "patience", "save_results"} <= read, read)
+        self.assertIn("is_over", side_effects.names_of_loop({Successor.fit.__code__}, total))
+
+    def test_a_function_of_a_module_counts_only_where_it_is_called(self):
+        read = side_effects.names_of_loop({compile(MODULE, __file__, "exec")}, total)
+        self.assertIn("scores", read)
+        self.assertNotIn("history", read)
+
+    def test_the_function_itself_is_apart_inside_another_one(self):
+        read = side_effects.names_of_loop({around.__code__}, around())
+        self.assertNotIn("history", read)
 
     def test_whose_result_is_dropped(self):
         def called():

@@ -1,8 +1,8 @@
 """Twelve epochs with a validation after each, in the given way; prints the training losses with all digits.
 
-`validates.py WAY...`, where WAY is function, method, returns, dropped, trains, draws, saves, pickles,
-schedules, plateau, patient, listed, stopper, raises, stops, remembers, recalls or loop. Several ways run in
-a fork each.
+`validates.py WAY...`, where WAY is function, method, returns, chooses, dropped, trains, draws, shuffles,
+picks, saves, pickles, schedules, plateau, patient, listed, stopper, raises, stops, remembers, recalls,
+tallies or loop. Several ways run in a fork each.
 """
 
 import collections
@@ -31,6 +31,8 @@ class Experiment:
         self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.01)
         self.losses = []
         self.history = []
+        self.tally = {"worse": 0, "better": 0}
+        self.numbers = random.Random(0)
         self.recent = collections.deque(maxlen=3)
         self.scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(self.optimizer, patience=3, threshold=0.9)
         self.done = False
@@ -58,6 +60,29 @@ class Experiment:
     def draws(self):
         if random.random() < 2:
             print(self.look(), file=sys.stderr)
+
+    def share_a_generator(self):
+        """One for both loaders, as in torch's notes on reproducibility."""
+        order = torch.Generator()
+        self.train_loader, self.held_out = (
+            DataLoader(one.dataset, batch_size=16, shuffle=True, generator=order)
+            for one in (self.train_loader, self.held_out)
+        )
+
+    def shuffles(self):
+        self.look()
+
+    def picks(self):
+        """From a generator of its own, as the training does."""
+        if self.numbers.random() < 2:
+            self.look()
+
+    def chooses(self, rank=0):
+        total = self.look()
+        return total if rank == 0 else None
+
+    def tallies(self):
+        self.tally["worse" if self.look() > 0 else "better"] += 1
 
     def saves(self):
         self.look()
@@ -143,14 +168,19 @@ def main(how):
         "listed": [[]],
         "stopper": [Stopper()],
     }
+    if how == "shuffles":
+        experiment.share_a_generator()
     for _ in range(12):
         for x, y in experiment.train_loader:
             loss = experiment.step(x, y)
-        print(loss.hex())
+        print(loss.hex(), experiment.numbers.random())
         if how == "function":
             function(experiment)
         elif how in ("returns", "last"):
             loss = experiment.look()
+        elif how == "chooses":
+            if experiment.chooses() is None:
+                break
         elif how == "dropped":
             experiment.look()
         elif how == "loop":
@@ -165,6 +195,8 @@ def main(how):
             except EndOfTraining:
                 break
         if experiment.done or experiment.history[-3:] == [0, 0, 0] or experiment.is_worse():
+            break
+        if any(experiment.tally[name] == 5 for name in ("worse", "better")):
             break
     if how == "dropped":
         print(experiment.look(), file=sys.stderr)

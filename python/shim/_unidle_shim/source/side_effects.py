@@ -56,12 +56,16 @@ def returns_nothing(code):
     for one in dis.get_instructions(code):
         if one.opname == "RETURN_CONST" and one.argval is not None:
             return False
-        if one.opname == "RETURN_VALUE" and not (
-            before is not None and before.opname == "LOAD_CONST" and before.argval is None
-        ):
+        if one.opname == "RETURN_VALUE" and not _returns_none(before, one):
             return False
         before = one
     return True
+
+
+def _returns_none(before, returning):
+    """A jump brings another value there than the instruction before, as in `return value or None`."""
+    loads_none = before is not None and before.opname == "LOAD_CONST" and before.argval is None
+    return loads_none and not returning.is_jump_target
 
 
 def members(value):
@@ -126,9 +130,28 @@ def _closure(codes, callable_by, apart):
     while ahead:
         code = ahead.pop()
         if code not in found and code not in apart:
-            found[code] = {one.argval for one in dis.get_instructions(code) if one.opname in _READS}
+            found[code] = {name for part in _parts(code, apart) for name in _read_by(part)}
             ahead.extend(called for name in found[code] for called in callable_by.get(name, ()))
     return found
+
+
+def _parts(code, apart=()):
+    """The code, and the code inside it: generator expressions, lambdas, functions within a function. Not the
+    functions and classes of a module, which its code may never call: they are found by name."""
+    found = [code]
+    for part in found:  # which grows
+        inner = [one for one in part.co_consts if isinstance(one, types.CodeType) and one not in apart]
+        if part is code and not code.co_flags & inspect.CO_NEWLOCALS:
+            inner = [one for one in inner if one.co_name.startswith("<")]
+        found.extend(inner)
+    return found
+
+
+def _read_by(code):
+    """Names of globals and attributes that the code reads; the opcodes for that differ between versions."""
+    for one in dis.get_instructions(code):
+        if one.opcode in dis.hasname and one.opname.startswith(("LOAD_", "IMPORT_FROM")):
+            yield one.argval
 
 
 def _add_callable(given, callable_by):
@@ -165,9 +188,7 @@ def ends_training(names, function):
     own or the end of the process. None if there is none."""
     for name in sorted(names):
         value = function.__globals__.get(name)
-        own = (
-            isinstance(value, type) and issubclass(value, BaseException) and is_own_module(value.__module__)
-        )
+        own = isinstance(value, type) and issubclass(value, BaseException) and is_own_module(value.__module__)
         if own or name in _ENDS:
             return name
     return None
@@ -214,8 +235,9 @@ def _reachable(function, args):
         code = code_of(ahead.pop())
         if code is None or code in codes or not places.is_own(code):
             continue
-        codes.add(code)
-        for name in code.co_names:
+        parts = _parts(code)
+        codes.update(parts)
+        for name in [name for part in parts for name in part.co_names]:
             value = names.get(name)
             ahead.append(value)
             methods = _methods(type(value))
