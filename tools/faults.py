@@ -58,6 +58,7 @@ FINDINGS = {
     "one-thread": {"cpu-restricted"},
 }
 ALSO = {"slowing": {"python-between-steps"}}  # no false alarm, but not the cause either
+LONGEST_S = 1200  # of a run; torch's Gloo may wait for itself at the end
 OF_ROWS = {"sample", "rare", "batch", "epoch"}  # they need a data set with indices
 
 
@@ -109,8 +110,13 @@ def seconds_of(program, fault, plain):
     }[inject.FAULTS[fault][1]]
 
 
+class Failed(Exception):
+    """A run that is not counted."""
+
+
 def run(program, source, faults, folder):
-    """Runs the program with {fault: seconds} under `unidle run`. Returns the times and the diagnosis."""
+    """Runs the program with {fault: seconds} under `unidle run`. Returns the times and the diagnosis. Raises
+    Failed."""
     copy, out, record = programs.copy_of(program, source, folder), folder / "times.json", folder / "record"
     planted = ",".join(f"{name}={seconds:.9f}" for name, seconds in faults.items())
     script = Path(programs.PROGRAMS[program]["script"]).name
@@ -118,11 +124,17 @@ def run(program, source, faults, folder):
     command += [*programs.launcher(program), inject.__file__, str(out), planted]
     command += [script, *programs.PROGRAMS[program]["arguments"]]
     environment = dict(os.environ, HF_HUB_OFFLINE="1", CUDA_VISIBLE_DEVICES="")
-    done = subprocess.run(command, cwd=copy, capture_output=True, text=True, env=environment)
-    if done.returncode != 0:
-        raise SystemExit(
-            f"faults: {program} with {planted} ended with {done.returncode}:\n{done.stderr[-3000:]}"
-        )
+    started = subprocess.Popen(
+        command, cwd=copy, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, env=environment
+    )
+    try:
+        _, words = started.communicate(timeout=LONGEST_S)
+    except subprocess.TimeoutExpired:
+        started.terminate()  # unidle passes it on
+        started.communicate()
+        raise Failed(f"{program} with {planted} did not end within {LONGEST_S} s") from None
+    if started.returncode != 0:
+        raise Failed(f"{program} with {planted} ended with {started.returncode}:\n{words[-3000:]}")
     return json.loads(out.read_text()), diagnosed(record)
 
 
@@ -316,7 +328,11 @@ def main():
                 print(f"{program}, as it is: {warned}", file=sys.stderr, flush=True)
                 if options.keep:
                     shutil.copytree(work / "plain" / "record", options.keep / work.name, dirs_exist_ok=True)
-            row = injected_run(program, faults, plain[program], work, options)
+            try:
+                row = injected_run(program, faults, plain[program], work, options)
+            except Failed as failure:
+                print(f"faults: not counted: {failure}", file=sys.stderr, flush=True)
+                continue
             rows.append(row)
             print(f"{program}, {'+'.join(faults)}: {row['first']}", file=sys.stderr, flush=True)
             write_row(row, options)
@@ -330,4 +346,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except Failed as failure:  # of a program as it is
+        sys.exit(f"faults: {failure}")
