@@ -251,6 +251,9 @@ Advice advice(const Finding& finding, Language language) {
         return {translate(language, "set {}", in_words(*fix.in_program, language)) +
                 (where.empty() ? "" : fmt::format(" ({})", where))};
       }
+      if (fix.to && fix.in_program) {  // no setting of the program
+        return {fmt::format("{} ({}={})", fix.reason, fix.knob, fix.to->to_text())};
+      }
       if (fix.to) {
         return {translate(language, "set {} to {}", fix.knob, *fix.to)};
       }

@@ -165,6 +165,7 @@ TEST(RunFailed, ProgressOnTheOtherStreamSaysNothing) {
 TEST(RunFailed, AThreadThatFailsEndsNoRunWhoseExitCodeIsZero) {
   Signals signals = healthy_cpu();
   signals.error_tail = std::string("Exception in thread Thread-1 (sends):\n") + kTraceback;
+  signals.exit_code.reset();
   EXPECT_EQ(fired("run-failed", signals).severity, Severity::kCritical) << "its exit code is not known";
   signals.exit_code = 0;
   EXPECT_EQ(fired("run-failed", signals).severity, Severity::kInfo);
