@@ -8,7 +8,8 @@
 //   to 3.11  the switch interval is short while the sampler waits; Py_AddPendingCall is of no use, because these
 //            versions do not interrupt the main thread for the call of another thread (python/cpython#95820)
 //   3.12     the holder runs a call of _PyEval_AddPendingCall; Py_AddPendingCall has the same fault there
-//   3.13     Py_AddPendingCall, which is public
+//   3.13     the same function; Py_AddPendingCall interrupts the main thread, and no other one
+//   3.14     Py_AddPendingCall, which is public: only while the main thread trains (stack_sampler.py)
 //
 // The private functions are looked up by name, in versions whose sources were read. Without them Python sleeps.
 //
@@ -51,19 +52,19 @@ struct Interpreter {
   int minor = std::strncmp(Py_GetVersion(), "3.", 2) == 0 ? std::atoi(Py_GetVersion() + 2) : 0;  // "3.11.7 ..."
   unsigned long (*interval)() = nullptr;
   void (*set_interval)(unsigned long) = nullptr;
-  int (*add_call)(PyInterpreterState*, Call, void*, int main_thread_only) = nullptr;
+  int (*add_call)(PyInterpreterState*, Call, void*, int main_thread_only) = nullptr;  // 3.13: flags, and 0 is none
 
   Interpreter() {
     if (minor >= 9 && minor <= 11) {
       find("_PyEval_GetSwitchInterval", interval);
       find("_PyEval_SetSwitchInterval", set_interval);
-    } else if (minor == 12) {
+    } else if (minor == 12 || minor == 13) {
       find("_PyEval_AddPendingCall", add_call);
     }
   }
 
   bool by_interval() const { return interval != nullptr && set_interval != nullptr; }
-  bool is_prompt() const { return minor >= 13 || add_call != nullptr || by_interval(); }
+  bool is_prompt() const { return minor >= 14 || add_call != nullptr || by_interval(); }
 
  private:
   template <class Function>
@@ -168,7 +169,7 @@ void ask(PyInterpreterState* main) {
   asked = 1;
   if (!queued.exchange(true)) {
     const int failed =
-        python.minor == 12 ? python.add_call(main, give_way, nullptr, 0) : Py_AddPendingCall(give_way, nullptr);
+        python.add_call != nullptr ? python.add_call(main, give_way, nullptr, 0) : Py_AddPendingCall(give_way, nullptr);
     if (failed != 0) {
       queued = false;
     }

@@ -1,6 +1,7 @@
 """Shared by tests of `unidle run` and `unidle diagnose` on Python programs: runs, bare and observed, and
 their records."""
 
+import glob
 import importlib.util
 import json
 import os
@@ -24,6 +25,12 @@ OURS = re.compile(
 )
 
 HAS_TORCH = importlib.util.find_spec("torch") is not None
+# This one, then those of pyenv from 3.9 on.
+PYTHONS = [sys.executable] + sorted(
+    glob.glob(os.path.expanduser("~/.pyenv/versions/3.9*/bin/python3"))
+    + glob.glob(os.path.expanduser("~/.pyenv/versions/3.1[0-9]*/bin/python3")),
+    key=lambda path: [int(number) for number in re.findall(r"\d+", path)],
+)
 # UNIDLE_FRESH=1: each program gets its own Python in all tests.
 PRELOADED = HAS_TORCH and hasattr(os, "pidfd_open") and not os.environ.get("UNIDLE_FRESH")
 

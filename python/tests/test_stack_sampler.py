@@ -1,7 +1,6 @@
 """The background thread: what it finds in lines of the program's source, and its signals; without torch."""
 
 import functools
-import glob
 import os
 import signal
 import subprocess
@@ -20,6 +19,7 @@ from _unidle_shim.facts import module_methods, stack_sampler  # noqa: E402
 from _unidle_shim.host import threads  # noqa: E402
 from _unidle_shim.loop.loop import AFTER_FORWARD, TRAIN_PHASE  # noqa: E402
 from guarding import LIBRARY  # noqa: E402
+from run_case import PYTHONS  # noqa: E402
 
 
 def least_s(line):
@@ -282,6 +282,13 @@ assert state.background.stop() and sys.getswitchinterval() == before
 print(prompt, names.count("locked") / len(names), took[locked] / sum(took.values()))
 print(*(sum(looks) / max(1, len(looks)) for looks in held.values()))
 """
+# The same in another thread than the main one, the only one that Py_AddPendingCall interrupts.
+IN_THREAD = """
+import threading
+one = threading.Thread(target=exec, args=(%r, {}))
+one.start()
+one.join()
+"""
 # A program that saves the switch interval, changes it and restores it, while the sampler asks for the lock.
 RESTORED = """
 import sys, time
@@ -304,19 +311,14 @@ while time.monotonic() < until:
 library.allow_prompt_lock(False)
 assert sys.getswitchinterval() == before, sys.getswitchinterval()
 """
-PYTHONS = [sys.executable] + sorted(
-    path
-    for pattern in ("3.9", "3.1[0-9]")
-    for path in glob.glob(os.path.expanduser("~/.pyenv/versions/%s*/bin/python3" % pattern))
-)
 
 
 class Lock(unittest.TestCase):
-    def shares(self, python, library):
+    def shares(self, python, library, program=LOCKED):
         """Whether the lock is taken at once, the share of the looks and of the time in locked(), and the
         share of the looks in either function that found the lock held."""
         result = subprocess.run(
-            [python, "-c", LOCKED, SHIM],
+            [python, "-c", program, SHIM],
             env={**os.environ, "UNIDLE_LIGHT_LIBRARY": library},
             stdout=subprocess.PIPE,
             check=True,
@@ -327,9 +329,11 @@ class Lock(unittest.TestCase):
     def test_code_that_keeps_pythons_lock_is_seen(self):
         if not os.path.isfile(LIBRARY):
             self.skipTest("the shim's part in C++ is not built")
-        for python in PYTHONS:
-            with self.subTest(python):
-                prompt, looks, time_s, held, free = self.shares(python, LIBRARY)
+        programs = [(python, LOCKED) for python in PYTHONS]
+        programs += [(python, IN_THREAD % LOCKED) for python in PYTHONS[-2:]]
+        for python, program in programs:
+            with self.subTest(python, in_thread=program is not LOCKED):
+                prompt, looks, time_s, held, free = self.shares(python, LIBRARY, program)
                 self.assertEqual(prompt, "True")
                 self.assertGreater(float(held), 0.7)
                 self.assertLess(float(free), 0.5 * float(held))
@@ -343,6 +347,18 @@ class Lock(unittest.TestCase):
             with self.subTest(python):
                 environment = {**os.environ, "UNIDLE_LIGHT_LIBRARY": LIBRARY}
                 subprocess.run([python, "-c", RESTORED, SHIM], env=environment, check=True)
+
+    def test_where_only_the_main_thread_is_interrupted_others_are_not_judged(self):
+        for main_only, thread, held in (
+            (True, threading.get_ident(), True),
+            (True, 1, None),
+            (False, 1, True),
+        ):
+            background = stack_sampler.Background(types.SimpleNamespace(thread=thread))
+            background.prompt = types.SimpleNamespace(sleep_then_take=lambda seconds: True)
+            with unittest.mock.patch.object(stack_sampler, "_INTERRUPTS_MAIN_ONLY", main_only):
+                background._sleep(0)
+            self.assertIs(background.held, held)
 
     def test_without_the_part_in_cpp_looks_are_taken_as_well(self):
         prompt, looks, *_ = self.shares(sys.executable, "")

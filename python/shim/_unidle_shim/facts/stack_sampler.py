@@ -30,6 +30,7 @@ _MAX_BUSY = 0.002  # share of wall time that this thread may use before it sampl
 _AT_FIRST_S = 0.02  # what it may use besides, for what it does once: classes and source lines of each file
 _PACE_S, _PACE = 1.0, 1.5  # how often the pause between two looks changes, and by which factor
 _LONGEST_SWITCH_S = 0.005  # Python's own; a program that sets a longer one wants fewer switches
+_INTERRUPTS_MAIN_ONLY = sys.version_info >= (3, 14)  # see python/native/prompt_lock.cpp
 _MAX_PLACES = 2000
 _TOP = 10
 _OTHERS_WORK = 0.1  # of the time: threads that use more of a CPU may hold Python's lock
@@ -172,11 +173,16 @@ class Background:
         return max(shortest, pause / _PACE)
 
     def _sleep(self, seconds):
-        if self.prompt is None or sys.getswitchinterval() > _LONGEST_SWITCH_S:
+        if self._takes_lock_at_once():
+            self.held = self.prompt.sleep_then_take(seconds)
+        else:
             time.sleep(seconds)
             self.held = None
-        else:
-            self.held = self.prompt.sleep_then_take(seconds)
+
+    def _takes_lock_at_once(self):
+        if self.prompt is None or sys.getswitchinterval() > _LONGEST_SWITCH_S:
+            return False
+        return not _INTERRUPTS_MAIN_ONLY or self.state.thread == threading.main_thread().ident
 
     def _look_now(self):
         try:
