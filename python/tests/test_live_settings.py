@@ -5,12 +5,38 @@ import os
 import subprocess
 import sys
 import unittest
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim"))
 
 from _unidle_shim.facts import live_settings  # noqa: E402
 from _unidle_shim.facts.padding import Padding, real_by_lengths, real_of  # noqa: E402
+
+PACKING = """
+def helper(x, n):
+    def inner():
+        return rnn.pack_padded_sequence(x, n)
+    return inner()
+
+class ByMethod(nn.Module):
+    def encode(self, x, n): return rnn.pack_padded_sequence(x, n)
+    def forward(self, x, n): return self.encode(x, n)
+
+class ByName(nn.Module):
+    def forward(self, x, n): return pack(x, n)
+
+class ByHelper(nn.Module):
+    def forward(self, x, n): return helper(x, n)
+
+class ByModule(nn.Module):
+    def forward(self, x, n): return own.deeper(x, n)
+
+class Inherits(ByMethod):
+    def forward(self, x, n): return super().forward(x, n)
+
+class Plain(nn.Module):
+    def forward(self, x, n): return rnn.pad_packed_sequence(x)
+"""
 
 
 @unittest.skipUnless(importlib.util.find_spec("torch"), "there is no torch")
@@ -78,6 +104,32 @@ class InspectionTest(unittest.TestCase):
             padding.call_seen(torch, wrapper(Model()), (ids, mask), {})
             self.assertEqual(len(list(padding.notes())), 1)
 
+    def test_padding_within_several_wrappers(self):
+        import torch
+
+        class Model(torch.nn.Module):
+            def forward(self, ids, attention_mask):
+                return ids.sum()
+
+        def compiled(model):
+            return torch.compile(model, backend="eager")
+
+        parallel, mask = torch.nn.DataParallel, torch.tensor([[1, 1, 1, 0], [1, 1, 0, 0]])
+        for wrapped in (parallel(compiled(Model())), compiled(parallel(compiled(Model())))):
+            padding = Padding()
+            padding.call_seen(torch, wrapped, (mask + 0, mask), {})
+            self.assertEqual(len(list(padding.notes())), 1)
+
+    def test_tensors_of_other_kinds_beside_the_mask(self):
+        import torch
+
+        mask = torch.tensor([[1, 1, 1, 0], [1, 1, 0, 0]])
+        nested = torch.nested.nested_tensor([torch.ones(2, 4), torch.ones(3, 4)])
+        for name, other in (("boxes", nested), ("mask", mask.to_sparse()), ("attention_mask", nested)):
+            padding = Padding()
+            padding.batch_seen(torch, {name: other, "pad_mask": mask, "input_ids": mask + 0})
+            self.assertEqual(len(list(padding.notes())), 1, name)
+
     def test_packed_sequences_have_no_padding(self):
         import torch
 
@@ -90,6 +142,22 @@ class InspectionTest(unittest.TestCase):
             padding.batch_seen(torch, {"x": torch.zeros(2, 8), "lengths": torch.tensor([1, 3])})
             padding.call_seen(torch, model, (), {})
             self.assertEqual(len(list(padding.notes())), notes)
+
+    def test_models_that_pack_in_other_functions(self):
+        import torch
+
+        rnn = torch.nn.utils.rnn
+        given = {"nn": torch.nn, "rnn": rnn, "pack": rnn.pack_padded_sequence, "own": ModuleType("own")}
+        exec(compile(PACKING, os.path.abspath("net.py"), "exec"), given)
+        given["own"].deeper = given["helper"]
+        packed = rnn.pack_sequence([torch.zeros(3, 1), torch.zeros(1, 1)])
+        for name, args, packs in (
+            *(("ByMethod", (), True), ("ByName", (), True), ("ByHelper", (), True), ("ByModule", (), True)),
+            *(("Inherits", (), True), ("Plain", (packed,), True), ("Plain", (), False)),
+        ):
+            padding = Padding()
+            padding.call_seen(torch, torch.nn.Sequential(given[name]()), args, {})
+            self.assertIs(padding.packs, packs, name)
 
     def test_padding_of_the_loaders_batches_comes_first(self):
         import torch

@@ -85,9 +85,15 @@ def _defines(cls, code):
 
 def code_of(member):
     """The code of a function; of the one that it wraps, if it is decorated."""
+    function = function_of(member)
+    return None if function is None else function.__code__
+
+
+def function_of(member):
+    """A function that is a member of a class; the one that it wraps, if it is decorated."""
     if type(member) in (staticmethod, classmethod):
         member = member.__func__
     if type(member) is not types.FunctionType:
         return None
     wrapped = _attributes(member).get("__wrapped__")
-    return (wrapped if type(wrapped) is types.FunctionType else member).__code__
+    return wrapped if type(wrapped) is types.FunctionType else member

@@ -1,13 +1,13 @@
 """How much of the batches is padding, by their masks or lengths."""
 
-from _unidle_shim.facts import ranks
+from _unidle_shim.facts import packing, ranks
 from _unidle_shim.host import places
 from _unidle_shim.host.shapes import hidden_queries, undispatched
 
 _MOST_ELEMENTS = 1 << 18  # of a mask that is read
+_MOST_WRAPPERS = 8
 _LENGTHS = ("lengths", "length", "lens")
 _OF_OTHER_TOKENS = ("prompt", "decoder", "tgt", "target", "label", "cross", "memory")
-_PACKS = ("pack_padded_sequence", "pack_sequence")  # a layer computes nothing on the padding of its input
 
 
 class Padding:
@@ -25,7 +25,7 @@ class Padding:
         """Called in a few forward passes only, because reading a mask on a GPU waits for it."""
         module = _inner(module)
         if self.packs is None:
-            self.packs = _packs(module)
+            self.packs = packing.packs(module, args, kwargs)
         if self.of_batches[1] or self.packs:
             return
         devices = ("cpu",)
@@ -43,25 +43,27 @@ class Padding:
 
 def _inner(module):
     """Without the wrappers of torch.compile and of data parallelism, which name no arguments."""
-    module = getattr(module, "_orig_mod", module)
-    return getattr(module, "module", module) if type(module).__name__ in ranks.KINDS else module
+    for _ in range(_MOST_WRAPPERS):
+        inner = getattr(module, "_orig_mod", None)
+        if inner is None and type(module).__name__ in ranks.KINDS:
+            inner = getattr(module, "module", None)
+        if inner is None:
+            break
+        module = inner
+    return module
 
 
 def _forward_of(module):
     return getattr(getattr(type(module), "forward", None), "__code__", None)
 
 
-def _packs(module):
-    codes = [_forward_of(one) for one in module.modules()]
-    return any(name in code.co_names for code in codes if code is not None for name in _PACKS)
-
-
 def _add(counts, torch, batch, devices):
     """Counts by the first mask or lengths that can be read without running code of the program: values of
-    other classes than Tensor itself may have no data."""
+    other classes than Tensor itself may have no data, nested and sparse tensors have no shape or elements of
+    the usual kind."""
     with hidden_queries(torch), undispatched(torch):
         tensors = {str(key).lower(): batch[key] for key in batch.keys()}
-        tensors = {name: value for name, value in tensors.items() if type(value) is torch.Tensor}
+        tensors = {name: value for name, value in tensors.items() if _is_plain(torch, value)}
         for name, values in tensors.items():
             dimensions = 1 if name in _LENGTHS else 2 if _says_padding(name) else None
             if (
@@ -83,6 +85,10 @@ def _add(counts, torch, batch, devices):
                 counts[1] += found[1]
                 counts[2] = counts[2] or places.here()
                 return
+
+
+def _is_plain(torch, value):
+    return type(value) is torch.Tensor and value.layout is torch.strided and not value.is_nested
 
 
 def _says_padding(name):
