@@ -1,12 +1,16 @@
-"""Python loops in the model: by the bytecode, and in real runs."""
+"""Python loops in the model: by the bytecode of each Python here, and in real runs."""
 
+import ast
+import glob
 import os
+import subprocess
 import sys
 import textwrap
 import time
+import types
 import unittest
 
-from run_case import HAS_TORCH, DiagnosedCase
+from run_case import HAS_TORCH, PYTHONS, DiagnosedCase
 
 SHIM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim")
 sys.path.insert(0, SHIM)
@@ -65,6 +69,15 @@ class Loops(unittest.TestCase):
             "def f(x):\n    h(x)  # here\n    for y in x:\n        g(y)\n",
             "def f(x):\n    if x:\n        for y in x:\n            g(y)\n    else:\n        h(x)  # here\n",
             "def f(x):\n    try:\n        g(x)  # here\n    finally:\n        h(x)\n",
+            "def f(x):\n    with x:\n        g(x)\n    h(x)  # here\n",
+            "def f(x):\n    try:\n        g(x)\n    except E:\n        x = 0\n    h(x)  # here\n",
+            "def f(x):\n    for y in x:\n        with y:\n            g(y)\n    h(x)  # here\n    i(x)\n",
+            "def f(x):\n    for y in x:\n        try:\n            g(y)\n        except E:\n"
+            "            continue\n        i(y)\n    h(x)  # here\n    i(x)\n",
+            "def f(x):\n    with x:  # here\n        while True:\n            x = g(x)\n"
+            "            if x:\n                return x\n",
+            "def f(x):\n    y = x.a(x)  # here\n    while True:\n        y = x.b(y)\n        if y:\n"
+            "            break\n",
         ):
             self.assertEqual(self.around(text), [], text)
 
@@ -84,6 +97,11 @@ class Loops(unittest.TestCase):
         self.assertNotIn("cell", by_line[5] - {"layers"})
         self.assertIn("outside", outside | by_line[3])
 
+    def test_methods_that_give_modules_are_read(self):
+        text = "def f(x):\n    for y in x.children():\n        z = y.values()\n"
+        (loop,), _ = code_loops.loops_of(function_of(text).__code__)
+        self.assertEqual(loop.names, {"children"})
+
     def test_very_long_lines_cost_little(self):
         text = "def f(x):\n    for y in x:\n        y = [%s]\n" % ", ".join(["y.a[0]"] * 3000)
         function = function_of(text)
@@ -96,17 +114,80 @@ class Loops(unittest.TestCase):
         self.assertLess(middle - begin, 100 * max(end - middle, 1e-4), "10 is linear, 100 quadratic")
 
 
+class Sources(unittest.TestCase):
+    """Loops by the bytecode, and by the source of the standard library."""
+
+    def test_lines_in_loops(self):
+        lines, wrong = 0, []
+        for path in sorted(glob.glob(os.path.join(os.path.dirname(os.__file__), "*.py")))[::4]:
+            with open(path, encoding="utf-8") as source:
+                text = source.read()
+            nodes = functions_of(ast.parse(text))
+            for code in codes_of(compile(text, path, "exec")):
+                node = nodes.get((code.co_name, code.co_firstlineno))
+                if node is not None:
+                    in_loops = lines_in_loops(node)
+                    loops, _ = code_loops.loops_of(code)
+                    self.assertLessEqual({loop.first for loop in loops}, in_loops, (path, code.co_name))
+                    found = set().union(*(loop.lines for loop in loops))
+                    wrong += [(path, line) for line in sorted(found - in_loops)]
+                    lines += len({line for _, _, line in code_loops._lines(code)})
+        self.assertGreater(lines, 5000)
+        self.assertLess(len(wrong), 0.003 * lines, wrong)
+
+
+def functions_of(tree):
+    """(name, first line) -> node."""
+    found = {}
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            found[node.name, min(one.lineno for one in [node, *node.decorator_list])] = node
+    return found
+
+
+def codes_of(code):
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from codes_of(constant)
+
+
+def lines_in_loops(function):
+    """Without those after `else`."""
+    lines, ahead = set(), list(ast.iter_child_nodes(function))
+    while ahead:
+        node = ahead.pop()
+        if isinstance(node, (ast.For, ast.While, ast.AsyncFor)):
+            lines.update(range(node.lineno, max(one.end_lineno for one in node.body) + 1))
+        elif isinstance(node, (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
+            lines.update(range(node.lineno, node.end_lineno + 1))
+        if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda, ast.ClassDef)):
+            ahead.extend(ast.iter_child_nodes(node))
+    return lines
+
+
+class OtherPythons(unittest.TestCase):
+    def test_their_bytecode(self):
+        for python in PYTHONS[1:]:
+            with self.subTest(python):
+                command = [python, "-W", "ignore", os.path.abspath(__file__), "Loops", "Sources"]
+                result = subprocess.run(
+                    command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True
+                )
+                self.assertEqual(result.returncode, 0, result.stdout)
+
+
 @unittest.skipUnless(HAS_TORCH, "torch is not installed")
 class Stacks(unittest.TestCase):
     """Which loops of a model's forward pass are named."""
 
-    def named(self, body, **members):
+    def named(self, body, kind="Module"):
         import torch
         from torch import nn
 
         given = {"torch": torch, "nn": nn}
         lines = "".join("\n        " + line for line in body)
-        text = "class Net(nn.Module):\n    def forward(self, x, h=None):%s\n        return x\n" % lines
+        text = "class Net(nn.%s):\n    def forward(self, x, h=None):%s\n        return x\n" % (kind, lines)
         exec(compile(text, os.path.abspath("net.py"), "exec"), given)
         net = given["Net"]()
         net.layers = nn.ModuleList([nn.Linear(4, 4), nn.Linear(4, 4)])
@@ -127,8 +208,15 @@ class Stacks(unittest.TestCase):
             ["layers = self.layers", "for layer in layers:", "    x = layer(x)"],
             ["for part in self.parts:", "    x = part(x)"],
             ["for layer in reversed(self.net):", "    x = layer(x)"],
+            ["for layer in self.children():", "    x = layer(x)"],
+            ["for name, layer in self.named_children():", "    x = layer(x)"],
         ):
             self.assertIsNone(self.named(body), body)
+
+    def test_containers_that_call_what_they_hold_are_not(self):
+        for kind in ("Sequential", "ModuleList", "ModuleDict"):
+            self.assertIsNone(self.named(["for layer in self:", "    x = layer(x)"], kind), kind)
+        self.assertIsNone(self.named(["for layer in self.values():", "    x = layer(x)"], "ModuleDict"))
 
     def test_loops_over_steps_and_numbers_are(self):
         for body in (
@@ -137,6 +225,15 @@ class Stacks(unittest.TestCase):
             ["for layer in self.layers:", "    x = layer(x)", "for t in range(9):", "    h = x[t].dot(x[t])"],
         ):
             self.assertTrue(self.named(body), body)
+
+    def test_a_helper_is_in_the_loop_of_the_line_that_calls_it(self):
+        text = "def scale(x): return x\ndef f(x):\n    x = scale(x)\n    for t in x:\n        x = scale(x)\n"
+        given = {}
+        exec(compile(text, os.path.abspath("net.py"), "exec"), given)
+        scale, f = given["scale"].__code__, given["f"].__code__
+        loops = python_loops.PythonLoops()
+        found = [loops._key_of([(scale, 1), (f, line)])[0] for line in (3, 5, 3)]
+        self.assertEqual(found, [None, "net.py:4", None])
 
 
 @unittest.skipUnless(HAS_TORCH, "torch is not installed")

@@ -11,16 +11,18 @@ from _unidle_shim.host import places
 from _unidle_shim.source import code_loops
 
 _AUTOGRAD = os.path.join("torch", "autograd", "")
-_MOST = 500  # lines whose loop is known, and samples of a step
+_MOST = 500  # functions whose loops are known, and samples of a step
 _MOST_MODULES = 5000
 _TOP = 5
+_NO_LOOPS = (), frozenset()
+_ITSELF = ""  # among the attributes that hold several modules: the object itself is such a container
 
 
 class PythonLoops:
     """Counts stack samples of the forward pass. Used by the sampling thread alone."""
 
     def __init__(self):
-        self.known = {}  # (code, line) of the innermost own frame -> the loop's place, or None
+        self.known = {}  # code -> code_loops.loops_of(it)
         # (loop's place or None, line's place, function) -> [samples, those in which Python's lock was held]
         self.lines = {}
         self.forward = 0  # samples of the forward pass of finished steps
@@ -39,7 +41,6 @@ class PythonLoops:
         if inner is not None and model is not None and len(self.pending) < _MOST:
             if self.stacks_of != id(model):
                 self.stacks, self.stacks_of = stacks_of(model), id(model)
-                self.known.clear()
             self.pending.append((self._key_of(inner), held))
 
     def _finish(self):
@@ -55,27 +56,34 @@ class PythonLoops:
         own = [entry for entry in inner if places.is_own(entry[0])]
         if not own:
             return None
-        if own[0] not in self.known:
-            if len(self.known) >= _MOST:
-                return None
-            self.known[own[0]] = self._loop_of(own)
-        return self.known[own[0]], places.text(*own[0]), places.name_of(own[0][0])
+        return self._loop_of(own), places.text(*own[0]), places.name_of(own[0][0])
 
     def _loop_of(self, own):
         """The place of the innermost loop around these lines. A loop over modules, a stack of layers, is left
         out: nothing can compute it at once."""
         for depth, (code, line) in enumerate(own):
-            around, (loops, outside) = code, code_loops.loops_of(code)
+            around, (loops, outside) = code, self._loops_in(code)
             if code.co_name.startswith("<") and depth + 1 < len(own):  # a comprehension is code of its own
                 around = own[depth + 1][0]
                 outside = set(around.co_names)
-            held = self.stacks.get(around)
             for loop in loops:
-                # Of another model, every attribute that the loop reads may hold several modules.
-                stacks = loop.names if held is None else held & (loop.names | outside)
-                if line in loop.lines and not stacks:
+                if line in loop.lines and not self._is_stack(around, loop, outside):
                     return places.text(code, loop.first)
         return None
+
+    def _loops_in(self, code):
+        found = self.known.get(code)  # one look-up: the hash of code takes long
+        if found is None:
+            if len(self.known) >= _MOST:
+                return _NO_LOOPS
+            found = self.known[code] = code_loops.loops_of(code)
+        return found
+
+    def _is_stack(self, code, loop, outside):
+        held = self.stacks.get(code)
+        if held is None:  # of another model, every attribute that the loop reads may hold several modules
+            return bool(loop.names)
+        return _ITSELF in held or bool(held & (loop.names | outside))
 
     def notes(self):
         loops = {}  # place of the loop, or of a line without one -> its lines
@@ -123,6 +131,9 @@ def stacks_of(model):
         children = dict(members.get("_modules") or {})
         several = {name for name, child in children.items() if issubclass(type(child), _kinds(nn))}
         several |= {name for name, value in members.items() if _holds_modules(nn, value)}
+        several |= code_loops.GIVE_MODULES
+        if issubclass(type(module), _kinds(nn)):
+            several.add(_ITSELF)
         for kind in type(module).__mro__:
             for member in list(vars(kind).values()):
                 code = module_methods.code_of(member)

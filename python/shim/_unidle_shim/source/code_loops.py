@@ -1,5 +1,6 @@
 """Loops of a function, by its bytecode: a loop jumps back. Independent of how its source is written.
 
+Not by its source: the parser shows warnings of the program once more, and keeps Python's lock for long.
 Used by the sampling thread: no function of the program runs, and little is allocated."""
 
 import opcode
@@ -13,15 +14,21 @@ _BACK = {
 # To 3.10 a jump names its target, and goes back where that comes before.
 _ABSOLUTE = set() if _BACK else set(opcode.hasjabs)
 _EXTENDED, _LOAD_ATTR = opcode.opmap["EXTENDED_ARG"], opcode.opmap["LOAD_ATTR"]
+_CACHE = opcode.opmap.get("CACHE")  # unused space after an instruction: a jump counts from behind it
 _UNIT = 1 if sys.version_info < (3, 10) else 2  # bytes that the argument of a jump counts
 _METHOD_BIT = sys.version_info >= (3, 12)  # of LOAD_ATTR: the attribute is called
-_BEFORE = 32  # bytes that evaluate what a loop iterates over
+_LOAD_METHOD = None if _METHOD_BIT else opcode.opmap["LOAD_METHOD"]
+_HANDLERS_LAST = sys.version_info >= (3, 12)
+# Bytes that evaluate what a loop iterates over; from 3.11 with unused space in them.
+_BEFORE = 32 if sys.version_info < (3, 11) else 64
 _LONGEST, _MOST = 1 << 15, 100_000  # bytes of a code object; its loops times its lines
+# Methods of a module that give the modules in it.
+GIVE_MODULES = frozenset(("children", "named_children", "modules", "named_modules"))
 
 
 class Loop:
     """`first`: its first line. `lines`: all of its lines. `names`: attributes that it reads and does not call
-    as methods, also those that it iterates over."""
+    as methods, except those of GIVE_MODULES; also those that it iterates over."""
 
     __slots__ = ("first", "lines", "names")
 
@@ -39,10 +46,12 @@ def loops_of(code):
         return [], set()
     loops, outside = [], {name for at, name in reads if not any(a - _BEFORE <= at <= b for a, b in jumps)}
     for begin, end in sorted(jumps, key=lambda jump: jump[1] - jump[0]):
-        own = {line for first, after, line in lines if line and after > begin and first <= end}
+        own = [line for first, after, line in lines if line and after > begin and first <= end]
         names = {name for at, name in reads if begin - _BEFORE <= at <= end}
         if own:
-            loops.append(Loop(min(own), own, names))
+            # Lines before its first one are what a `with` around the loop does before a `return` in it.
+            first = min(own[0], own[-1])
+            loops.append(Loop(first, {line for line in own if line >= first}, names))
     return loops, outside
 
 
@@ -50,20 +59,36 @@ def _scan(code):
     """([(target, jump)] in bytes, [(offset, name of an attribute)])."""
     jumps, reads, argument = {}, [], 0
     text, names = code.co_code, code.co_names
-    for at in range(0, len(text), 2):
+    for at in range(0, _end_of_usual_way(code), 2):
         operation, argument = text[at], argument << 8 | text[at + 1]
         if operation == _EXTENDED:
             continue
         if operation in _BACK:
-            _add(jumps, at + 2 - _UNIT * argument, at)
+            after = at + 2
+            while after < len(text) and text[after] == _CACHE:
+                after += 2
+            _add(jumps, after - _UNIT * argument, at)
         elif operation in _ABSOLUTE and _UNIT * argument <= at:
             _add(jumps, _UNIT * argument, at)
-        elif operation == _LOAD_ATTR and not (_METHOD_BIT and argument & 1):
+        elif operation in (_LOAD_ATTR, _LOAD_METHOD):
             index = argument >> 1 if _METHOD_BIT else argument
-            if index < len(names):
+            called = argument & 1 if _METHOD_BIT else operation == _LOAD_METHOD
+            if index < len(names) and (not called or names[index] in GIVE_MODULES):
                 reads.append((at, names[index]))
         argument = 0
     return list(jumps.items()), reads
+
+
+def _end_of_usual_way(code):
+    """From 3.12 what runs after an exception, `except` and the end of a `with`, stands behind all other code,
+    and jumps back to where that continues: not a loop."""
+    table = code.co_exceptiontable if _HANDLERS_LAST else b""
+    numbers, continues = [], False
+    for byte in table:  # of each entry: begin, length, handler, depth; six bits in a byte
+        if not continues:
+            numbers.append(0)
+        numbers[-1], continues = numbers[-1] << 6 | byte & 63, byte & 64
+    return min([2 * unit for unit in numbers[2::4]] + [len(code.co_code)])
 
 
 def _add(jumps, target, at):
