@@ -1,14 +1,17 @@
 """Identifies a dataset across runs: a digest of everything on which its samples may depend.
 
 This comprises its contents, to the last number of its arrays; the code of its class and the program's code
-that this calls; the objects that the code names in its modules; the files and folders whose paths occur as
-texts in these, by size and time; and the versions of Python and of the libraries involved. Anything that
-cannot be digested is named and refused: a result of another run is worthless if it may be stale.
+that this calls; the objects that the code names in its modules and in other modules of the program, with
+their present values; the files and folders whose paths occur as texts in these, by size and time; and the
+versions of Python and of the libraries involved. Anything that cannot be digested is named and refused: a
+result of another run is worthless if it may be stale.
 """
 
-import dis
+import collections
 import functools
 import hashlib
+import importlib.machinery
+import io
 import os
 import pickle
 import re
@@ -18,6 +21,7 @@ import types
 
 from _unidle_shim.host import places
 from _unidle_shim.host.exception_origin import pass_on
+from _unidle_shim.source import module_reads
 
 _MOST_FILES = 200_000
 _NO_PATHS = {"", ".", "..", "/", "~"}
@@ -30,8 +34,10 @@ _OF_C = (
     types.WrapperDescriptorType,
     types.MemberDescriptorType,
     types.GetSetDescriptorType,
+    type(collections.namedtuple("_", "field").field),
 )
-_PLAIN = (type(None), bool, int, float, complex, bytes)
+_PLAIN = (type(None), type(Ellipsis), bool, int, float, complex, bytes)
+_EXTENSIONS = tuple(importlib.machinery.EXTENSION_SUFFIXES)
 
 
 class Unkeyable(Exception):
@@ -44,7 +50,10 @@ def of(dataset):
     walk.text("python " + sys.version)
     for library in ("torch", "numpy"):
         walk.library(library)
-    walk.value(dataset, "the dataset")
+    try:
+        walk.value(dataset, "the dataset")
+    except RecursionError:
+        raise Unkeyable("the dataset is nested too deeply") from None
     return walk.digest.digest()
 
 
@@ -96,7 +105,7 @@ class _Walk:
             self.object(value, where)
 
     def members(self, value, where):
-        if not all(isinstance(each, (str, int, float)) for each in value):
+        if not all(isinstance(each, (str,) + _PLAIN) for each in value):
             raise Unkeyable("%s is a set of more than numbers and texts" % where)
         self.text(repr(sorted(map(repr, value))))
 
@@ -148,8 +157,7 @@ class _Walk:
             for part in (value.fget, value.fset):
                 self.value(part, where)
         elif isinstance(value, _OF_C):
-            self.library(getattr(value, "__module__", None))
-            self.text(getattr(value, "__qualname__", ""))
+            self.of_c(value, where)
         else:
             return False
         return True
@@ -175,24 +183,58 @@ class _Walk:
                 self.code(constant, names, where)
             else:
                 self.value(constant, where)
-        named = {
-            one.argval for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")
-        }
-        for name in sorted(named):
+        by_text = module_reads.by_text(code)
+        if by_text is not None:
+            raise Unkeyable("%s uses %s, which may reach anything" % (where, by_text))
+        for name, *steps in module_reads.reads(code):
             if name in names:
                 self.text(name)
-                self.value(names[name], name)
+                self.read(names[name], name, steps)
+        for module, name in module_reads.imports(code, names):
+            self.imported(module, name)
+
+    def read(self, value, name, steps):
+        """A value that the code names; of a module of the program, the attribute that it reads there."""
+        for step in steps:
+            if not module_reads.is_own_module(value):
+                break
+            if step not in vars(value):
+                raise Unkeyable("%s has no %s yet" % (name, step))
+            name, value = "%s.%s" % (name, step), vars(value)[step]
+            self.text(step)
+        self.value(value, name)
+
+    def imported(self, name, attribute):
+        """What the code imports when it is called; a library may not be there before that."""
+        root = name.split(".")[0]
+        file = module_reads.file_of(root)
+        self.text("import %s" % name)
+        if file is None or not places.is_own_file(file):
+            return self.path(file or root)
+        if name not in sys.modules:
+            raise Unkeyable("%s is imported later" % name)
+        self.read(sys.modules[name], name, () if attribute is None else (attribute,))
 
     def module(self, module):
-        file = getattr(module, "__file__", None)
-        if file is None or not places.is_own_file(file):
+        """All of it: the code uses it in another way than by reading an attribute."""
+        if not module_reads.is_own_module(module):
             self.library(module.__name__)
             return self.text(module.__name__)
-        try:
-            with open(file, "rb") as source:
-                self.data(source.read())
-        except OSError:
-            raise Unkeyable("the source of %s cannot be read" % module.__name__) from None
+        for name, each in sorted(vars(module).items()):
+            if not name.startswith("__") or isinstance(each, _FUNCTIONS):
+                self.text(name)
+                self.value(each, "%s.%s" % (module.__name__, name))
+
+    def of_c(self, value, where):
+        """A function of C, with the object whose method it is."""
+        module, owner = getattr(value, "__module__", None), getattr(value, "__self__", None)
+        self.library(module)
+        self.text(getattr(value, "__qualname__", ""))
+        file = getattr(sys.modules.get(module), "__file__", None) or ""
+        if file.endswith(_EXTENSIONS) and places.is_own_file(file):
+            self.path(file)
+        if owner is not None and not isinstance(owner, types.ModuleType):
+            self.value(owner, where)
 
     def kind(self, kind, where):
         self.text("%s.%s" % (kind.__module__, kind.__qualname__))
@@ -223,22 +265,18 @@ class _Walk:
         if isinstance(value, np.ndarray):
             return self.value(value.tolist(), where)
         if isinstance(value, torch.Tensor):
-            if value.device.type != "cpu" or value.layout != torch.strided or value.is_quantized:
-                raise Unkeyable("%s is a tensor on a device, or not dense" % where)
-            self.text(str(value.dtype))
-            plain = value.detach().contiguous()
-            return self.array(
-                np, (plain.view(torch.int16) if value.dtype == torch.bfloat16 else plain).numpy()
-            )
+            return self.tensor(torch, np, value, where)
         if isinstance(value, (torch.dtype, torch.device, np.dtype, re.Pattern, range, slice)):
             return self.text(repr(value))
+        if root == "logging":  # shows what the program does, and is no part of it
+            return self.text(str(getattr(value, "name", "")))
         if root in _PICKLED:
             try:
                 return self.data(pickle.dumps(value, 4))
             except Exception as failure:
                 pass_on(failure)
         held = getattr(value, "__dict__", None)
-        if held is None or hasattr(value, "read") or root in ("h5py", "lmdb", "zarr", "threading", "_thread"):
+        if held is None or self.is_file(kind) or root in ("h5py", "lmdb", "zarr", "threading", "_thread"):
             raise Unkeyable(
                 "%s is a %s.%s, which cannot be keyed" % (where, kind.__module__, kind.__qualname__)
             )
@@ -246,6 +284,21 @@ class _Walk:
         for name, each in held.items():
             self.text(name)
             self.value(each, "%s.%s" % (where, name))
+
+    def is_file(self, kind):
+        """Whether it reads in a library's way; the code of the program's own `read` is known."""
+        return issubclass(kind, io.IOBase) or any(
+            "read" in vars(one) for one in kind.__mro__ if not self.is_own_kind(one)
+        )
+
+    def tensor(self, torch, np, value, where):
+        self.text(str(value.dtype))
+        try:
+            plain = value.detach().contiguous()
+            array = (plain.view(torch.int16) if value.dtype == torch.bfloat16 else plain).numpy()
+        except (TypeError, RuntimeError):
+            raise Unkeyable("%s is a tensor on a device, not dense, or of a rare type" % where) from None
+        self.array(np, array)
 
     def array(self, np, array):
         self.text("%s %r" % (array.dtype, array.shape))
