@@ -82,6 +82,13 @@ class FetchingTest(run_case.RunCase):
             with self.subTest(kind):
                 self.applied(CACHE + "=memory", "cropped", kind, "0")  # the output must be the same
 
+    def test_functions_within_samples_that_write_into_a_buffer_of_the_dataset_or_read_it(self):
+        for kind, writes in (("fills", "fill"), ("aliases", "fill_another")):
+            with self.subTest(kind):
+                _, why = self.applied(CACHE + "=memory", "cropped", kind, "0")
+                self.assertIn("%s: it leaves something behind" % writes, why)
+                self.assertIn("part: it has to do with buffer, which the dataset changes", why)
+
     def test_rows_of_a_table_are_gathered(self):
         for workers in ("0", "1"):
             self.assertEqual(self.applied(GATHER + "=true", "table", "plain", workers)[0], {"taken"})

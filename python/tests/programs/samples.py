@@ -50,6 +50,7 @@ class Cropped(Dataset):
 
     def __init__(self, kind):
         self.kind, self.epoch, self.drawn, self.last, self.seen = kind, 0, 0, None, []
+        self.buffer = np.zeros((2, 3, 4), np.float32)
 
     def __len__(self):
         return 24
@@ -66,10 +67,25 @@ class Cropped(Dataset):
         self.seen.append(i)
         return np.full((2, 3, 4), len(self.seen), dtype=np.float32) + costly(i)
 
+    def fill(self, i):
+        self.buffer[:, :, :] = costly(i)
+        return 2
+
+    def fill_another(self, i):
+        picture = np.asarray(self.buffer)
+        picture[0:2] = costly(i)
+        return 2
+
+    def part(self, rows):
+        return self.buffer[:rows] + costly(0)
+
     def __getitem__(self, i):
         rng = np.random.default_rng((self.drawn, i))
         self.drawn += 1
-        picture = {"remembers": self.remember, "appends": self.append}.get(self.kind, self.decode)(i)
+        if self.kind in ("fills", "aliases"):
+            picture = self.part(self.fill(i) if self.kind == "fills" else self.fill_another(i))
+        else:
+            picture = {"remembers": self.remember, "appends": self.append}.get(self.kind, self.decode)(i)
         picture *= 1 + rng.random()  # must not change the kept picture
         return torch.from_numpy(picture[:, int(rng.integers(2)) :][:, :2].copy()), i
 

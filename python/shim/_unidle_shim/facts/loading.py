@@ -159,7 +159,7 @@ def keepable(dataset):
             else ()
         ):
             if (
-                side_effects.stored(called, (dataset,))
+                side_effects.leaves_something(called, (dataset,))
                 or side_effects.used(called, (dataset,)) & random_draws.NAMES
             ):
                 ahead.append((called, depth + 1))

@@ -97,9 +97,7 @@ class DiskCalls:
         self._disk, self._name = disk, name
 
     def get(self, key):
-        kinds, values, state = key
-        names = [kind.__name__ for kind in kinds]
-        return self._disk.get("call %s %r" % (self._name, (names, values, state)))
+        return self._disk.get(self._what(key))
 
     def __contains__(self, key):
         return self.get(key) is not None
@@ -107,6 +105,7 @@ class DiskCalls:
     __getitem__ = get
 
     def __setitem__(self, key, data):
-        kinds, values, state = key
-        names = [kind.__name__ for kind in kinds]
-        self._disk.put("call %s %r" % (self._name, (names, values, state)), data)
+        self._disk.put(self._what(key), data)
+
+    def _what(self, key):
+        return "call %s %s" % (self._name, key)

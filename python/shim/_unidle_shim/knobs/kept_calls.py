@@ -6,7 +6,8 @@ holds:
 
 - it is called with numbers and strings (and the dataset) only;
 - the first results of every process are the same to the byte when they are made twice;
-- it draws no random numbers, sets nothing, and uses nothing that the dataset changes;
+- it draws no random numbers, sets nothing, writes only into containers that it made itself, and uses nothing
+  that the dataset changes;
 - it costs more than a copy of its result.
 
 One of 64 kept results is made again and compared. Each process keeps its own.
@@ -20,17 +21,37 @@ from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.host.guard import caught
 from _unidle_shim.loop.loop import now
 from _unidle_shim.samples import packing
-from _unidle_shim.source import side_effects
+from _unidle_shim.source import fingerprint, module_reads, side_effects
 from _unidle_shim.source.purity import drew, numbers_of, random_states, restore
 from _unidle_shim.source.stand_in import Stub
 
 _PROVED_TWICE = 3
+_MISSES_PER_LOOK = 64  # after the first ones, arrays and objects are compared at one call in this many
 _HITS_PER_PROOF = 64
 _CHEAP_NS = 300_000
 _TIMES_A_COPY = 4  # a call cheaper than this many copies of its result is not worth keeping
 SHARE_OF_MEMORY = 0.25  # of free memory, for all processes together
 _DEEPEST = 3
 _PLAIN = (int, float, str, bytes, bool, type(None))
+
+
+def held_by(dataset):
+    """What the dataset holds, by name, in a form that can be compared later."""
+    members = side_effects.members(dataset)
+    return dict(
+        ((name, fingerprint.of(each, data=True)) for name, each in list(members.items())),
+        **numbers_of(dataset),
+    )
+
+
+def _text(value):
+    """A text that differs where values differ, also if they are equal: 1, 1.0 and True; 0.0 and -0.0."""
+    if type(value) is tuple:
+        return "(%s)" % ", ".join(map(_text, value))
+    if isinstance(value, os.PathLike):
+        return "%s %r" % (type(value).__name__, os.fspath(value))
+    base = next((kind for kind in (int, float, str) if isinstance(value, kind)), object)
+    return "%s %s" % (type(value).__name__, base.__repr__(value) if base is not object else repr(value))
 
 
 class KeptCalls:
@@ -41,7 +62,7 @@ class KeptCalls:
         self.dataset, self.store, self.say = dataset, store, say
         self.room = store.calls_room // processes
         self.changes = set()  # names of attributes that the dataset changes
-        self.numbers = numbers_of(dataset)
+        self.held = numbers_of(dataset)
         self.taken = False
         self._descend(type(dataset).__getitem__, 1)
 
@@ -61,12 +82,13 @@ class KeptCalls:
             self.taken = True
             self.say("taken")
 
-    def look_at_the_dataset(self):
-        numbers = numbers_of(self.dataset)
+    def look_at_the_dataset(self, held):
+        """`held`: what it holds now, or a part of that. What was not there before may be a file that was
+        opened."""
         self.changes.update(
-            name.split(".")[-1] for name in numbers if self.numbers.get(name, self) != numbers[name]
+            name.split(".")[-1] for name, what in held.items() if self.held.get(name, what) != what
         )
-        self.numbers = numbers
+        self.held.update(held)
 
 
 class KeptFunction:
@@ -77,13 +99,11 @@ class KeptFunction:
         name = getattr(function, "__qualname__", "")
         self.kept, self.misses, self.hits, self.odd, self.served = calls.store.calls(name), 0, 0, 0, False
         self.waiting = []  # results that will be kept once enough are proved
-        self.uses, self.stores = (
-            side_effects.used(function, (calls.dataset,)),
-            side_effects.stored(function, (calls.dataset,)),
-        )
+        self.uses = side_effects.used(function, (calls.dataset,))
+        self.reads = side_effects.reads_of(function, (calls.dataset,))
+        self.leaves_something = side_effects.leaves_something(function, (calls.dataset,))
         self.stub = Stub(function, self._called)
         self.original = self.stub.original
-        self.globals = sorted(self.uses & set(self.original.__globals__))
 
     def _called(self, args, kwargs):
         seen = None
@@ -101,7 +121,7 @@ class KeptFunction:
         result = self.original(*args, **kwargs)
         if seen is not None:
             try:
-                self._made(key, now() - seen[2], seen, result, args, kwargs)
+                self._made(key, now() - seen[3], seen, result, args, kwargs)
             except BaseException as failure:
                 caught(failure)
         return result
@@ -112,35 +132,45 @@ class KeptFunction:
             # Another dataset of that class, for validation: its calls are left alone.
             return None
         plain = args[1:] if args and args[0] is self.calls.dataset else args
-        key = tuple(os.fspath(each) if isinstance(each, os.PathLike) else each for each in plain) + tuple(
-            sorted(kwargs.items())
-        )
         if all(
-            type(each) in _PLAIN or type(each) is tuple and all(type(one) in _PLAIN for one in each)
-            for each in key
+            type(each) in _PLAIN
+            or isinstance(each, os.PathLike)
+            or type(each) is tuple
+            and all(type(one) in _PLAIN for one in each)
+            for each in (*plain, *kwargs.values())
         ):
-            return tuple(map(type, key)), key, self._state()
+            return _text((plain, tuple(sorted(kwargs)), *map(kwargs.get, sorted(kwargs)), self._state()))
         self.odd += 1
         if self.odd == 8:
             self._give_up("it is called with more than numbers and texts")
         return None
 
     def _state(self):
-        """Numbers and texts of the dataset, and of the module to which the function's names refer."""
+        """Numbers and texts of the dataset, and of modules, to which the function's names refer."""
         numbers = tuple(
             (name, value)
             for name, value in numbers_of(self.calls.dataset).items()
             if name.split(".")[-1] in self.uses
         )
-        names = self.original.__globals__
-        return numbers, tuple(names[name] for name in self.globals if type(names.get(name)) in _PLAIN)
+        return numbers, tuple(value if type(value) in _PLAIN else None for value in self._read())
+
+    def _read(self):
+        return [module_reads.followed(names, read) for names, read in self.reads]
 
     def _look(self):
-        """The dataset's contents and the random states before the call, and its start time."""
-        return side_effects.contents(side_effects.members(self.calls.dataset)), random_states(), now()
+        """What the dataset and the modules hold before the call, the random states, and the start time."""
+        closely = self.misses < _PROVED_TWICE or self.misses % _MISSES_PER_LOOK == 0
+        return self._contents(), self._holds() if closely else None, random_states(), now()
+
+    def _contents(self):
+        return side_effects.contents(side_effects.members(self.calls.dataset))
+
+    def _holds(self):
+        """What the dataset and the modules hold that the function and those that it calls read."""
+        return held_by(self.calls.dataset), [fingerprint.of(value, data=True) for value in self._read()]
 
     def _made(self, key, took_ns, seen, result, args, kwargs):
-        holds, drawn, _ = seen
+        contents, holds, drawn, _ = seen
         if key in self.kept:
             if _packed(result)[0] != self.kept[key]:
                 self.served = True
@@ -150,7 +180,13 @@ class KeptFunction:
                 self.calls.takes()
             return
         self.misses += 1
-        sets = self.stores or holds != side_effects.contents(side_effects.members(self.calls.dataset))
+        sets = self.leaves_something or contents != self._contents()
+        if not sets and holds is not None:
+            holds_now = self._holds()
+            self.calls.look_at_the_dataset(holds_now[0])
+            sets = holds != holds_now
+            if sets and self.misses == 1:
+                return  # it may open files at first
         why = (
             "it leaves something behind"
             if sets
@@ -161,7 +197,7 @@ class KeptFunction:
 
     def _why_not(self, key, took_ns, result, drawn, args, kwargs):
         """Returns why the result cannot be kept; keeps it if there is no reason."""
-        self.calls.look_at_the_dataset()
+        self.calls.look_at_the_dataset(numbers_of(self.calls.dataset))
         shared = self.uses & self.calls.changes
         if shared:
             return "it has to do with %s, which the dataset changes" % sorted(shared)[0]

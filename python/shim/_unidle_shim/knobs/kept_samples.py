@@ -25,7 +25,7 @@ from _unidle_shim.knobs import disk_cache, kept_calls
 from _unidle_shim.loop.loop import now
 from _unidle_shim.samples import own_state, packing
 from _unidle_shim.samples.free_memory import available_bytes
-from _unidle_shim.source import fingerprint, identity, side_effects
+from _unidle_shim.source import identity
 from _unidle_shim.source.purity import drew, numbers_of, random_states, restore
 
 _PROVED_TWICE = 3  # samples that each process makes twice before it keeps any
@@ -177,7 +177,7 @@ class KeptSamples:
             return kept, _Before() if self._hits % _HITS_PER_PROOF == 1 else None
         self._misses += 1
         twice = self._proved < _PROVED_TWICE or self._misses % _MISSES_PER_PROOF == 0
-        return None, _Before(random_states(), self._holds() if twice else None)
+        return None, _Before(random_states(), kept_calls.held_by(self.dataset) if twice else None)
 
     def _made(self, index, sample, seen):
         took = now() - seen.begin
@@ -191,7 +191,9 @@ class KeptSamples:
             if why:
                 return self._give_up(why)
             changed = sorted(
-                name for name, what in self._holds().items() if seen.holds.get(name, self) != what
+                name
+                for name, what in kept_calls.held_by(self.dataset).items()
+                if seen.holds.get(name, self) != what
             )
             if changed and self._misses == 1:
                 return None  # it may open files at first
@@ -209,12 +211,6 @@ class KeptSamples:
             if self._proved >= _PROVED_TWICE:
                 self._keep_waiting()
         return None
-
-    def _holds(self):
-        members = side_effects.members(self.dataset)
-        return dict(
-            ((name, fingerprint.of(each)) for name, each in members.items()), **numbers_of(self.dataset)
-        )
 
     def _another(self, index, data, drawn):
         """Returns why a repeated sample differs from the first one, if it does."""

@@ -19,28 +19,36 @@ _DEEPEST = 4
 _MOST_ENTRIES = 200  # per container
 _MOST_PARTS = 5000  # in all
 _SMALL = 1024  # elements of an array that is compared by value
+_MOST_BYTES = 1 << 23  # of arrays that are compared as a whole
+_SPREAD = 4096  # elements of any other array
 _PLAIN = (int, float, complex, str, bytes, type(None))
 _ONLY_TELLS = {"logging", "tqdm", "tensorboard", "tensorboardX", "wandb", "mlflow", "comet_ml", "rich", "aim"}
 _NOT_FOLLOWED = ("builtin_function_or_method", "function", "module", "method", "generator", "type")
 
 
-def of(value):
-    return _Fingerprint().of(value, _DEEPEST)
+def of(value, data=False):
+    """`data`: data sets are followed, too, and all arrays and tensors in memory are compared by value, very
+    large ones by some of their elements."""
+    return _Fingerprint(data).of(value, _DEEPEST)
 
 
 class _Fingerprint:
-    def __init__(self):
-        self.parts = 0
+    def __init__(self, data):
+        self.parts, self.data, self.room = 0, data, _MOST_BYTES
 
     def of(self, value, depth):
         self.parts += 1
         if isinstance(value, _PLAIN):
             return repr(value)  # makes nan equal itself
-        if self.parts > _MOST_PARTS or type(value).__name__ in _NOT_FOLLOWED or _is_left_out(value):
+        if (
+            self.parts > _MOST_PARTS
+            or type(value).__name__ in _NOT_FOLLOWED
+            or _is_left_out(value, self.data)
+        ):
             return None
         array = _of_array(value)
         if array is not None:
-            return array
+            return (array, self._elements(value)) if self.data else array
         if not depth:
             return id(value)
         if isinstance(value, dict):
@@ -55,6 +63,25 @@ class _Fingerprint:
         members = dict(members if isinstance(members, dict) else (), **_slots_of(value))
         # `members` is ours: its own id says nothing.
         return (id(value), self.of(members, depth - 1)) if members and depth > 1 else id(value)
+
+    @unseen
+    def _elements(self, value):
+        """A hash of the array's elements. None if it cannot be written, or holds no numbers."""
+        torch, numpy = sys.modules["torch"], sys.modules["numpy"]
+        try:
+            if isinstance(value, torch.Tensor):
+                value = value.detach()
+                value = (value.view(torch.int16) if value.dtype == torch.bfloat16 else value).numpy()
+            array = numpy.asarray(value)
+        except Exception as failure:  # on a device, not dense
+            pass_on(failure)
+            return None
+        if array.dtype.hasobject or not array.flags.writeable:
+            return None
+        if array.nbytes > self.room:
+            array = array.flat[:: array.size // _SPREAD | 1]  # odd: not always the same column
+        self.room -= array.nbytes
+        return hash(array.tobytes())
 
 
 def _some_of(values):
@@ -82,7 +109,7 @@ def _file_of(kind):
     return getattr(sys.modules.get(kind.__module__), "__file__", None) or "<unknown>"
 
 
-def _is_left_out(value):
+def _is_left_out(value, data):
     if any(
         kind.__module__.split(".")[0] in _ONLY_TELLS or "tensorboard" in kind.__module__
         for kind in type(value).__mro__
@@ -91,8 +118,10 @@ def _is_left_out(value):
     torch = sys.modules.get("torch")
     if torch is None:
         return False
-    data = torch.utils.data
-    return isinstance(value, (torch.nn.Module, data.DataLoader, data.Dataset, data.Sampler))
+    kinds = torch.utils.data
+    if data and isinstance(value, kinds.Dataset):
+        return False
+    return isinstance(value, (torch.nn.Module, kinds.DataLoader, kinds.Dataset, kinds.Sampler))
 
 
 def _of_array(value):

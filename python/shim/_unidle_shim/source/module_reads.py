@@ -38,6 +38,17 @@ def reads(code):
     return sorted(found)
 
 
+def followed(names, read):
+    """The present value of what `reads` found: of the name, or of its attribute if it is a module of the
+    program."""
+    value = names.get(read[0])
+    for step in read[1:]:
+        if not is_own_module(value):
+            break
+        value = vars(value).get(step)
+    return value
+
+
 def imports(code, names):
     """(module, attribute) of each import statement; the attribute is None if the module itself is imported.
     `names`: the globals of the code."""

@@ -10,11 +10,11 @@ import types
 from itertools import islice
 
 from _unidle_shim.host import places
-from _unidle_shim.source import stand_in
+from _unidle_shim.source import element_stores, module_reads, stand_in
 
 _MOST_COMPARED = 200  # elements of a container, at either end
 _READS = {"LOAD_NAME", "LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD"}
-_MOST_BEFORE_STORE = 4  # instructions that name the container and the key of `a.b["c"] = d`
+_ASSIGNS = {"STORE_ATTR", "STORE_GLOBAL", "DELETE_ATTR", "DELETE_GLOBAL"}
 _CATCHES = {"CHECK_EXC_MATCH", "JUMP_IF_NOT_EXC_MATCH"}
 _STEPPED = re.compile("sched|plateau|optim")
 _ENDS = {"exit", "_exit", "quit", "SystemExit", "KeyboardInterrupt", "StopIteration"}
@@ -92,18 +92,33 @@ def contents(left):
 
 def stored(function, args):
     """Names of attributes and globals assigned by the function, or by the program's functions that it calls,
-    and of containers whose elements these assign. The functions are those of its module, of its object, and
-    of the program's objects that these hold."""
+    and of containers whose elements these assign. The functions are those of its module, of the program's
+    modules that it names, of its object, and of the program's objects that these hold."""
     names = set()
     for code in _reachable(function, args):
-        before = collections.deque(maxlen=_MOST_BEFORE_STORE)
-        for one in dis.get_instructions(code):
-            if one.opname in ("STORE_ATTR", "STORE_GLOBAL"):
-                names.add(one.argval)
-            elif one.opname == "STORE_SUBSCR":
-                names.update(each.argval for each in before if each.opname in _READS)
-            before.append(one)
+        names.update(one.argval for one in dis.get_instructions(code) if one.opname in _ASSIGNS)
+        names.update(*(within for made, within in element_stores.of(code) if not made))
     return names
+
+
+def leaves_something(function, args):
+    """Whether one of these functions assigns an attribute, a global, or an element of a container that it did
+    not make itself."""
+    return any(
+        any(one.opname in _ASSIGNS for one in dis.get_instructions(code))
+        or not all(made for made, _ in element_stores.of(code))
+        for code in _reachable(function, args)
+    )
+
+
+def reads_of(function, args):
+    """What these functions read from modules: (the globals of the module, (name, attribute, ...)), sorted."""
+    found = {
+        (names.get("__name__"), read): names
+        for code, names in _reachable(function, args).items()
+        for read in module_reads.reads(code)
+    }
+    return [(found[key], key[1]) for key in sorted(found, key=str)]
 
 
 def used(function, args):
@@ -228,25 +243,39 @@ def calls_of(function, kind):
 
 
 def _reachable(function, args):
-    names = dict(function.__globals__, **members(args[0]) if args else {})
-    names.update(_methods(type(args[0])) if args else {})
-    codes, ahead = set(), [function]
+    """The code of the function and of the program's functions that it calls, each with its globals."""
+    names = dict(members(args[0]), **_methods(type(args[0]))) if args else {}
+    codes, ahead = {}, [function]
     while ahead:
-        code = code_of(ahead.pop())
-        if code is None or code in codes or not places.is_own(code):
+        one = _function(ahead.pop())
+        one = None if one is None else stand_in.original_of(one)
+        if one is None or one.__code__ in codes or not places.is_own(one.__code__):
             continue
-        parts = _parts(code)
-        codes.update(parts)
-        for name in [name for part in parts for name in part.co_names]:
-            value = names.get(name)
+        parts = _parts(one.__code__)
+        codes.update((part, one.__globals__) for part in parts)
+        for value in [each for part in parts for each in _named_by(part, one.__globals__, names)]:
             ahead.append(value)
-            methods = _methods(type(value))
-            if any(places.is_own(each) for each in map(code_of, methods.values()) if each is not None):
-                ahead.append(methods.get("__call__"))
-                names.update(
-                    (key, each) for key, each in dict(methods, **members(value)).items() if key not in names
-                )
+            for key, each in _within(value).items():
+                names.setdefault(key, each)
+                if key == "__call__":
+                    ahead.append(each)
     return codes
+
+
+def _named_by(code, names, held):
+    """What the code names: among what objects hold, in its module, and in other modules of the program."""
+    named = [held.get(name) for name in code.co_names]
+    return named + [module_reads.followed(names, read) for read in module_reads.reads(code)]
+
+
+def _within(value):
+    """What a function that has the value may call: the members of a module or an object of the program."""
+    if module_reads.is_own_module(value):
+        return {key: each for key, each in vars(value).items() if not key.startswith("__")}
+    methods = _methods(type(value))
+    if any(places.is_own(each) for each in map(code_of, methods.values()) if each is not None):
+        return dict(methods, **members(value))
+    return {}
 
 
 def _methods(kind):

@@ -3,10 +3,19 @@ object."""
 
 import inspect
 import types
+import weakref
 
 from _unidle_shim.host import signatures
 
 _RUNS_LATER = inspect.CO_GENERATOR | inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+_originals = weakref.WeakKeyDictionary()  # function that is replaced now -> itself as it was
+
+
+def original_of(function):
+    """The function as the program wrote it, for those who read its code."""
+    return _originals.get(function, function)
 
 
 def why_not(code):
@@ -37,9 +46,11 @@ class Stub:
         function.__code__ = stub.__code__.replace(co_name=self.code.co_name)
         function.__kwdefaults__ = {"_unidle": handler}
         function.__signature__ = signature
+        _originals[function] = self.original
 
     def give_back(self):
         if self.function.__code__ is not self.code:
             self.function.__code__ = self.code
             self.function.__kwdefaults__ = self.original.__kwdefaults__
             del self.function.__signature__
+            _originals.pop(self.function, None)
