@@ -196,7 +196,7 @@ class _Walk:
     def read(self, value, name, steps):
         """A value that the code names; of a module of the program, the attribute that it reads there."""
         for step in steps:
-            if not module_reads.is_own_module(value):
+            if not module_reads.is_module_of_program(value):
                 break
             if step not in vars(value):
                 raise Unkeyable("%s has no %s yet" % (name, step))
@@ -217,7 +217,7 @@ class _Walk:
 
     def module(self, module):
         """All of it: the code uses it in another way than by reading an attribute."""
-        if not module_reads.is_own_module(module):
+        if not module_reads.is_module_of_program(module):
             self.library(module.__name__)
             return self.text(module.__name__)
         for name, each in sorted(vars(module).items()):

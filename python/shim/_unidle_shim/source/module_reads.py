@@ -15,7 +15,7 @@ _NOTHING = ("EXTENDED_ARG", "CACHE", "NOP")
 _BY_TEXT = {"__import__", "eval", "exec", "globals", "import_module"}
 
 
-def is_own_module(value):
+def is_module_of_program(value):
     """Whether it is a module of the program: one of its files or folders, or one that it made."""
     if not isinstance(value, types.ModuleType):
         return False
@@ -43,7 +43,7 @@ def followed(names, read):
     program."""
     value = names.get(read[0])
     for step in read[1:]:
-        if not is_own_module(value):
+        if not is_module_of_program(value):
             break
         value = vars(value).get(step)
     return value

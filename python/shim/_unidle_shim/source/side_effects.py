@@ -270,7 +270,7 @@ def _named_by(code, names, held):
 
 def _within(value):
     """What a function that has the value may call: the members of a module or an object of the program."""
-    if module_reads.is_own_module(value):
+    if module_reads.is_module_of_program(value):
         return {key: each for key, each in vars(value).items() if not key.startswith("__")}
     methods = _methods(type(value))
     if any(places.is_own(each) for each in map(code_of, methods.values()) if each is not None):
