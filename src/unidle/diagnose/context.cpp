@@ -260,8 +260,9 @@ Policy without_start_up(Policy policy, const Signals& signals) {
     return policy;
   }
   const double rest = std::clamp(1 - signals.time.startup / signals.wall_s, kLeast, 1.0);
-  for (double Policy::*share : {&Policy::warning_share, &Policy::after_training, &Policy::checkpoint_share,
-                                &Policy::flush_share, &Policy::launch_share, &Policy::unexplained_share}) {
+  // Not what a longer run spreads out as well, such as the work after training.
+  for (double Policy::*share : {&Policy::warning_share, &Policy::checkpoint_share, &Policy::flush_share,
+                                &Policy::launch_share, &Policy::unexplained_share}) {
     policy.*share *= rest;
   }
   return policy;

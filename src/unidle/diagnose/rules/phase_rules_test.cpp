@@ -306,6 +306,18 @@ TEST(PythonBetweenSteps, SpreadOverManyFunctionsIsAHint) {
   EXPECT_EQ(fired("python-between-steps", signals).severity, Severity::kInfo) << "less than a tenth of the run";
 }
 
+TEST(PythonBetweenSteps, AnEnvironmentIsPlayedSeveralTimesAtOnce) {
+  Signals signals = healthy_cpu();
+  signals.step = StepShares{.compute = 0.4, .other = 0.6};
+  signals.hot = {{"train", "between", "train.py:9", "train", 60, 66}};
+  EXPECT_EQ(fired("python-between-steps", signals).proposes, "") << "the rule's own advice";
+  signals.called["train.py:9"] = "gymnasium.vector.vector_env.VectorEnv.step";
+  EXPECT_THAT(fired("python-between-steps", signals).proposes, HasSubstr("several environments"));
+  signals.called.clear();
+  signals.hot.front().function = "SnakeEnv.reset";
+  EXPECT_THAT(fired("python-between-steps", signals).proposes, HasSubstr("several environments"));
+}
+
 TEST(PythonBetweenSteps, FlushesAreAnotherRules) {
   Signals signals = healthy_cpu();
   signals.step = StepShares{.compute = 0.4, .other = 0.6};
