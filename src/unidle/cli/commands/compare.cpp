@@ -86,6 +86,9 @@ Options completed(Options options) {
     throw Error(ErrorCode::kUsage, "compare", "takes two configurations", "name the second one too");
   }
   options.b = options.b.empty() ? record::latest_run_folder() : record::find_run(options.b);
+  if (options.a == options.b) {
+    print_to(stderr, "unidle: A and B are the same record, {}\n", options.a);
+  }
   return options;
 }
 

@@ -162,7 +162,11 @@ fs::path run_of(const Arguments& arguments, const std::string& name) {
 int remove(const Arguments& arguments) {
   const Language language = chosen_language(arguments.language);
   const bool filtered = filter_of(arguments).chooses();
-  if (arguments.names.empty() != filtered) {
+  if (arguments.names.empty() && !filtered) {
+    throw Error(ErrorCode::kUsage, "runs rm", "no run is named",
+                "name the runs to delete, or choose them by filters (--bad, --before ...)");
+  }
+  if (!arguments.names.empty() && filtered) {
     throw Error(ErrorCode::kUsage, "runs rm", "takes names or filters (--bad, --before ...), not both");
   }
   std::vector<fs::path> paths;

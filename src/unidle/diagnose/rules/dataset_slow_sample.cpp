@@ -42,12 +42,12 @@ Evaluation evaluate_dataset_slow_sample(const Context& context, const Policy& po
     return Missing{"the CPUs that the run may use, and the loader's work in a step"};
   }
   const double lost = std::max(0.0, *best_s - *context.rest_s) / *signals.step_s * context.train.value_or(1);
-  const double share = std::min(lost, *context.steady_input);
   const bool waits_elsewhere = context.work_on_cpu.value_or(1) < policy.on_cpu;
-  if (share < policy.warning_share || waits_elsewhere) {
+  if (std::min(lost, *context.steady_input) < policy.warning_share || waits_elsewhere) {
     return Nothing{};
   }
-  Finding finding = detail::of_share(share, policy);
+  // Cheaper samples can save the whole wait, not only what workers leave of it.
+  Finding finding = detail::of_share(*context.steady_input, policy);
   finding.evidence.push_back(context.say("one sample costs {} on one thread", format_seconds(*signals.sample_s)));
   detail::add_stages(context, finding);
   add_function(context, finding);
@@ -89,8 +89,9 @@ const Rule& dataset_slow_sample() {
           "too.",
       .thresholds =
           "Samples from slow_sample_s (200 us); what is left of the wait with all CPUs at work from warning_share (10 "
-          "%) of the wall time, critical from critical_share (30 %). Nothing is said when samples mostly wait for "
-          "something else than a CPU (on_cpu, 50 %).",
+          "%) of the wall time. The share is the whole wait, which cheaper samples can save; critical from "
+          "critical_share (30 %). Nothing is said when samples mostly wait for something else than a CPU (on_cpu, 50 "
+          "%).",
       .needs =
           "the cost of one sample, step times with the wait for input, the CPUs that the run may use; names the "
           "function where stack samples show it",

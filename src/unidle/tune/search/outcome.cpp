@@ -45,7 +45,7 @@ std::string why_open(const TunerOutcome& outcome, const Circumstances& circumsta
     return "measure again on a quiet machine";
   }
   if (outcome.verification && outcome.verification->interval.high >= 1 + kWorthAsking) {
-    return "the runs differ too much, or were too few, to say more";
+    return "the runs differ too much, or were too few, to say more; give more time with --budget";
   }
   if (circumstances.untried > 0 && circumstances.first.trials > circumstances.searched + kRemovalReserve) {
     return fmt::format("the budget ended before {} more changes were tried; give more with --budget",
