@@ -86,9 +86,6 @@ Options completed(Options options) {
     throw Error(ErrorCode::kUsage, "compare", "takes two configurations", "name the second one too");
   }
   options.b = options.b.empty() ? record::latest_run_folder() : record::find_run(options.b);
-  if (options.a == options.b) {
-    print_to(stderr, "unidle: A and B are the same record, {}\n", options.a);
-  }
   return options;
 }
 
@@ -110,7 +107,11 @@ report::Comparison compared(const Options& options, Language language) {
 int run(const Options& options) {
   const bool json = options.format == "json";
   const Language language = json ? Language::kEnglish : chosen_language(options.language);
-  const report::Comparison comparison = compared(completed(options), language);
+  const Options named = completed(options);
+  const report::Comparison comparison = compared(named, language);
+  if (named.a == named.b) {
+    print_to(stderr, "unidle: A and B are the same: {}\n", named.a);
+  }
   if (json) {
     print_to(stdout, "{}\n", json_text(report::to_json(comparison)));
   } else {
