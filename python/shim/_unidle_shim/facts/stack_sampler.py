@@ -28,7 +28,7 @@ _FIRST_NOTES_S = 1.0
 _NOTES_S, _MAX_NOTES_S, _NOTES_GROWTH = 2.0, 60.0, 1.3
 _MAX_BUSY = 0.002  # share of wall time that this thread may use before it samples less often
 _AT_FIRST_S = 0.02  # what it may use besides, for what it does once: classes and source lines of each file
-_FIRST_PACE_S = 5.0  # before that, looks are evenly spaced: phases of a short run are compared by their number
+_FIRST_PACE_S = 5.0  # before that, looks are evenly spaced: phases of a short run are compared by them
 _PACE_S, _PACE = 1.0, 1.5  # how often the pause between two looks changes, and by which factor
 _LONGEST_SWITCH_S = 0.005  # Python's own; a program that sets a longer one wants fewer switches
 _INTERRUPTS_MAIN_ONLY = sys.version_info >= (3, 14)  # see python/native/prompt_lock.cpp
