@@ -2,6 +2,7 @@
 the container itself. A container that cannot be followed counts as one that it did not make."""
 
 import dis
+import sys
 
 _STORES = {"STORE_SUBSCR": 1, "DELETE_SUBSCR": 1, "STORE_SLICE": 2}  # values above the container
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
@@ -37,6 +38,8 @@ def _steps(code):
     found = []
     for one in dis.get_instructions(code):
         name = one.opname.replace("_BORROW", "").replace("_CHECK", "")
+        if name == "LOAD_ATTR" and sys.version_info >= (3, 12) and one.arg & 1:
+            name = "LOAD_METHOD"  # as it was called before
         if name in _PAIRS:
             for each, value in zip(_PAIRS[name], one.argval):
                 found.append(_Step(each, value, 1 if each == "LOAD_FAST" else -1, one.is_jump_target))
@@ -68,8 +71,9 @@ class _Code:
         self.steps = _steps(code)
         count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
         self.given = {*code.co_varnames[:count], *code.co_freevars}
+        # Without methods that are called: what they return counts as made.
         self.all_names = frozenset(
-            one.value for one in self.steps if one.name in _ATTRIBUTES or one.name in _GLOBALS
+            one.value for one in self.steps if one.name == "LOAD_ATTR" or one.name in _GLOBALS
         )
         self.followed = set()  # local variables
 
