@@ -36,6 +36,18 @@ class Data:
         row[0] = 1
 
 
+@unittest.skipUnless(HAS_TORCH, "there is no torch")
+class ChangesTest(unittest.TestCase):
+    def test_a_new_number_is_a_change_and_a_new_object_is_none(self):
+        from _unidle_shim.knobs import kept_calls
+
+        data = Data()
+        calls = types.SimpleNamespace(dataset=data, held=kept_calls.numbers_of(data), changes=set())
+        data.epoch, data.file = 1, object()
+        kept_calls.KeptCalls.look_at_the_dataset(calls, kept_calls.held_by(data))
+        self.assertEqual(calls.changes, {"epoch"})
+
+
 class LeavesTest(unittest.TestCase):
     def test_what_leaves_something(self):
         for function, expected in ((Data.counts, True), (Data.alone, False), (Data.given, True)):

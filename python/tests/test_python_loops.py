@@ -7,7 +7,6 @@ import subprocess
 import sys
 import textwrap
 import time
-import types
 import unittest
 
 from run_case import HAS_TORCH, PYTHONS, DiagnosedCase
@@ -16,7 +15,7 @@ SHIM = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "shim")
 sys.path.insert(0, SHIM)
 
 from _unidle_shim.facts import python_loops  # noqa: E402
-from _unidle_shim.source import code_loops  # noqa: E402
+from _unidle_shim.source import code_loops, code_parts  # noqa: E402
 
 
 def function_of(text):
@@ -123,7 +122,7 @@ class Sources(unittest.TestCase):
             with open(path, encoding="utf-8") as source:
                 text = source.read()
             nodes = functions_of(ast.parse(text))
-            for code in codes_of(compile(text, path, "exec")):
+            for code in code_parts.parts_of(compile(text, path, "exec")):
                 node = nodes.get((code.co_name, code.co_firstlineno))
                 if node is not None:
                     in_loops = lines_in_loops(node)
@@ -143,13 +142,6 @@ def functions_of(tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             found[node.name, min(one.lineno for one in [node, *node.decorator_list])] = node
     return found
-
-
-def codes_of(code):
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from codes_of(constant)
 
 
 def lines_in_loops(function):

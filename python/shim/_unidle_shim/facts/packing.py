@@ -4,6 +4,7 @@ import types
 
 from _unidle_shim.facts import module_methods
 from _unidle_shim.host import places
+from _unidle_shim.source.code_parts import parts_of
 
 _PACKS = ("pack_padded_sequence", "pack_sequence")
 _PACKED = "PackedSequence"
@@ -21,7 +22,7 @@ def packs(module, args, kwargs):
         if function in seen:
             continue
         seen.add(function)
-        names = _names_in(function.__code__)
+        names = {name for part in parts_of(function.__code__) for name in part.co_names}
         if not names.isdisjoint(_PACKS):
             return True
         for named in _functions_named(names, function.__globals__):
@@ -37,12 +38,6 @@ def _methods_of(module):
         members = dict(vars(kind))
         if not str(members.get("__module__")).startswith("torch."):
             yield from filter(None, map(module_methods.function_of, members.values()))
-
-
-def _names_in(code):
-    """Also in the functions within it."""
-    names = set(code.co_names)
-    return names.union(*(_names_in(one) for one in code.co_consts if isinstance(one, types.CodeType)))
 
 
 def _functions_named(names, variables):

@@ -82,13 +82,17 @@ class KeptCalls:
             self.taken = True
             self.say("taken")
 
-    def look_at_the_dataset(self, held):
-        """`held`: what it holds now, or a part of that. What was not there before may be a file that was
-        opened."""
+    def look_at_the_dataset(self, held=()):
+        """`held`: what it holds now besides numbers. A number that was not there before has changed;
+        anything else may be a file that was opened."""
+        numbers = numbers_of(self.dataset)
+        present = {**dict(held), **numbers}
         self.changes.update(
-            name.split(".")[-1] for name, what in held.items() if self.held.get(name, what) != what
+            name.split(".")[-1]
+            for name, what in present.items()
+            if self.held.get(name, self if name in numbers else what) != what
         )
-        self.held.update(held)
+        self.held.update(present)
 
 
 class KeptFunction:
@@ -197,7 +201,7 @@ class KeptFunction:
 
     def _why_not(self, key, took_ns, result, drawn, args, kwargs):
         """Returns why the result cannot be kept; keeps it if there is no reason."""
-        self.calls.look_at_the_dataset(numbers_of(self.calls.dataset))
+        self.calls.look_at_the_dataset()
         shared = self.uses & self.calls.changes
         if shared:
             return "it has to do with %s, which the dataset changes" % sorted(shared)[0]

@@ -9,6 +9,8 @@ import dis
 import sys
 import types
 
+from _unidle_shim.source.code_parts import parts_of
+
 _DEEPEST = 3
 _FUNCTIONS = {
     "int",
@@ -124,20 +126,13 @@ def _of_function(dataset, function, depth):
     return why
 
 
-def _codes(code):
-    yield code
-    for inner in code.co_consts:
-        if isinstance(inner, types.CodeType):
-            yield from _codes(inner)
-
-
 def _names(code):
     """The names that it calls and reads, in the order of its lines."""
-    return [name for one in _codes(code) for name in one.co_names]
+    return [name for one in parts_of(code) for name in one.co_names]
 
 
 def _of_code(code):
-    for one in _codes(code):
+    for one in parts_of(code):
         for step in dis.get_instructions(one):
             name = step.opname
             if name.startswith(_SETS) or (name == "BINARY_OP" and step.argrepr.endswith("=")):

@@ -13,7 +13,7 @@ from itertools import islice
 
 from _unidle_shim.host import places
 from _unidle_shim.host.shapes import unseen
-from _unidle_shim.source import side_effects
+from _unidle_shim.source import module_reads
 
 _MOST = 100_000  # objects
 _MOST_ENTRIES = 200  # of a list; more are data
@@ -95,10 +95,10 @@ def _held_by(value, kind):
     if issubclass(kind, (list, tuple, set, frozenset, collections.deque)):
         return list(islice(_base_of(kind).__iter__(value), _MOST_ENTRIES))
     if issubclass(kind, types.ModuleType):
-        return gc.get_referents(value) if side_effects.is_own_module(_name_of(value)) else ()
+        return gc.get_referents(value) if module_reads.is_module_of_program(value) else ()
     if issubclass(kind, type):
         module = type.__getattribute__(value, "__module__")
-        return gc.get_referents(value) if side_effects.is_own_module(module) else ()
+        return gc.get_referents(value) if module_reads.is_module_of_program(sys.modules.get(module)) else ()
     if kind is types.FunctionType and not places.is_own(value.__code__):
         return value.__closure__, value.__defaults__, value.__kwdefaults__
     module = type.__getattribute__(kind, "__module__")
@@ -108,8 +108,3 @@ def _held_by(value, kind):
 
 def _base_of(kind):
     return next(one for one in (list, tuple, set, frozenset, collections.deque) if issubclass(kind, one))
-
-
-def _name_of(module):
-    """Without attributes that a module makes on demand."""
-    return types.ModuleType.__getattribute__(module, "__dict__").get("__name__")

@@ -203,7 +203,11 @@ def ends_training(names, function):
     own or the end of the process. None if there is none."""
     for name in sorted(names):
         value = function.__globals__.get(name)
-        own = isinstance(value, type) and issubclass(value, BaseException) and is_own_module(value.__module__)
+        own = (
+            isinstance(value, type)
+            and issubclass(value, BaseException)
+            and module_reads.is_module_of_program(sys.modules.get(value.__module__))
+        )
         if own or name in _ENDS:
             return name
     return None
@@ -220,12 +224,6 @@ def saves(names):
         ),
         None,
     )
-
-
-def is_own_module(name):
-    """Whether the module with that name is the program's."""
-    file = getattr(sys.modules.get(name), "__file__", None)
-    return name == "__main__" or file is not None and places.is_own_file(file)
 
 
 def calls_of(function, kind):
