@@ -160,4 +160,21 @@ void protect(observe::Options& run, Protection protection, const fs::path& folde
   }
 }
 
+void edit_for_trial(observe::Options& run, Protection protection, const fs::path& own,
+                    const std::vector<EditedFile>& edited) {
+  if (protection != Protection::kLayers) {
+    for (const EditedFile& each : edited) {
+      write_file_atomic(run.folder / each.file, each.text);
+    }
+    return;
+  }
+  const fs::path copies = own / "edited";
+  for (const EditedFile& each : edited) {
+    const fs::path copy = copies / each.file;
+    make_folders(copy.parent_path());
+    write_file_atomic(copy, each.text);
+    run.sandbox->replaced[run.folder / each.file] = copy;
+  }
+}
+
 }  // namespace unidle::experiment

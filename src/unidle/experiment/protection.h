@@ -49,4 +49,15 @@ void need_permission(const ProtectionOptions& found, Protection protection, bool
 void protect(observe::Options& run, Protection protection, const std::filesystem::path& folder,
              const std::vector<std::string>& command, const std::filesystem::path& own);
 
+/// A file of the program with other contents.
+struct EditedFile {
+  std::filesystem::path file;  // relative to the working folder
+  std::string text;
+};
+
+/// Lets a trial that protect() has prepared find edited files; the user's own stay as they are. REQUIRES:
+/// is_isolated(protection). Throws kIo.
+void edit_for_trial(observe::Options& run, Protection protection, const std::filesystem::path& own,
+                    const std::vector<EditedFile>& edited);
+
 }  // namespace unidle::experiment

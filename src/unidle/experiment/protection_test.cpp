@@ -78,6 +78,23 @@ TEST(ProtectionOfTrials, CopiesForAllButLayers) {
   }
 }
 
+TEST(ProtectionOfTrials, EditsReachTheTrialAlone) {
+  const TemporaryFolder scratch;
+  const fs::path project = scratch.path() / "project";
+  fs::create_directories(project / "code");
+  write_file_atomic(project / "code/train.py", "x");
+  for (const Protection way : {Protection::kLayers, Protection::kWriteLock, Protection::kCopy}) {
+    const fs::path own = scratch.path() / std::string(to_string(way));
+    observe::Options run;
+    protect(run, way, project, {}, own);
+    edit_for_trial(run, way, own, {{"code/train.py", "y"}});
+    const fs::path seen =
+        way == Protection::kLayers ? run.sandbox->replaced.at(project / "code/train.py") : run.folder / "code/train.py";
+    EXPECT_EQ(read_file(seen), "y");
+    EXPECT_EQ(read_file(project / "code/train.py"), "x");
+  }
+}
+
 TEST(Trackers, WriteToTheTrialsFolderAndFindNoToken) {
   auto environment = muted_trackers("/scratch/own");
   EXPECT_EQ(environment["MLFLOW_TRACKING_URI"], "file:///scratch/own/mlruns");

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "unidle/base/numbers.h"
+
 namespace unidle::knobs {
 
 namespace {
@@ -30,6 +32,51 @@ ChangedLines changed_lines(std::string_view before, std::string_view after) {
   changed.before.assign(a.begin() + head, a.end() - tail);
   changed.after.assign(b.begin() + head, b.end() - tail);
   return changed;
+}
+
+std::vector<ChangedLines> changes_of_diff(std::string_view diff) {
+  std::vector<ChangedLines> changes;
+  for (const std::string_view line : split_lines(diff)) {
+    const char mark = line.empty() ? '\0' : line.front();
+    if (line.starts_with("@@ -")) {
+      changes.emplace_back().line =
+          std::max(1, parse_number<int>(line.substr(4, line.find_first_of(", ", 4) - 4)).value_or(1));
+    } else if (!changes.empty() && (mark == ' ' || mark == '-' || mark == '+')) {
+      const std::string text(line.substr(1));
+      if (mark != '+') {
+        changes.back().before.push_back(text);
+      }
+      if (mark != '-') {
+        changes.back().after.push_back(text);
+      }
+    }
+  }
+  return changes;
+}
+
+std::optional<std::string> with_lines(std::string_view text, const ChangedLines& change) {
+  const auto next = [&](std::size_t begin) { return std::min(text.find('\n', begin), text.size() - 1) + 1; };
+  std::size_t begin = 0;
+  for (int number = 1; number < change.line && begin < text.size(); ++number) {
+    begin = next(begin);
+  }
+  std::size_t end = begin;
+  for (const std::string& each : change.before) {
+    if (change.line < 1 || end >= text.size() || line_of(text.substr(end), 1) != each) {
+      return std::nullopt;
+    }
+    end = next(end);
+  }
+  const std::string_view replaced = text.substr(begin, end - begin);
+  const std::string_view line_end = replaced.ends_with("\r\n") ? "\r\n" : "\n";
+  std::string edited(text.substr(0, begin));
+  for (const std::string& each : change.after) {
+    edited.append(each).append(line_end);
+  }
+  if (!replaced.ends_with('\n') && !change.after.empty()) {  // the last line of a text without an end of it
+    edited.erase(edited.size() - line_end.size());
+  }
+  return edited.append(text.substr(end));
 }
 
 std::string_view line_of(std::string_view text, int line) {

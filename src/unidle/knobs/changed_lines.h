@@ -1,6 +1,7 @@
 // The lines in which two texts differ.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,6 +16,12 @@ struct ChangedLines {
 
 /// One range from the first to the last line that differs, without line ends; empty when the texts are equal.
 ChangedLines changed_lines(std::string_view before, std::string_view after);
+
+/// The text with the change; nothing when it has other lines there. All other bytes stay as they are.
+std::optional<std::string> with_lines(std::string_view text, const ChangedLines& change);
+
+/// The changes of a unified diff of one file, with their context.
+std::vector<ChangedLines> changes_of_diff(std::string_view diff);
 
 /// Line `line` of the text, counted from 1, without its end; empty when there is none.
 std::string_view line_of(std::string_view text, int line);

@@ -18,6 +18,32 @@ TEST(ChangedLines, FromTheFirstToTheLast) {
   EXPECT_THAT(changed_lines("a\n", "a\n").after, IsEmpty());
 }
 
+TEST(WithLines, TheOtherBytesStay) {
+  EXPECT_EQ(with_lines("a\r\nb\nc", {2, {"b"}, {"B", "BB"}}), "a\r\nB\nBB\nc");
+  EXPECT_EQ(with_lines("a\r\nb\nc", {1, {"a"}, {"A"}}), "A\r\nb\nc");
+  EXPECT_EQ(with_lines("a\nb", {2, {"b"}, {"B"}}), "a\nB");
+  EXPECT_EQ(with_lines("a\nb\n", {1, {"a", "b"}, {}}), "");
+}
+
+TEST(WithLines, NothingWhereOtherLinesAre) {
+  EXPECT_FALSE(with_lines("a\nb", {1, {"b"}, {"B"}}));
+  EXPECT_FALSE(with_lines("a\nb", {2, {"b", "c"}, {"B"}}));
+  EXPECT_FALSE(with_lines("a\nb", {0, {"a"}, {"A"}}));
+  EXPECT_FALSE(with_lines("", {1, {"a"}, {"A"}}));
+}
+
+TEST(ChangesOfADiff, WithTheirContext) {
+  const auto changes =
+      changes_of_diff("--- a.py\n+++ a.py\n@@ -1,2 +1,3 @@\n+import b\n a\n-b\n+B\n@@ -9 +10 @@\n-c\n+C\n");
+  ASSERT_EQ(changes.size(), 2U);
+  EXPECT_EQ(changes[0].line, 1);
+  EXPECT_THAT(changes[0].before, ElementsAre("a", "b"));
+  EXPECT_THAT(changes[0].after, ElementsAre("import b", "a", "B"));
+  EXPECT_EQ(changes[1].line, 9);
+  EXPECT_THAT(changes[1].after, ElementsAre("C"));
+  EXPECT_THAT(changes_of_diff("no diff\n+at all\n"), IsEmpty());
+}
+
 TEST(LineOf, IsEmptyWhereThereIsNone) {
   EXPECT_EQ(line_of("a\nb", 2), "b");
   EXPECT_EQ(line_of("a\nb", 3), "");

@@ -131,8 +131,10 @@ class Layers : public Sandbox {
     std::string work;
     mutable int fd = -1;
   };
+  /// What is mounted over the layers at `path`: `from`, opened before they lie over it.
   struct Shared {
     std::string path;
+    std::string from;
     mutable int fd = -1;
   };
 
@@ -171,12 +173,19 @@ Layers::Layers(const SandboxOptions& options)
     add(each, in_memory || each.folder == "/dev/shm");
     if (each.layer) {
       for (const fs::path& path : meeting_points(each.folder)) {
-        shared_.push_back({path.string()});
+        shared_.push_back({path.string(), path.string()});
       }
     }
   }
   for (const fs::path& path : options.shared) {
-    shared_.push_back({fs::canonical(path).string()});
+    const std::string shared = fs::canonical(path).string();
+    shared_.push_back({shared, shared});
+  }
+  for (const auto& [path, by] : options.replaced) {
+    std::error_code unknown;
+    if (const fs::path file = fs::canonical(path, unknown); !unknown) {
+      shared_.push_back({file.string(), fs::canonical(by).string()});
+    }
   }
   for (const fs::path& path : options.hidden) {
     std::error_code unknown;
@@ -240,7 +249,7 @@ int Layers::open_all() const {
     }
   }
   for (const Shared& shared : shared_) {
-    shared.fd = ::open(shared.path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    shared.fd = ::open(shared.from.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
   }
   return 0;
 }

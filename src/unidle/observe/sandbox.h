@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -22,6 +23,8 @@ struct SandboxOptions {
   std::filesystem::path needed;               // a folder that the command must be able to change; empty: none
   std::vector<std::filesystem::path> shared;  // not covered: writes are seen from outside
   std::vector<std::filesystem::path> hidden;  // files that read as empty
+  /// For kLayers: files in whose place the command finds other ones. Those that do not exist are left out.
+  std::map<std::filesystem::path, std::filesystem::path> replaced;
 };
 
 /// The parent prepares it, the child enters it.

@@ -191,6 +191,16 @@ TEST_P(Layered, WhatIsHiddenReadsAsEmpty) {
   EXPECT_EQ(result.out_tail, "");
 }
 
+TEST_P(Layered, WhatIsReplacedIsAnotherFile) {
+  std::ofstream(root_.path() / "edited") << "another";
+  options_.replaced = {{home() / "project/train.log", root_.path() / "edited"},
+                       {home() / "absent", root_.path() / "edited"}};
+  const Result result = attack("cat train.log; echo more >>train.log; test ! -e ~/absent");
+  EXPECT_TRUE(result.status.ok()) << result.err_tail;
+  EXPECT_EQ(result.out_tail, "another");
+  EXPECT_EQ(read_file(home() / "project/train.log"), "the user's home/project/train.log\n");
+}
+
 TEST_P(Layered, LayersMayBeInMemory) {
   options_.in_memory = true;
   options_.scratch = root_.path() / "empty";

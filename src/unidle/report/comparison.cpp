@@ -119,7 +119,9 @@ void find_regressions(Comparison& c, const Translator& translator) {
   };
   const bool fewer_ranks = c.b.ranks < c.a.ranks;  // which explains a lower rate
   if (!c.different_programs && !fewer_ranks) {
-    slower(c.training, c.training_ratio, translator.say("Training throughput"));
+    if (c.total != experiment::SpeedChange::kFaster) {  // slower steps that a faster whole makes up for are no loss
+      slower(c.training, c.training_ratio, translator.say("Training throughput"));
+    }
     slower(c.total, c.total_ratio, translator.say("End-to-end throughput"));
   }
   if (!c.different_programs) {
@@ -239,6 +241,28 @@ nlohmann::json first_present(const RunData& a, const RunData& b, const char* key
   return nullptr;
 }
 
+bool is_slower(experiment::SpeedChange change) {
+  return change == experiment::SpeedChange::kSlower || change == experiment::SpeedChange::kRegression;
+}
+
+/// Where the whole run differs in speed and its steps do not, or not in the same way; "" elsewhere.
+std::string end_to_end_words(const Comparison& c, const std::string& a, const std::string& b,
+                             const Translator& translator) {
+  const bool faster = c.total == experiment::SpeedChange::kFaster && c.training != experiment::SpeedChange::kFaster;
+  if (!faster && !(is_slower(c.total) && !is_slower(c.training))) {
+    return "";
+  }
+  const experiment::Ratio& whole = *c.total_ratio;
+  const std::string interval =
+      translator.say("95 % interval {:.2f}x to {:.2f}x", whole.interval->low, whole.interval->high);
+  return faster ? translator.say("{} is {:.2f}x as fast as {} from end to end ({}); its training steps alone run at "
+                                 "{:.2f}x the rate.",
+                                 b, whole.value, a, interval, c.training_ratio->value)
+                : translator.say("{} is slower from end to end: {:.2f}x the rate of {} ({}); its training steps alone "
+                                 "run at {:.2f}x the rate.",
+                                 b, whole.value, a, interval, c.training_ratio->value);
+}
+
 std::string speed_words(const Comparison& c, const std::string& a, const std::string& b, const Translator& translator) {
   if (c.different_programs) {
     return translator.say("{} and {} are different programs: their speeds cannot be compared.", a, b);
@@ -249,6 +273,9 @@ std::string speed_words(const Comparison& c, const std::string& a, const std::st
   const experiment::Ratio& r = *c.training_ratio;
   if (!r.interval) {
     return translator.say("{} ran at {:.2f}x the rate of {}, but there are too few steps to tell.", b, r.value, a);
+  }
+  if (std::string words = end_to_end_words(c, a, b, translator); !words.empty()) {
+    return words;
   }
   const std::string interval = translator.say("95 % interval {:.2f}x to {:.2f}x", r.interval->low, r.interval->high);
   switch (c.training) {

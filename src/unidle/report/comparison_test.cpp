@@ -16,6 +16,7 @@ namespace {
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::MatchesRegex;
 using testing::naive_script;
 using testing::Script;
 using testing::scripted_run;
@@ -106,6 +107,17 @@ TEST(Comparison, SlowerValidationIsAnEndToEndRegression) {
   EXPECT_EQ(c.training, experiment::SpeedChange::kNoDifference);
   EXPECT_EQ(c.total, experiment::SpeedChange::kRegression);
   EXPECT_THAT(c.regressions, Contains(HasSubstr("End-to-end")));
+  EXPECT_THAT(headline(c), HasSubstr("B is slower from end to end: 0.6"));
+}
+
+TEST(Comparison, RarerValidationIsFasterFromEndToEndThoughTheStepsAreSlower) {
+  Script often = quiet(50);
+  often.validate_s = 6;
+  const Comparison c = compare(scripted_run(often), scripted_run(quiet(60)));
+  EXPECT_TRUE(c.training == experiment::SpeedChange::kRegression && c.total == experiment::SpeedChange::kFaster);
+  EXPECT_THAT(c.regressions, IsEmpty());
+  EXPECT_THAT(headline(c), MatchesRegex("B is 1\\.[0-9]+x as fast as A from end to end \\(95 % interval .*\\); its "
+                                        "training steps alone run at 0\\.[0-9]+x the rate\\."));
 }
 
 TEST(Comparison, TheIntervalCoversAsOftenAsItSays) {

@@ -32,8 +32,14 @@ namespace {
 
 /// The first run, one trial, and a pair that verifies it.
 constexpr double kLeastRuns = 4;
+/// The first run, one trial, and four pairs.
+constexpr double kUsualRuns = 10;
+constexpr double kLeastBudget_s = 300;
+constexpr double kMostBudget_s = 1800;
 /// Only the budget ends the trials of the few changes.
 constexpr int kMostTrials = 100;
+/// The first one fills a cache.
+constexpr double kEpochsOfCache = 2;
 
 /// The finding that a proposal of suggestions_of() is from, and the reason that follows its id.
 std::pair<std::string, std::string> split_reason(const std::string& reason) {
@@ -46,10 +52,18 @@ const diagnose::Finding* find(const diagnose::Diagnosis& diagnosis, const std::s
   return found == diagnosis.findings.end() ? nullptr : &*found;
 }
 
+const knobs::Change* fix_of(const diagnose::Finding& finding, const std::string& knob) {
+  const auto found = std::ranges::find(finding.fixes, knob, &knobs::Change::knob);
+  return found == finding.fixes.end() ? nullptr : &*found;
+}
+
 std::string where_of(const diagnose::Finding& finding, const std::string& knob) {
-  for (const knobs::Change& fix : finding.fixes) {
-    if (fix.knob == knob && !fix.written_at.empty()) {
-      return fix.written_at;
+  if (const knobs::Change* fix = fix_of(finding, knob); fix != nullptr) {
+    if (fix->in_program && !fix->in_program->where.empty()) {
+      return fix->in_program->where;
+    }
+    if (!fix->written_at.empty()) {
+      return fix->written_at;
     }
   }
   const bool first = !finding.fixes.empty() && finding.fixes.front().knob == knob;
@@ -66,8 +80,13 @@ std::vector<Attempt> attempts_of(std::vector<Proposal> proposals, const diagnose
     const diagnose::Finding* finding = find(diagnosis, id);
     for (const auto& [knob, value] : proposal.changes) {
       if (known.insert(knob).second && settings.in_force(knob) != value) {
-        attempts.push_back({knobs::change_of(knob, settings.in_force(knob), value, how), id,
-                            finding == nullptr ? "" : where_of(*finding, knob)});
+        Attempt attempt{knobs::change_of(knob, settings.in_force(knob), value, how), id};
+        if (finding != nullptr) {
+          attempt.where = where_of(*finding, knob);
+          const knobs::Change* fix = fix_of(*finding, knob);
+          attempt.change.in_program = fix != nullptr ? fix->in_program : std::nullopt;
+        }
+        attempts.push_back(std::move(attempt));
       }
     }
   }
@@ -110,26 +129,81 @@ std::vector<ByHand> by_hand_of(const diagnose::Diagnosis& diagnosis, const std::
   return left;
 }
 
-/// From the start to the end of the steps that a trial has at least.
-double shortest_run_s(const record::Reader& reader) {
-  const account::RunData run = account::load_run(reader);
-  const std::vector<record::Step> steps = account::account_of(run).timeline.steps;
-  if (steps.empty()) {
-    return 0;
-  }
-  const std::int64_t start_ns = run.meta_time(record::meta::kStartNs).value_or(steps.front().t_ns);
-  const std::size_t last = std::min<std::size_t>(steps.size(), kCalibrationSteps) - 1;
-  return std::max(0.0, seconds(steps[last].t_ns + steps[last].duration_ns - start_ns));
-}
+/// The run of a record, for what a trial of it takes.
+class RecordedRun {
+ public:
+  explicit RecordedRun(const record::Reader& reader)
+      : run_(account::load_run(reader)),
+        account_(account::account_of(run_)),
+        settings_(known_settings(effective_settings(run_))) {}
 
-void check_budget(const FixPlan& plan, double budget_s) {
-  const double least_s = kLeastRuns * plan.run_s;
-  if (budget_s < least_s) {
-    throw Error(ErrorCode::kUsage, fmt::format("--budget {:.0f}s", budget_s),
+  /// Steps of a trial that can show these changes: a cache gains in the second epoch, and of rarer validations one is
+  /// to be seen.
+  long long steps_for(const knobs::Settings& changes) const {
+    double steps = static_cast<double>(kCalibrationSteps);
+    for (const auto& [knob, value] : changes) {
+      if (knob == "cache.features") {
+        steps = std::max(steps, kEpochsOfCache * epoch_steps(run_, settings_));
+      } else if (knob == "validation.every") {
+        steps = std::max(steps, steps_between_validations() * static_cast<double>(value.integer().value_or(1)));
+      }
+    }
+    return static_cast<long long>(std::ceil(std::min(steps, static_cast<double>(steps_().size()))));
+  }
+
+  /// From the start to the end of so many steps.
+  double seconds_of(long long steps) const {
+    if (steps_().empty()) {
+      return 0;
+    }
+    const std::int64_t start_ns = run_.meta_time(record::meta::kStartNs).value_or(steps_().front().t_ns);
+    const std::size_t last = std::min(steps_().size(), static_cast<std::size_t>(steps)) - 1;
+    return std::max(0.0, seconds(steps_()[last].t_ns + steps_()[last].duration_ns - start_ns));
+  }
+
+ private:
+  const std::vector<record::Step>& steps_() const { return account_.timeline.steps; }
+  double steps_between_validations() const {
+    const std::int64_t validations = account_.timeline.validations - account_.timeline.dry_runs;
+    return static_cast<double>(steps_().size()) / static_cast<double>(std::max<std::int64_t>(1, validations));
+  }
+
+  account::RunData run_;
+  account::Account account_;
+  knobs::Settings settings_;
+};
+
+/// Chooses the budget where none was given, and leaves out the changes whose trials do not fit into it. Throws kUsage
+/// when none does.
+void fit_budget(const RecordedRun& run, double asked_s, FixPlan& plan) {
+  const auto run_s = [&](const Proposal& proposal) { return run.seconds_of(run.steps_for(proposal.changes)); };
+  const auto [shortest, longest] = std::ranges::minmax(plan.proposals, {}, run_s);
+  plan.budget_s = asked_s > 0 ? asked_s : std::clamp(kUsualRuns * run_s(longest), kLeastBudget_s, kMostBudget_s);
+  const double least_s = kLeastRuns * run_s(shortest);
+  if (plan.budget_s < least_s) {
+    throw Error(ErrorCode::kUsage, fmt::format("--budget {:.0f}s", plan.budget_s),
                 fmt::format("is too short: {:.0f} runs are the least, and one of this program takes about {:.1f} s",
-                            kLeastRuns, plan.run_s),
+                            kLeastRuns, run_s(shortest)),
                 fmt::format("--budget {:.0f}s leaves a margin", std::ceil(1.5 * least_s / 10) * 10));
   }
+  std::erase_if(plan.proposals, [&](const Proposal& proposal) {
+    const double each_s = run_s(proposal);
+    const bool fits = kLeastRuns * each_s <= plan.budget_s;
+    if (!fits) {
+      plan.notes.push_back(
+          fmt::format("{} is not tried: it shows in runs of {:.0f} s, for which --budget {:.0f}s is needed",
+                      knobs::describe(proposal.changes), each_s, std::ceil(kUsualRuns * each_s / 10) * 10));
+      std::erase_if(plan.attempts, [&](const Attempt& attempt) {
+        return proposal.changes.contains(attempt.change.knob) &&
+               attempt.change.to == proposal.changes.at(attempt.change.knob);
+      });
+    }
+    return !fits;
+  });
+  for (const Proposal& proposal : plan.proposals) {
+    plan.least_steps = std::max(plan.least_steps, run.steps_for(proposal.changes));
+  }
+  plan.run_s = run.seconds_of(plan.least_steps);
 }
 
 /// The record itself, as far as it is one of a run of one machine.
@@ -161,7 +235,8 @@ FixPlan plan_of_record(const record::Reader& reader, const diagnose::Diagnosis& 
   plan.command = repeatable.command;
   plan.folder = repeatable.folder;
   plan.notes = repeatable.notes;
-  const ProgramPlan program = plan_from_record(reader, run, diagnosis, plan.command);
+  ProgramPlan program = plan_from_record(reader, run, diagnosis, plan.command);
+  program.edits = plan.edits = edits_of(diagnosis, command_of(program, plan.command));
   const auto is_possible = [&](const knobs::Settings& changes) { return can_try(program, plan.command, changes); };
   // Hints would only lengthen the trials of a run for which there is something better to try.
   for (const auto& proposals_of : {suggestions_of, hints_of}) {
@@ -185,8 +260,7 @@ FixPlan plan_fix(const FixOptions& options) {
     plan.answer = diagnose::answer(diagnose::diagnose_record(reader.folder(), {}, options.language), options.language);
   }
   if (!plan.attempts.empty()) {
-    plan.run_s = shortest_run_s(reader);
-    check_budget(plan, options.budget_s);
+    fit_budget(RecordedRun(reader), options.budget_s, plan);
   }
   return plan;
 }
@@ -205,11 +279,13 @@ OptimizeResult try_fix(const FixPlan& plan, const FixOptions& options, const Pro
   search.command = plan.command;
   search.benchmark = true;
   search.allow_semantic = options.allow_semantic;
-  search.budget_s = options.budget_s;
+  search.budget_s = plan.budget_s;
   search.trials = kMostTrials;
   search.may_write = options.may_write;
   search.fresh = options.fresh;
   search.proposals = plan.proposals;
+  search.edits = plan.edits;
+  search.least_steps = plan.least_steps;
   return optimize_program(search, progress, std::move(stop));
 }
 

@@ -19,7 +19,7 @@ namespace unidle::tune {
 struct FixOptions {
   std::filesystem::path record;
   std::vector<std::string> command;  // in the working folder; empty: the record's
-  double budget_s = 300;
+  double budget_s = 0;               // 0: what ten runs of the program take, from 5 to 30 minutes
   bool allow_semantic = false;
   bool may_write = false;                  // see OptimizeOptions
   bool fresh = false;                      // see OptimizeOptions
@@ -29,8 +29,8 @@ struct FixOptions {
 /// A setting that is tried.
 struct Attempt {
   knobs::Change change;
-  std::string finding;  // id
-  std::string where;    // file:line; may be empty
+  std::string finding;     // id
+  std::string where = {};  // file:line; may be empty
 };
 
 /// A finding, or a fix of one, that is left to the person.
@@ -52,7 +52,10 @@ struct FixPlan {
   std::vector<Attempt> attempts;  // the settings of `proposals`, strongest first; of several values the likeliest
   std::vector<ByHand> by_hand;
   std::vector<std::string> notes;
-  double run_s = 0;  // the shortest run of the program that is a trial
+  Edits edits;                // of the program's lines, for those of `proposals` that nothing else changes
+  long long least_steps = 0;  // of a trial that shows what is tried
+  double run_s = 0;           // such a run of the program
+  double budget_s = 0;        // for all trials
 };
 
 /// Reads the record. Throws kInput for one whose command cannot be run again here, or that shows no training: a log,
@@ -68,13 +71,13 @@ std::size_t count_fixable(const std::filesystem::path& record, const diagnose::D
 OptimizeResult try_fix(const FixPlan& plan, const FixOptions& options, const Progress& progress, std::stop_token stop);
 
 /// What will be tried, and what is left to the person.
-std::string to_text(const FixPlan& plan, const FixOptions& options, int width, Language language);
+std::string to_text(const FixPlan& plan, int width, Language language);
 /// The gain, how to get it, and what is left. `here`: the folder in which the person is.
 std::string to_text(const FixPlan& plan, const OptimizeResult& result, const std::filesystem::path& here, int width,
                     Language language);
 /// One trial in plain words.
 std::string fix_line(const LoggedTrial& trial, Language language);
 /// unidle.fix/1, in English. `result`: nothing when nothing was tried.
-nlohmann::json to_json(const FixPlan& plan, const FixOptions& options, const std::optional<OptimizeResult>& result);
+nlohmann::json to_json(const FixPlan& plan, const std::optional<OptimizeResult>& result);
 
 }  // namespace unidle::tune

@@ -20,14 +20,14 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using unidle::testing::thrown_by;
 
-using Edit = std::function<void(Script&)>;
+using Scripted = std::function<void(Script&)>;
 
 /// A run of train.py, which waits for samples that it makes itself.
 class Fix : public diagnose::testing::ScriptedRecord {
  protected:
   void SetUp() override { write_file_atomic(temporary_.path() / "train.py", ""); }
 
-  FixOptions record_run(const Edit& edit = [](Script&) {}) {
+  FixOptions record_run(const Scripted& edit = [](Script&) {}) {
     Script script(folder());
     diagnose::testing::write_waiting_run(script);
     script.writer.set_meta(record::meta::kCommand, {"sh", "train.py"});
@@ -112,11 +112,45 @@ TEST_F(Fix, ABudgetForNoTrialIsRefusedBeforeItIsSpent) {
   EXPECT_NO_THROW(plan_fix(options));
 }
 
+TEST_F(Fix, WithoutABudgetItIsThatOfTenRuns) {
+  FixOptions options = record_run();
+  EXPECT_EQ(plan_fix(options).budget_s, 300) << "five minutes at least: a run takes 5 s";
+  options.budget_s = 90;
+  EXPECT_EQ(plan_fix(options).budget_s, 90);
+}
+
+TEST_F(Fix, ACacheIsTriedInRunsOfTwoEpochs) {
+  const auto repeats_samples = [](Script& script) {
+    script.note({{"type", "data"}, {"samples_per_epoch", 320}});
+    script.effective("batch.size", "8");
+    script.effective("cache.features", "off");
+    script.note({{"type", "loader"}, {"use", "train"}, {"id", 1}, {"batches", 100}, {"dataset_where", "train.py:1"}});
+    script.note({{"type", "samples"},
+                 {"id", 1},
+                 {"count", 800},
+                 {"seconds_total", 5.5},
+                 {"again", {{"3", {"digest", 4, 0}}, {"5", {"other", 4, 0}}, {"7", {"third", 4, 0}}}}});
+  };
+  FixOptions options = record_run(repeats_samples);
+  const FixPlan plan = plan_fix(options);
+  ASSERT_TRUE(is_tried(plan, "cache.features")) << to_text(plan, 100, Language::kEnglish);
+  EXPECT_EQ(plan.least_steps, 80);
+  EXPECT_NEAR(plan.run_s, 12, 1e-9) << "with the validation between them";
+  options.budget_s = 40;
+  const FixPlan scarce = plan_fix(options);
+  EXPECT_FALSE(is_tried(scarce, "cache.features"));
+  EXPECT_TRUE(is_tried(scarce, "loader.workers"));
+  EXPECT_EQ(scarce.least_steps, 30);
+  EXPECT_THAT(scarce.notes,
+              ::testing::Contains(HasSubstr("cache.features=memory is not tried: it shows in runs of 12 s, "
+                                            "for which --budget 120s is needed")));
+}
+
 TEST_F(Fix, WhatCannotBeRunAgainIsRefused) {
-  const auto command = [](std::vector<std::string> words) -> Edit {
+  const auto command = [](std::vector<std::string> words) -> Scripted {
     return [words](Script& script) { script.writer.set_meta(record::meta::kCommand, words); };
   };
-  const std::vector<std::pair<Edit, std::string>> cases = {
+  const std::vector<std::pair<Scripted, std::string>> cases = {
       {[](Script& script) { script.end(15000, 1); }, "failed"},
       {[](Script& script) { script.writer.set_meta("kind", "optimize"); }, "search"},
       {[](Script& script) { script.writer.set_meta(record::meta::kFolder, "/nowhere/at/all"); }, "folder"},
@@ -168,7 +202,7 @@ TEST_F(Fix, FewStepsAreNoTraining) {
 }
 
 TEST_F(Fix, AScriptThatIsNewerThanTheRecordIsSaid) {
-  const auto started = [](const char* utc) -> Edit {
+  const auto started = [](const char* utc) -> Scripted {
     return [utc](Script& script) { script.writer.set_meta(record::meta::kStartedUtc, utc); };
   };
   EXPECT_THAT(plan_fix(record_run(started("2001-01-01T00:00:00Z"))).notes,
@@ -218,7 +252,7 @@ TEST_F(Fix, TheEndSaysTheGainAndHowToGetIt) {
   const std::string elsewhere = to_text(plan, result, "/", 200, Language::kEnglish);
   EXPECT_THAT(elsewhere, HasSubstr("\n  cd " + plan.folder.string() + " && unidle run --apply"));
   EXPECT_THAT(elsewhere, HasSubstr("\n  cd " + plan.folder.string() + " && patch -p0"));
-  const nlohmann::json document = to_json(plan, {}, result);
+  const nlohmann::json document = to_json(plan, result);
   EXPECT_EQ(document["schema"], "unidle.fix/1");
   EXPECT_EQ(document["tried"], true);
   EXPECT_EQ(document["run"], result.program->run);
@@ -241,7 +275,7 @@ TEST_F(Fix, SpeaksChinese) {
   for (const double factor : {1.0, 1.8}) {
     const OptimizeResult result = search_result(plan, factor);
     const std::string text =
-        to_text(plan, {}, 200, Language::kChinese) + to_text(plan, result, "/", 200, Language::kChinese);
+        to_text(plan, 200, Language::kChinese) + to_text(plan, result, "/", 200, Language::kChinese);
     EXPECT_EQ(english_words_of(text), "") << text;
     for (const LoggedTrial& trial : result.outcome->trials) {
       const std::string line = fix_line(trial, Language::kChinese);

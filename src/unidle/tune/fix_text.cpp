@@ -35,7 +35,7 @@ class FixPage {
   FixPage(const FixPlan& plan, int width, Language language)
       : plan_(plan), width_(std::max(width, kNarrowest)), translator_{language} {}
 
-  std::string before(const FixOptions& options) {
+  std::string before() {
     add(plan_.answer);
     line("");
     add(translator_.say("Record: {}", plan_.record.string()));
@@ -48,7 +48,7 @@ class FixPage {
                                                   "program."));
     } else {
       add(translator_.say("To try in turns with the unchanged program, in at most {} (--budget):",
-                          budget_text(options.budget_s)));
+                          budget_text(plan_.budget_s)));
       add_attempts();
     }
     add_by_hand();
@@ -96,7 +96,17 @@ class FixPage {
     }
   }
 
+  /// In the words of the program, where they are known, and unidle's name of the setting.
   void add_change(const knobs::Change& change, const std::string& where) {
+    if (change.in_program) {
+      const std::string from = change.from ? fmt::format("{} -> ", *change.from) : "";
+      add(fmt::format("{}{} [{}: {}{}, {}]{}{}", diagnose::in_words(*change.in_program, translator_.language),
+                      where.empty() ? "" : ", " + where, change.knob, from, change.to->to_text(),
+                      translator_.word(knobs::to_string(change.knob_class)), translator_.word(": "),
+                      sentence(change.reason)),
+          2, "- ");
+      return;
+    }
     std::string text = change.knob + ": " + (change.from ? fmt::format("{} -> ", *change.from) : "");
     text += fmt::format("{} ({})", change.to->to_text(), translator_.word(knobs::to_string(change.knob_class)));
     text += where.empty() ? "" : translator_.say(" at {}", where);
@@ -122,6 +132,8 @@ class FixPage {
               sentence(left.what) + (left.where.empty() ? "" : translator_.say("; see {}", left.where)),
           2, "- ");
     }
+    line(translator_.say("After a change of yours, this shows what it gained:"));
+    line(fmt::format("  unidle run -- {} && unidle compare", shell_joined(mask_secrets(plan_.command))));
   }
 
   void add_conclusion(const TunerOutcome& outcome) {
@@ -143,9 +155,10 @@ class FixPage {
   /// The changes as lines of the program, and as a patch.
   void add_code(const OptimizeResult& result, const fs::path& here) {
     const ProgramResult& program = *result.program;
-    if (!program.code.empty()) {
-      line(translator_.say("In the program:"));
+    if (program.code.empty()) {
+      return;
     }
+    line(translator_.say("In the program:"));
     for (const CodeChange& change : program.code) {
       line(fmt::format("  {}{}", change.where.empty() ? "" : change.where + ": ", change.code));
     }
@@ -179,8 +192,8 @@ json json_of(const Attempt& attempt) {
 
 }  // namespace
 
-std::string to_text(const FixPlan& plan, const FixOptions& options, int width, Language language) {
-  return FixPage(plan, width, language).before(options);
+std::string to_text(const FixPlan& plan, int width, Language language) {
+  return FixPage(plan, width, language).before();
 }
 
 std::string to_text(const FixPlan& plan, const OptimizeResult& result, const fs::path& here, int width,
@@ -203,13 +216,13 @@ std::string fix_line(const LoggedTrial& trial, Language language) {
                 : translator.say("run {}: {}: {} samples/s ({})", trial.index, what, rate, time);
 }
 
-json to_json(const FixPlan& plan, const FixOptions& options, const std::optional<OptimizeResult>& result) {
+json to_json(const FixPlan& plan, const std::optional<OptimizeResult>& result) {
   json document = {{"schema", "unidle.fix/1"},
                    {"record", plan.record.string()},
                    {"command", mask_secrets(plan.command)},
                    {"folder", plan.folder.string()},
                    {"answer", plan.answer},
-                   {"budget_s", options.budget_s},
+                   {"budget_s", plan.budget_s},
                    {"to_try", json::array()},
                    {"by_hand", json::array()},
                    {"notes", plan.notes},

@@ -16,6 +16,7 @@
 #include "unidle/tune/advice/proposals.h"
 #include "unidle/tune/output/result.h"
 #include "unidle/tune/search/tuner.h"
+#include "unidle/tune/trials/edits.h"
 
 namespace unidle::tune {
 
@@ -35,6 +36,8 @@ struct OptimizeOptions {
   bool may_write = false;      // trials may overwrite the program's files when the kernel cannot prevent it
   /// What to try with a command. Nothing: what the hardware, and the diagnosis of each trial, propose.
   std::optional<std::vector<Proposal>> proposals;
+  Edits edits = {};           // of the program's lines, for those of `proposals` that nothing else changes
+  long long least_steps = 0;  // of a trial of a command, see ApplyRunner::Options
 };
 
 /// What is told while a search runs, on its thread.

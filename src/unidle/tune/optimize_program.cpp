@@ -56,10 +56,13 @@ std::vector<Proposal> proposals_for(const ProgramPlan& plan, const std::vector<s
   return proposals;
 }
 
-/// Those of the given proposals that can be tried on the program as it is now.
-std::vector<Proposal> possible(std::vector<Proposal> proposals, const ProgramPlan& plan,
-                               const std::vector<std::string>& command) {
-  std::erase_if(proposals, [&](const Proposal& proposal) { return !can_try(plan, command, proposal.changes); });
+/// Those of the given proposals that can be tried on the program as it is now, with the protection that was found.
+std::vector<Proposal> possible(const OptimizeOptions& options, const ProgramPlan& plan) {
+  std::vector<Proposal> proposals = *options.proposals;
+  std::erase_if(proposals, [&](const Proposal& proposal) {
+    const bool without_edit = plan.edits.empty() && !edited_part(options.edits, proposal.changes).empty();
+    return without_edit || !can_try(plan, options.command, proposal.changes);
+  });
   return proposals;
 }
 
@@ -82,19 +85,29 @@ std::vector<BatchChoice> batches_said(const ProgramPlan& plan, const std::vector
   return found.size() > 1 ? found : std::vector<BatchChoice>{};
 }
 
+ApplyRunner::Options runner_options(const OptimizeOptions& options, const fs::path& scratch,
+                                    experiment::Protection protection) {
+  return {.command = options.command,
+          .scratch = scratch,
+          .folder = fs::current_path(),
+          .protection = protection,
+          .allow_semantic = options.allow_semantic,
+          .budget_s = options.budget_s,
+          .edits = options.edits,
+          .least_steps = options.least_steps};
+}
+
 /// Calibrates with the best protection under which the program works. If it fails under each, reports the first
 /// failure: protection is then not the cause.
 std::unique_ptr<ApplyRunner> calibrated(const OptimizeOptions& options, const fs::path& scratch, ProgramResult& program,
                                         std::stop_token stop) {
-  const fs::path here = fs::current_path();
-  const experiment::ProtectionOptions found = experiment::ways_to_protect(here, options.command, scratch);
+  const experiment::ProtectionOptions found = experiment::ways_to_protect(fs::current_path(), options.command, scratch);
   program.note = found.lacking;
   std::optional<Error> first;
   for (const experiment::Protection protection : found.ways) {
     need_permission(found, protection, options.may_write);
     auto runner = std::make_unique<ApplyRunner>(
-        ApplyRunner::Options{options.command, scratch / std::string(to_string(protection)), here, protection,
-                             options.allow_semantic, options.budget_s});
+        runner_options(options, scratch / std::string(to_string(protection)), protection));
     try {
       program.plan = runner->calibrate(stop);
       return runner;
@@ -120,12 +133,27 @@ std::unique_ptr<ApplyRunner> runner_for(const OptimizeOptions& options, const fs
     store.keep(program.plan);
     return runner;
   }
-  auto runner =
-      std::make_unique<ApplyRunner>(ApplyRunner::Options{options.command, scratch / "trials", fs::current_path(),
-                                                         known->protection, options.allow_semantic, options.budget_s});
-  runner->resume(*known);
-  program.plan = *known;
+  auto runner = std::make_unique<ApplyRunner>(runner_options(options, scratch / "trials", known->protection));
+  program.plan = runner->resume(*known);
   return runner;
+}
+
+/// The command that runs with the changes, where it needs no edits, and what to write in the program.
+void say_how(const OptimizeOptions& options, const std::vector<knobs::Change>& changes, const knobs::Settings& wanted,
+             ProgramResult& program) {
+  const ProgramPlan& plan = program.plan;
+  const knobs::Settings unedited = unedited_part(plan.edits, wanted);
+  if (!unedited.empty()) {
+    program.run = knobs::run_command(command_of(plan, options.command), unedited);
+  }
+  program.code = code_changes(changes, plan.places, plan.device);
+  const knobs::Settings at_run_time = reach_of(plan, options.command, wanted).at_run_time;
+  std::erase_if(program.code, [&](const CodeChange& change) { return !at_run_time.contains(change.knob); });
+  for (const auto& [knob, value] : edited_part(plan.edits, wanted)) {
+    const Edit& edit = plan.edits.at(knob);
+    program.code.push_back({.knob = knob, .where = edit.where(), .code = edit.words, .lines = edit.lines});
+  }
+  program.patch = code_patch(program.code, fs::current_path());
 }
 
 }  // namespace
@@ -161,19 +189,19 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Progress& 
       result.notes.push_back(std::move(advice));
     }
   }
-  std::vector<Proposal> proposals = options.proposals ? possible(*options.proposals, program.plan, options.command)
-                                                      : proposals_for(program.plan, options.command);
+  std::vector<Proposal> proposals =
+      options.proposals ? possible(options, program.plan) : proposals_for(program.plan, options.command);
   Tuner tuner(resuming, system_clock(), program.plan.settings, std::move(proposals), tuning, progress.on_trial);
   result.outcome = tuner.run(stop);
   if (resuming.resumed() > 0) {
     result.notes.push_back(resumed_note(resuming.resumed()));
   }
-  const knobs::ProgramCommand command = command_of(program.plan, options.command);
   if (!result.outcome->interrupted) {
     store.clear();
   } else if (!result.outcome->best.empty()) {
     const knobs::Settings& best = result.outcome->best;
-    result.notes.push_back(fmt::format("what was best so far, unverified: {}", knobs::run_command(command, best)));
+    result.notes.push_back(fmt::format("what was best so far, unverified: {}",
+                                       knobs::run_command(command_of(program.plan, options.command), best)));
   }
   result.changes = result.outcome->changes;
   knobs::Settings wanted;
@@ -181,13 +209,10 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Progress& 
     wanted.set(change.knob, *change.to);
   }
   if (!wanted.empty()) {
-    program.run = knobs::run_command(command, wanted);
-    program.code = code_changes(result.changes, program.plan.places, program.plan.device);
-    const knobs::Settings by_hand = knobs::reach(command, wanted).at_run_time;
-    std::erase_if(program.code, [&](const CodeChange& change) { return !by_hand.contains(change.knob); });
-    program.patch = code_patch(program.code, fs::current_path());
+    say_how(options, result.changes, wanted, program);
   }
-  if (const auto patch = program.plan.places.find("replacement"); patch != program.plan.places.end()) {
+  const auto patch = program.plan.places.find("replacement");
+  if (patch != program.plan.places.end() && !options.edits.contains("loader.replace")) {
     result.notes.push_back(
         fmt::format("unidle.data has a source that gives the samples of this data set; not measured, to review:\n{}",
                     patch->second));

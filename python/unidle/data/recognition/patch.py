@@ -89,8 +89,8 @@ def _call(call: ast.Call, text: str, live: Live) -> Optional[str]:
     # An expression stays: the same call may make the loader of the test set, with another value.
     if _is_computed(given.get("shuffle")):
         arguments.append("shuffle=" + given["shuffle"])
-    elif not live.shuffle:
-        arguments.append("shuffle=False")
+    elif not live.shuffle or "shuffle" in given:
+        arguments.append("shuffle=" + str(live.shuffle))
     if live.drop_last or _is_computed(given.get("drop_last")):
         arguments.append("drop_last=" + given.get("drop_last", "True"))
     if given.get("pin_memory", "False") != "False":

@@ -29,7 +29,7 @@ namespace fs = std::filesystem;
 struct Arguments {
   std::string record;
   std::vector<std::string> command;
-  std::string budget = "5m";
+  std::string budget;
   std::string format = "text";
   std::set<std::string> allow;
   bool dry_run = false;
@@ -60,7 +60,7 @@ tune::FixOptions options_of(const Arguments& arguments) {
   options.record = fs::weakly_canonical(arguments.record.empty() ? newest_record(arguments.command)
                                                                  : record::find_run(arguments.record));
   options.command = arguments.command;
-  options.budget_s = budget_seconds(arguments.budget);
+  options.budget_s = arguments.budget.empty() ? 0 : budget_seconds(arguments.budget);
   options.allow_semantic = arguments.allow.contains("semantic");
   options.may_write = arguments.yes;
   options.fresh = arguments.fresh;
@@ -77,9 +77,8 @@ void enter(const fs::path& folder) {
   }
 }
 
-void print_json(const tune::FixPlan& plan, const tune::FixOptions& options,
-                const std::optional<tune::OptimizeResult>& result) {
-  print_to(stdout, "{}\n", json_text(tune::to_json(plan, options, result)));
+void print_json(const tune::FixPlan& plan, const std::optional<tune::OptimizeResult>& result) {
+  print_to(stdout, "{}\n", json_text(tune::to_json(plan, result)));
 }
 
 int try_out(const Arguments& arguments, const tune::FixPlan& plan, const tune::FixOptions& options) {
@@ -103,7 +102,7 @@ int try_out(const Arguments& arguments, const tune::FixPlan& plan, const tune::F
     return 128 + stop.signal();
   }
   if (arguments.json()) {
-    print_json(plan, options, result);
+    print_json(plan, result);
   } else {
     print_to(stdout, "{}", tune::to_text(plan, result, here, terminal_width(stdout), language));
   }
@@ -117,10 +116,10 @@ int run(const Arguments& given) {
   const tune::FixPlan plan = tune::plan_fix(options);
   const bool last = arguments.dry_run || plan.attempts.empty();
   if (!arguments.json()) {
-    print_to(stdout, "{}", tune::to_text(plan, options, terminal_width(stdout), arguments.speaks()));
+    print_to(stdout, "{}", tune::to_text(plan, terminal_width(stdout), arguments.speaks()));
     flush_output();
   } else if (last) {
-    print_json(plan, options, std::nullopt);
+    print_json(plan, std::nullopt);
   }
   return last ? 0 : try_out(arguments, plan, options);
 }
@@ -130,7 +129,8 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("record", arguments->record,
                  "A record's folder, its record.db or its name, or -1 for the newest by name; the latest record by "
                  "default");
-  app.add_option("--budget", arguments->budget, "Time for all trials, e.g. 90s, 10m")->capture_default_str();
+  app.add_option("--budget", arguments->budget,
+                 "Time for all trials, e.g. 90s, 10m; by default that of ten runs, from 5 to 30 minutes");
   app.add_option("--allow", arguments->allow, "semantic: also try what changes what is trained")
       ->delimiter(',')
       ->allow_extra_args(false)

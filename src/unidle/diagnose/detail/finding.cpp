@@ -293,10 +293,8 @@ void add_source(const Context& context, Finding& finding) {
     finding.evidence.push_back(source.note);
   }
   if (source.left.empty() && !source.patch.empty()) {
-    knobs::Change fix =
-        make_fix(context, "loader.replace", true,
-                 "take the samples from unidle.data: review these lines, which nobody has tried yet, then compare a "
-                 "run that has them with this one");
+    knobs::Change fix = make_fix(context, "loader.replace", true,
+                                 "take the samples from unidle.data; review these lines, unidle fix measures them");
     fix.from = false;
     fix.by_hand = true;  // it changes the order of random draws, so only on request
     fix.patch = source.patch;

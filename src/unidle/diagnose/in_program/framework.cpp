@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "unidle/base/numbers.h"
@@ -95,7 +96,25 @@ std::optional<InProgram> rarer_in_transformers(const CallInProgram& at, double r
              : std::nullopt;
 }
 
-std::optional<InProgram> rarer_in_lightning(const CallInProgram& at, double rarer_by) {
+/// Every so many parts of an epoch, from one on in whole epochs.
+std::optional<InProgram> by_parts_of_epoch(const CallInProgram& at, double wanted, double epochs) {
+  const auto part = [](const std::string& value) { return CallArgument{"val_check_interval", value}; };
+  if (wanted <= 1) {
+    return with_arguments(at, {part(fmt::format("{:g}", std::ceil(wanted * 100) / 100))});
+  }
+  if (epochs < 1) {
+    return std::nullopt;
+  }
+  constexpr const char* kEpochs = "check_val_every_n_epoch";
+  const std::string every = times(epochs, wanted, number_at(at, "max_epochs"));
+  if (at.source.value_of(at.call, kEpochs)) {
+    return with_arguments(at, {part("1.0"), {kEpochs, every}});
+  }
+  // A new argument stands beside the one that it belongs to.
+  return with_arguments(at, {part(every == "1" ? "1.0" : fmt::format("1.0, {}={}", kEpochs, every))});
+}
+
+std::optional<InProgram> rarer_in_lightning(const CallInProgram& at, double rarer_by, double batches) {
   constexpr std::string_view kPart = "val_check_interval";
   constexpr std::string_view kEpochs = "check_val_every_n_epoch";
   const auto part_text = at.source.value_of(at.call, kPart);
@@ -108,19 +127,15 @@ std::optional<InProgram> rarer_in_lightning(const CallInProgram& at, double rare
   if (!part || *part <= 0) {
     return std::nullopt;
   }
-  const bool of_epoch = part_text->find('.') != std::string::npos;
-  if (!of_epoch) {  // batches: more than an epoch has are refused unless epochs do not count
-    return epochs_text == "None" ? std::optional(with_arguments(at, {{std::string(kPart), times(*part, rarer_by, {})}}))
-                                 : std::nullopt;
-  }
   const double wanted = *part * rarer_by;
-  if (wanted <= 1) {
-    return with_arguments(at, {{std::string(kPart), fmt::format("{:g}", std::ceil(wanted * 100) / 100)}});
+  if (part_text->find('.') != std::string::npos) {
+    return by_parts_of_epoch(at, wanted, epochs);
   }
-  return epochs < 1 ? std::nullopt
-                    : std::optional(with_arguments(
-                          at, {{std::string(kPart), "1.0"},
-                               {std::string(kEpochs), times(epochs, wanted, number_at(at, "max_epochs"))}}));
+  // A number of batches: more than an epoch has are refused unless epochs do not count.
+  if (epochs_text == "None" || (batches > 0 && wanted <= batches)) {
+    return with_arguments(at, {{std::string(kPart), times(*part, rarer_by, {})}});
+  }
+  return batches > 0 ? by_parts_of_epoch(at, std::max(1.01, wanted / batches), epochs) : std::nullopt;
 }
 
 }  // namespace
@@ -171,11 +186,17 @@ std::optional<InProgram> with_knob(const CallInProgram& at, const std::string& k
   return with_arguments(at, arguments);
 }
 
-std::optional<InProgram> with_rarer_validation(const CallInProgram& at, double rarer_by) {
+std::optional<InProgram> with_rarer_validation(const CallInProgram& at, double rarer_by, double batches) {
   const std::string_view package = at.framework->packages.front();
   return package == "transformers" ? rarer_in_transformers(at, rarer_by)
-         : package == "lightning"  ? rarer_in_lightning(at, rarer_by)
+         : package == "lightning"  ? rarer_in_lightning(at, rarer_by, batches)
                                    : std::nullopt;
+}
+
+bool may_decide_by_validation(const CallInProgram& at) {
+  constexpr std::array<std::string_view, 5> kNames = {"EarlyStopping", "ReduceLROnPlateau", "ModelCheckpoint(",
+                                                      "load_best_model_at_end", "ckpt_path=\"best\""};
+  return std::ranges::any_of(kNames, [&](std::string_view name) { return at.text.find(name) != std::string::npos; });
 }
 
 }  // namespace unidle::diagnose

@@ -34,7 +34,12 @@ knobs::InProgram with_arguments(const CallInProgram& at, const std::vector<CallA
 /// The change that sets a knob; nothing when no argument of the call does.
 std::optional<knobs::InProgram> with_knob(const CallInProgram& at, const std::string& knob, const knobs::Value& value);
 
-/// The change that makes validations `rarer_by` times rarer; nothing when that cannot be told.
-std::optional<knobs::InProgram> with_rarer_validation(const CallInProgram& at, double rarer_by);
+/// The change that makes validations `rarer_by` times rarer; nothing when that cannot be told. `batches`: of an epoch;
+/// 0 when unknown.
+std::optional<knobs::InProgram> with_rarer_validation(const CallInProgram& at, double rarer_by, double batches);
+
+/// Whether something in the file of the call may decide by the results of validations: early stopping, a schedule, the
+/// best checkpoint.
+bool may_decide_by_validation(const CallInProgram& at);
 
 }  // namespace unidle::diagnose

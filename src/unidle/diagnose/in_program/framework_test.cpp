@@ -46,7 +46,8 @@ class FrameworkTest : public ::testing::Test {
     diagnosis.findings[0].fixes[0].in_code = true;
     put_in_program(signals, {}, diagnosis);
     text = to_text(diagnosis, 400, false);
-    return diagnosis.findings[0].fixes[0].in_program;
+    fix = diagnosis.findings[0].fixes[0];
+    return fix.in_program;
   }
   std::string rarer_after() {
     const auto found = rarer();
@@ -56,6 +57,7 @@ class FrameworkTest : public ::testing::Test {
   TemporaryFolder folder;
   Signals signals;
   std::string text;
+  knobs::Change fix;
 };
 
 TEST_F(FrameworkTest, TheArgumentOfEachFramework) {
@@ -103,7 +105,7 @@ TEST_F(FrameworkTest, ACallThatUnpacksItsArgumentsIsOnlyQuoted) {
 TEST_F(FrameworkTest, RarerValidationInTheUnitOfTheCall) {
   uses("transformers", "TrainingArguments(eval_strategy='steps', eval_steps=50)");
   EXPECT_EQ(rarer_after(), "x = TrainingArguments(eval_strategy='steps', eval_steps=450)");
-  EXPECT_THAT(text, HasSubstr("=> eval_steps=450 in TrainingArguments(...), train.py:3 [validation.interval, exact]: "
+  EXPECT_THAT(text, HasSubstr("=> eval_steps=450 in TrainingArguments(...), train.py:3 [validation.every, exact]: "
                               "validate less often"));
   uses("transformers", "TrainingArguments(eval_strategy='epoch')");
   EXPECT_FALSE(rarer()) << "every epoch is the rarest";
@@ -119,8 +121,27 @@ TEST_F(FrameworkTest, RarerValidationInTheUnitOfTheCall) {
   EXPECT_EQ(rarer_after(), "x = Trainer(val_check_interval=1.0, check_val_every_n_epoch=3)");
   uses("lightning", "Trainer(val_check_interval=100)");
   EXPECT_FALSE(rarer()) << "it must not exceed the epoch";
+  signals.loader.emplace();
+  signals.loader->dataset_len = 32000;
+  signals.loader->batch_size = 32;
+  EXPECT_EQ(rarer_after(), "x = Trainer(val_check_interval=900)") << "of 1,000";
+  signals.loader->batch_size = 100;
+  EXPECT_EQ(rarer_after(), "x = Trainer(val_check_interval=1.0, check_val_every_n_epoch=3)") << "2.8 epochs of 320";
+  uses("lightning", "Trainer(val_check_interval=100, max_epochs=1)");
+  EXPECT_EQ(rarer_after(), "x = Trainer(val_check_interval=1.0, max_epochs=1)");
   uses("lightning", "Trainer(val_check_interval=100, check_val_every_n_epoch=None)");
   EXPECT_EQ(rarer_after(), "x = Trainer(val_check_interval=900, check_val_every_n_epoch=None)");
+}
+
+TEST_F(FrameworkTest, RarerValidationCanBeTriedUnlessItsResultsDecide) {
+  uses("lightning", "Trainer(max_epochs=30)");
+  EXPECT_TRUE(rarer());
+  EXPECT_EQ(fix.knob, "validation.every");
+  EXPECT_EQ(fix.to, 9);
+  EXPECT_TRUE(fix.by_hand && !fix.in_code) << "nothing changes it at run time";
+  uses("lightning", "Trainer(max_epochs=30, callbacks=[EarlyStopping('loss')])");
+  EXPECT_TRUE(rarer());
+  EXPECT_TRUE(fix.in_code);
 }
 
 }  // namespace

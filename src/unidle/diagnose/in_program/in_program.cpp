@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <exception>
 #include <string_view>
 #include <utility>
@@ -76,13 +77,24 @@ class Program {
   /// The command that makes all of these changes, each of which one of its options makes.
   std::string command_with(const std::vector<Change>& fixes) const { return shell_joined(reach_of(fixes).command); }
 
-  /// The framework's argument that makes validations so much rarer; nothing when there is none.
-  std::optional<InProgram> rarer_validation(double rarer_by) const {
-    std::optional<InProgram> words;
+  /// Sets the framework's argument that makes validations so much rarer. Where the program does not decide by their
+  /// results, that is a change that can be tried.
+  void put_rarer_validation(double rarer_by, Change& fix) const {
+    const auto* loader = signals_.loader ? &*signals_.loader : nullptr;
+    const bool known = loader != nullptr && loader->dataset_len && loader->batch_size.value_or(0) > 0;
+    const double batches = known ? static_cast<double>((*loader->dataset_len - 1) / *loader->batch_size + 1) : 0;
     for (const CallInProgram& call : frameworks_) {
-      words = words ? words : with_rarer_validation(call, rarer_by);
+      if (fix.in_program = with_rarer_validation(call, rarer_by, batches); !fix.in_program) {
+        continue;
+      }
+      if (fix.in_code && !fix.in_program->after.empty() && !may_decide_by_validation(call)) {
+        Change tried = knobs::change_of("validation.every", 1, static_cast<long long>(std::ceil(rarer_by)), fix.reason);
+        tried.by_hand = true;
+        tried.in_program = std::move(fix.in_program);
+        fix = std::move(tried);
+      }
+      return;
     }
-    return words;
   }
 
   /// The line at the finding's place, unless the file was changed since the run.
@@ -344,7 +356,7 @@ void put_in_program(const Signals& signals, const Policy& policy, Diagnosis& dia
         const double rarer_by =
             fix.knob.starts_with("validation.") ? detail::rarer_validation_by(signals, policy.validation_target) : 1;
         if (rarer_by > 1) {
-          fix.in_program = program.rarer_validation(rarer_by);
+          program.put_rarer_validation(rarer_by, fix);
         }
         if (fix.to && !fix.in_code && fix.patch.empty() && !fix.in_program) {
           fix.in_program = program.words_for(fix);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "unidle/knobs/changed_lines.h"
 #include "unidle/tune/advice/advise.h"
 
 namespace unidle::tune {
@@ -14,8 +15,9 @@ struct CodeChange {
   std::string knob;
   std::string where;  // file:line of the call; empty when not seen
   std::string code;
-  std::string value;  // as a Python literal
-  std::string near;   // file:line of the loader, else of the model's call; empty when neither was seen
+  std::string value = {};  // as a Python literal
+  std::string near = {};   // file:line of the loader, else of the model's call; empty when neither was seen
+  std::vector<knobs::ChangedLines> lines = {};  // of the file of `where`, where they are known
 };
 
 /// The code for each change that has some. `places`: see ProgramPlan. `device`: the run's device.

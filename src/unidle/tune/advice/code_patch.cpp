@@ -1,10 +1,13 @@
 #include "unidle/tune/advice/code_patch.h"
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string_view>
 
 #include "unidle/base/files.h"
+#include "unidle/knobs/changed_lines.h"
 #include "unidle/knobs/config_file.h"
 #include "unidle/knobs/place.h"
 #include "unidle/knobs/setting_call.h"
@@ -17,6 +20,13 @@ namespace {
 
 /// The file's text with one change; nothing when its place is uncertain.
 std::optional<std::string> changed(const std::string& text, int line, const CodeChange& change) {
+  if (!change.lines.empty()) {
+    std::optional<std::string> edited = text;
+    for (auto lines = change.lines.rbegin(); edited && lines != change.lines.rend(); ++lines) {
+      edited = knobs::with_lines(*edited, *lines);
+    }
+    return edited;
+  }
   const auto source = knobs::PythonSource::read(text);
   if (!source) {
     return std::nullopt;
@@ -66,13 +76,18 @@ bool edit(Files& files, const std::vector<CodeChange>& changes, bool of_batch, c
 
 }  // namespace
 
-std::string code_patch(const std::vector<CodeChange>& changes, const fs::path& folder) {
+std::string code_patch(std::vector<CodeChange> changes, const fs::path& folder) {
   // A change without a known line belongs to the file that makes the loader or calls the model.
   std::string main_file;
   for (const CodeChange& change : changes) {
     const auto place = place_of(change.near);
     main_file = main_file.empty() && place ? place->file : main_file;
   }
+  // From the last line to the first: a change may add lines.
+  std::ranges::stable_sort(changes, std::greater(), [](const CodeChange& change) {
+    const auto place = place_of(change.where);
+    return place ? place->line : 0;
+  });
   Files files;
   // A batch change that is applied only in part would change the effective batch.
   if (Files with_batch; edit(with_batch, changes, true, main_file, folder)) {

@@ -14,6 +14,6 @@ namespace unidle::tune {
 /// zero_grad, and puts `unidle.cached` above the function that makes samples slow. Changes whose place is uncertain are
 /// left out; each change has a line of code to show instead. Empty when no change could be placed. Never throws because
 /// of the files' content.
-std::string code_patch(const std::vector<CodeChange>& changes, const std::filesystem::path& folder);
+std::string code_patch(std::vector<CodeChange> changes, const std::filesystem::path& folder);
 
 }  // namespace unidle::tune

@@ -83,7 +83,8 @@ std::map<std::string, std::string> places_in(const record::Reader& reader, const
   return places;
 }
 
-/// Optimiser steps per epoch; 0 when unknown.
+}  // namespace
+
 double epoch_steps(const account::RunData& run, const knobs::Settings& settings) {
   const long long batch = settings.integer("batch.size");
   const long long accumulated = std::max(1LL, settings.integer("batch.accumulation"));
@@ -94,7 +95,10 @@ double epoch_steps(const account::RunData& run, const knobs::Settings& settings)
   return *samples / (static_cast<double>(batch) * static_cast<double>(accumulated));
 }
 
-}  // namespace
+knobs::Reach reach_of(const ProgramPlan& plan, const std::vector<std::string>& command,
+                      const knobs::Settings& changes) {
+  return knobs::reach(command_of(plan, command), unedited_part(plan.edits, changes));
+}
 
 knobs::ProgramCommand command_of(const ProgramPlan& plan, std::vector<std::string> words) {
   return {std::move(words), plan.settings, plan.omitted};
@@ -102,12 +106,13 @@ knobs::ProgramCommand command_of(const ProgramPlan& plan, std::vector<std::strin
 
 std::string why_refused(const ProgramPlan& plan, const std::vector<std::string>& command,
                         const knobs::Settings& changes) {
-  return knobs::why_refused(knobs::reach(command_of(plan, command), changes).command, plan.choices);
+  return knobs::why_refused(reach_of(plan, command, changes).command, plan.choices);
 }
 
 bool can_try(const ProgramPlan& plan, const std::vector<std::string>& command, const knobs::Settings& changes) {
   const knobs::ProgramCommand program = command_of(plan, command);
-  return why_refused(plan, command, changes).empty() && std::ranges::all_of(changes, [&](const auto& change) {
+  const knobs::Settings unedited = unedited_part(plan.edits, changes);
+  return why_refused(plan, command, changes).empty() && std::ranges::all_of(unedited, [&](const auto& change) {
            const bool by_word = knobs::reach(program, {change}).at_run_time.empty();
            return knobs::reaches(program, change.first, change.second) &&
                   (by_word || knobs::matters_on(plan.device, change.first));
@@ -152,7 +157,8 @@ struct ApplyRunner::Ended {
 
 ApplyRunner::Ended ApplyRunner::start(const knobs::Settings& changes, const Length& length, std::stop_token stop) {
   const std::string name = fmt::format("trial-{}", trials_++);
-  const knobs::Reach reached = knobs::reach(command_of(plan_, options_.command), changes);
+  const knobs::Reach reached = reach_of(plan_, options_.command, changes);
+  const std::vector<experiment::EditedFile> edited = edited_files(plan_.edits, changes, options_.folder);
   observe::Options run;
   run.argv = reached.command;
   run.record = options_.scratch / name;
@@ -167,6 +173,7 @@ ApplyRunner::Ended ApplyRunner::start(const knobs::Settings& changes, const Leng
   run.stop = ending.get_token();
   const fs::path own = options_.scratch / (name + "-folder");
   protect(run, options_.protection, options_.folder, options_.command, own);
+  edit_for_trial(run, options_.protection, own, edited);
   const std::int64_t begin = system_clock().now_ns();
   Ended ended;
   {
@@ -181,7 +188,8 @@ ApplyRunner::Ended ApplyRunner::start(const knobs::Settings& changes, const Leng
 
 const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
   const double limit_s = std::max(30.0, options_.budget_s * kCalibrationShare);
-  const Ended ended = start({}, {kCalibrationSteps, limit_s}, stop);
+  const long long first_steps = std::max(kCalibrationSteps, options_.least_steps);
+  const Ended ended = start({}, {first_steps, limit_s}, stop);
   if (stop.stop_requested()) {
     throw Error(ErrorCode::kCancelled, "trials", "stopped before the first trial");
   }
@@ -206,15 +214,17 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
   plan_.startup_s = std::max(0.0, ended.seconds - seconds(end_ns - steps.front().t_ns));
   const double target_s =
       std::clamp(options_.budget_s / kTrialsInBudget - plan_.startup_s, kShortestTarget_s, options_.target_s);
-  plan_.steps = steps_of_trial(plan_.step_s, target_s, epoch_steps(run, plan_.settings));
+  plan_.steps =
+      std::max(steps_of_trial(plan_.step_s, target_s, epoch_steps(run, plan_.settings)), options_.least_steps);
   const double trained_s = ended.seconds - plan_.startup_s;
   const bool scarce = options_.budget_s < kScarce * ended.seconds && trained_s >= kShortestTrial_s;
   if (scarce) {
-    plan_.steps = kCalibrationSteps;
+    plan_.steps = first_steps;
   }
   plan_.expected_s = plan_.startup_s + static_cast<double>(plan_.steps) * plan_.step_s;
   plan_.limit_s = kStartupAllowance_s + kHopeless * plan_.expected_s;
   plan_.protection = options_.protection;
+  plan_.edits = is_isolated(plan_.protection) ? options_.edits : Edits{};
   if (scarce) {
     baseline_.emplace();
     baseline_->seconds = ended.seconds;
@@ -223,13 +233,18 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
   return plan_;
 }
 
+const ProgramPlan& ApplyRunner::resume(const ProgramPlan& plan) {
+  plan_ = plan;
+  plan_.edits = is_isolated(plan_.protection) ? options_.edits : Edits{};
+  return plan_;
+}
+
 void ApplyRunner::read(const fs::path& record, const knobs::Settings& changes, TrialResult& result) {
   const record::Reader reader(record);
   if (!read_trial(account::load_run(reader), losses_, result)) {
     return;
   }
-  const knobs::ProgramCommand program = command_of(plan_, options_.command);
-  for (const auto& [knob, applied] : applied_settings(reader, knobs::reach(program, changes).at_run_time)) {
+  for (const auto& [knob, applied] : applied_settings(reader, reach_of(plan_, options_.command, changes).at_run_time)) {
     if (!applied.taken) {
       result.refused[knob] = applied.why;
     }

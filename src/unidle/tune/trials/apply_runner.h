@@ -13,6 +13,7 @@
 #include "unidle/experiment/protection.h"
 #include "unidle/knobs/reach.h"
 #include "unidle/record/record.h"
+#include "unidle/tune/trials/edits.h"
 #include "unidle/tune/trials/trial.h"
 #include "unidle/tune/trials/trial_record.h"
 
@@ -36,10 +37,14 @@ struct ProgramPlan {
   std::map<std::string, std::string> places;
   knobs::OmittedOptions omitted;
   knobs::OptionChoices choices;
+  Edits edits;  // for what nothing else changes; not kept when a search is interrupted
 };
 
 /// The program's command with what the plan knows of it.
 knobs::ProgramCommand command_of(const ProgramPlan& plan, std::vector<std::string> words);
+
+/// How the changes reach the program, but for those that edits make.
+knobs::Reach reach_of(const ProgramPlan& plan, const std::vector<std::string>& command, const knobs::Settings& changes);
 
 /// Why the program would reject its command with `changes`; empty when it would not.
 std::string why_refused(const ProgramPlan& plan, const std::vector<std::string>& command,
@@ -51,6 +56,9 @@ bool can_try(const ProgramPlan& plan, const std::vector<std::string>& command, c
 /// What a record of `command` and its diagnosis show of the program: settings, places, options and device.
 ProgramPlan plan_from_record(const record::Reader& reader, const account::RunData& run,
                              const diagnose::Diagnosis& diagnosis, const std::vector<std::string>& command);
+
+/// Optimiser steps per epoch; 0 when unknown.
+double epoch_steps(const account::RunData& run, const knobs::Settings& settings);
 
 /// Steps of a trial with `changes` that processes as many samples as one of `plan`, but at least 16.
 long long steps_with(const ProgramPlan& plan, const knobs::Settings& changes);
@@ -68,17 +76,19 @@ class ApplyRunner : public TrialRunner {
     std::filesystem::path folder;  // working folder
     experiment::Protection protection = experiment::Protection::kInPlace;
     bool allow_semantic = false;
-    double budget_s = 600;  // total budget: limits the length of trials
-    double target_s = 6;    // of training per trial
+    double budget_s = 600;      // total budget: limits the length of trials
+    double target_s = 6;        // of training per trial
+    Edits edits = {};           // see ProgramPlan
+    long long least_steps = 0;  // of a trial, where fewer would not show what is tried
   };
 
   explicit ApplyRunner(Options options) : options_(std::move(options)) {}
 
-  /// Runs the program for 30 steps. REQUIRES: before run(). Throws kChild with the program's last output when it fails,
-  /// kInput when no PyTorch training step was seen, and kCancelled when stopped.
+  /// Runs the program for 30 steps, or for least_steps. REQUIRES: before run(). Throws kChild with the program's last
+  /// output when it fails, kInput when no PyTorch training step was seen, and kCancelled when stopped.
   const ProgramPlan& calibrate(std::stop_token stop);
   /// Replaces calibrate(): uses the plan of an earlier search of the same program.
-  void resume(const ProgramPlan& plan) { plan_ = plan; }
+  const ProgramPlan& resume(const ProgramPlan& plan);
   TrialResult run(const knobs::Settings& changes, double limit_s, std::stop_token stop) override;
   std::optional<TrialResult> run_longest(const knobs::Settings& changes, double limit_s, std::stop_token stop) override;
   void recall(const TrialResult& result) override { TrialResult(result).read_loss(losses_); }

@@ -1,0 +1,43 @@
+// Changes of the program's own lines, for what neither an option nor the running program takes.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "unidle/diagnose/diagnosis.h"
+#include "unidle/experiment/protection.h"
+#include "unidle/knobs/changed_lines.h"
+#include "unidle/knobs/reach.h"
+#include "unidle/knobs/settings.h"
+
+namespace unidle::tune {
+
+/// The lines of one file that set a knob to a value.
+struct Edit {
+  knobs::Value to;
+  std::string words;  // the change in a few words
+  std::string file;   // relative to the working folder
+  std::vector<knobs::ChangedLines> lines;
+
+  std::string where() const;  // file:line of the first
+};
+
+using Edits = std::map<std::string, Edit>;  // by knob
+
+/// The edits of files in the working folder that the fixes of a diagnosis show, as lines before and after or as a
+/// patch, for what `program` takes in no other way.
+Edits edits_of(const diagnose::Diagnosis& diagnosis, const knobs::ProgramCommand& program);
+
+/// Those of `changes` that an edit makes.
+knobs::Settings edited_part(const Edits& edits, const knobs::Settings& changes);
+/// Those that no edit makes.
+knobs::Settings unedited_part(const Edits& edits, const knobs::Settings& changes);
+
+/// The files below `folder` with the edits that make `changes`. Throws kInput when a file has other lines by now, or
+/// when two edits concern the same ones.
+std::vector<experiment::EditedFile> edited_files(const Edits& edits, const knobs::Settings& changes,
+                                                 const std::filesystem::path& folder);
+
+}  // namespace unidle::tune
