@@ -107,7 +107,7 @@ TEST(Comparison, SlowerValidationIsAnEndToEndRegression) {
   EXPECT_EQ(c.training, experiment::SpeedChange::kNoDifference);
   EXPECT_EQ(c.total, experiment::SpeedChange::kRegression);
   EXPECT_THAT(c.regressions, Contains(HasSubstr("End-to-end")));
-  EXPECT_THAT(headline(c), HasSubstr("B is slower from end to end: 0.6"));
+  EXPECT_THAT(headline(c), HasSubstr("B is slower from end to end: 0.5"));
 }
 
 TEST(Comparison, RarerValidationIsFasterFromEndToEndThoughTheStepsAreSlower) {
