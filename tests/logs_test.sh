@@ -80,6 +80,7 @@ if [ -n "${UNIDLE_SHARED:-}" ]; then
     expect 0 diagnose "$log"
     has out "training went on after it"
   done
+  expect 0 diagnose -v "$log"
   has out "Fine: enough memory"
   expect 1 diagnose "$reports"/27-*/q0.log "$reports"/27-*/q1.log
   has out "q1.log:202, at 2024-03-05 10:03:20"

@@ -160,8 +160,10 @@ std::string answer(const Diagnosis& diagnosis, Language language = Language::kEn
 std::string title(const Finding& finding, Language language = Language::kEnglish);
 /// "num_workers=2 in DataLoader(...)", without the place.
 std::string in_words(const knobs::InProgram& change, Language language);
-/// Text for a terminal of `width` columns: the answer, at most five findings with evidence and the exact change, what
-/// is fine, and what could not be seen. Findings keep the language in which they were diagnosed.
-std::string to_text(const Diagnosis& diagnosis, int width, bool colour, Language language = Language::kEnglish);
+/// Text for a terminal of `width` columns: the answer, at most five findings with evidence and the exact change, and
+/// how many checks found nothing. `verbose`: all findings, what is fine, and what could not be seen. Findings keep the
+/// language in which they were diagnosed.
+std::string to_text(const Diagnosis& diagnosis, int width, bool colour, Language language = Language::kEnglish,
+                    bool verbose = false);
 
 }  // namespace unidle::diagnose

@@ -13,6 +13,8 @@
 namespace unidle::diagnose::testing {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ContainsRegex;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -176,9 +178,27 @@ TEST(ToText, AnswersFirst) {
   EXPECT_THAT(first, HasSubstr("set loader.workers to 2"));
   EXPECT_THAT(first, HasSubstr(", at best 2.3x as fast"));
   EXPECT_THAT(text, HasSubstr("loader.workers: 0 -> 2 (exact) at naive.yaml:6"));
-  EXPECT_THAT(text, HasSubstr("Fine: "));
-  EXPECT_THAT(text, HasSubstr("Not seen:\n"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
+}
+
+TEST(ToText, OtherChecksAreCountedAndListedOnlyWhenAsked) {
+  const Diagnosis diagnosis = diagnose(waiting_cpu(0.62));
+  const std::string text = to_text(diagnosis, 400, false);
+  EXPECT_THAT(text, ContainsRegex("\n[0-9]+ other checks found nothing, [0-9]+ lack a measurement "
+                                  "\\(unidle diagnose -v lists them\\)\\.\n$"));
+  EXPECT_THAT(text, AllOf(Not(HasSubstr("Fine: ")), Not(HasSubstr("Not seen:"))));
+  const std::string all = to_text(diagnosis, 400, false, Language::kEnglish, true);
+  EXPECT_THAT(all, AllOf(HasSubstr("Fine: accumulation, "), HasSubstr("Not seen:\n"), HasSubstr("rules are about GPUs"),
+                         Not(HasSubstr("other checks"))));
+}
+
+TEST(ToText, SaysHowToSeeWhatIsMissing) {
+  Signals signals = healthy_gpu();
+  EXPECT_THAT(to_text(diagnose(signals), 400, false), HasSubstr("unidle run --trace 10"));
+  signals.device_busy.reset();
+  EXPECT_THAT(to_text(diagnose(signals), 400, false), HasSubstr("NVML has to be found"));
+  EXPECT_THAT(to_text(diagnose(waiting_cpu(0.62)), 400, false), Not(HasSubstr("--trace")));
+  EXPECT_THAT(to_text(diagnose(Signals{}), 400, false), HasSubstr("record it with unidle run"));
 }
 
 TEST(ToText, AShortRunIsNotTheBoundOfALongOne) {
@@ -206,7 +226,8 @@ TEST(ToText, AtMostFiveFindings) {
   const std::string text = to_text(diagnosis, 80, false);
   EXPECT_THAT(text, HasSubstr("\n5. "));
   EXPECT_THAT(text, Not(HasSubstr("\n6. ")));
-  EXPECT_THAT(text, HasSubstr("2 more"));
+  EXPECT_THAT(text, HasSubstr("2 more with unidle diagnose -v."));
+  EXPECT_THAT(to_text(diagnosis, 80, false, Language::kEnglish, true), HasSubstr("\n7. "));
 }
 
 TEST(Answer, WorkersThatTakeCpusFromTheStep) {

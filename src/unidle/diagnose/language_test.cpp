@@ -53,7 +53,7 @@ TEST(Language, AWholeDiagnosisInChinese) {
   }
   EXPECT_THAT(answer(diagnosis, Language::kChinese),
               HasSubstr("您的 CPU 每一步有 60 % 的时间在等待由单个线程准备的数据"));
-  const std::string text = to_text(diagnosis, 80, false, Language::kChinese);
+  const std::string text = to_text(diagnosis, 80, false, Language::kChinese, true);
   EXPECT_THAT(text, HasSubstr("没有问题："));
   EXPECT_THAT(text, HasSubstr("试一试：unidle run --apply cache.features=memory --apply loader.workers=2"));
   EXPECT_EQ(to_json(diagnose::diagnose(signals))["verdict"], to_json(diagnosis)["verdict"]);

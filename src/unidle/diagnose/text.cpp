@@ -289,7 +289,7 @@ std::string ranks_text(const Diagnosis& diagnosis, const Style& style) {
     return "";
   }
   std::vector<account::RankTime> ranks = diagnosis.ranks;
-  const std::size_t left_out = ranks.size() - std::min(ranks.size(), kMostRanks);
+  const std::size_t left_out = style.verbose ? 0 : ranks.size() - std::min(ranks.size(), kMostRanks);
   if (left_out > 0) {
     std::ranges::stable_sort(ranks, {}, [](const account::RankTime& rank) { return rank.wait_s.value_or(0); });
     const auto middle = ranks.begin() + static_cast<std::ptrdiff_t>(kMostRanks / 2);
@@ -299,26 +299,26 @@ std::string ranks_text(const Diagnosis& diagnosis, const Style& style) {
   for (const account::RankTime& rank : ranks) {
     out += style.block(2, "- ", rank_text(rank, style));
   }
-  return out + (left_out > 0 ? style.block(2, "- ", style.say("{} more with --format json.", left_out)) : "");
+  return out + (left_out > 0 ? style.block(2, "- ", style.say("{} more with unidle diagnose -v.", left_out)) : "");
 }
 
 }  // namespace
 
-std::string to_text(const Diagnosis& diagnosis, int width, bool colour, Language language) {
-  const Style style{width, colour, language};
+std::string to_text(const Diagnosis& diagnosis, int width, bool colour, Language language, bool verbose) {
+  const Style style{width, colour, language, verbose};
   std::string out = style.paint("1", style.block(0, "", answer(diagnosis, language)));
   if (const std::string known = numbers(diagnosis, style); !known.empty()) {
     out += "\n" + known;
   }
   out += nodes_text(diagnosis, style) + ranks_text(diagnosis, style);
-  const std::size_t shown = std::min(kMostFindings, diagnosis.findings.size());
+  const std::size_t shown = verbose ? diagnosis.findings.size() : std::min(kMostFindings, diagnosis.findings.size());
   for (std::size_t i = 0; i < shown; ++i) {
     out += "\n" + finding_text(diagnosis.findings[i], i + 1, diagnosis, style);
   }
   if (diagnosis.findings.size() > shown) {
-    out += "\n" + style.block(0, "", style.say("{} more with --format json.", diagnosis.findings.size() - shown));
+    out += "\n" + style.block(0, "", style.say("{} more with unidle diagnose -v.", diagnosis.findings.size() - shown));
   }
-  return out + detail::fine_text(diagnosis, style) + detail::not_seen_text(diagnosis, style);
+  return out + detail::other_checks_text(diagnosis, style);
 }
 
 std::string title(const Finding& finding, Language language) {

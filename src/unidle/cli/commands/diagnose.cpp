@@ -40,6 +40,7 @@ struct Options {
   bool print_policy = false;
   bool rules_markdown = false;
   bool texts = false;
+  bool verbose = false;
 };
 
 bool reached(const diagnose::Diagnosis& diagnosis, const std::string& level) {
@@ -189,7 +190,7 @@ int run(const Options& options) {
                                      : diagnose::to_json(diagnosis)));
   } else {
     const Language language = chosen_language(options.language);
-    print_to(stdout, "{}", diagnose::to_text(diagnosis, width, use_colour(stdout), language));
+    print_to(stdout, "{}", diagnose::to_text(diagnosis, width, use_colour(stdout), language, options.verbose));
     if (const std::string slower = slowdown_words(options, language); !slower.empty()) {
       print_to(stdout, "\n{}", block(slower, width, 0, ""));
     }
@@ -217,6 +218,8 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
+  app.add_flag("-v,--verbose", options->verbose,
+               "Also the checks that found nothing, those that could not be made, and all findings");
   app.add_option("--fail-on", options->fail_on, "Exit with 1 when a finding of this severity or above is there")
       ->check(CLI::IsMember({"info", "warning", "critical"}));
   app.add_option("--explain", options->explain, "Explain one rule and leave");
@@ -239,6 +242,7 @@ const Subcommand& diagnose() {
       "Say why the device idles, ranked by what can be won",
       "Examples:\n"
       "  unidle diagnose\n"
+      "  unidle diagnose -v\n"
       "  unidle diagnose .unidle/runs/latest --format json\n"
       "  unidle diagnose --fail-on warning\n"
       "  unidle diagnose gpu_utilization.log slurm-4711.out\n"

@@ -21,6 +21,7 @@ struct Style {
   int width;
   bool colour;
   Language language;
+  bool verbose = false;
 
   template <typename... Args>
   std::string say(fmt::format_string<Args...> english, Args&&... args) const {
@@ -37,10 +38,7 @@ struct Style {
   }
 };
 
-/// The topics of the rules that were checked and found no cause.
-std::string fine_text(const Diagnosis& diagnosis, const Style& style);
-
-/// The signals that were missing, the rules that lack them, and how to measure them.
-std::string not_seen_text(const Diagnosis& diagnosis, const Style& style);
+/// The rules that found no cause, those that lacked a signal, and how to measure it: counted, or listed if verbose.
+std::string other_checks_text(const Diagnosis& diagnosis, const Style& style);
 
 }  // namespace unidle::diagnose::detail
