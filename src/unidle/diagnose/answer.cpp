@@ -62,6 +62,28 @@ std::string sentence_of_rule(const Diagnosis& diagnosis, const Finding* finding,
   return format_message(translate(language, sentence), sentence, fmt::make_format_args(device, share, where));
 }
 
+/// On a CPU the training waits, while loaders may keep the CPUs busy.
+std::string waiting_sentence(const Diagnosis& diagnosis, const Finding* finding, Language language) {
+  const std::string_view cause = translate(language, waited_for(finding));
+  const std::string share = format_share(diagnosis.step.value_or(StepShares{}).input);
+  if (diagnosis.device.kind == "cpu") {
+    return diagnosis.step ? translate(language, "Your training waits {} of each step {}", share, cause)
+                          : translate(language, "Your training waits {}", cause);
+  }
+  const std::string_view device = device_name(diagnosis, language);
+  return diagnosis.step ? translate(language, "Your {} waits {} of each step {}", device, share, cause)
+                        : translate(language, "Your {} waits {}", device, cause);
+}
+
+std::string communication_sentence(const Diagnosis& diagnosis, const Finding* finding, Language language) {
+  const std::string share = format_share(finding == nullptr ? 0 : finding->share.value_or(0));
+  return diagnosis.device.kind == "cpu"
+             ? translate(language,
+                         "Your training exchanges data between processes instead of computing for {} of the run", share)
+             : translate(language, "Your {} exchanges data with others instead of computing for {} of the run",
+                         device_name(diagnosis, language), share);
+}
+
 std::string validation_sentence(const Diagnosis& diagnosis, Language language) {
   return translate(language, "Your run spends {} of its time on validation",
                    wall_share(diagnosis, diagnosis.time.validate));
@@ -167,10 +189,7 @@ std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding,
   const std::string_view device = device_name(diagnosis, language);
   switch (diagnosis.verdict) {
     case Verdict::kHealthy: return healthy_sentence(diagnosis, language);
-    case Verdict::kInputBound:
-      return diagnosis.step ? translate(language, "Your {} waits {} of each step {}", device, format_share(step.input),
-                                        translate(language, waited_for(finding)))
-                            : translate(language, "Your {} waits {}", device, translate(language, waited_for(finding)));
+    case Verdict::kInputBound: return waiting_sentence(diagnosis, finding, language);
     case Verdict::kTransferBound:
       return translate(language, "Your {} waits {} of each step for copies", device, format_share(step.transfer));
     case Verdict::kSyncBound:
@@ -180,9 +199,7 @@ std::string verdict_sentence(const Diagnosis& diagnosis, const Finding* finding,
       return translate(language, "Your {} finishes its work before it gets more, because its steps are too small",
                        device);
     case Verdict::kComputeBound: return compute_sentence(diagnosis, finding, language);
-    case Verdict::kCommunicationBound:
-      return translate(language, "Your {} exchanges data with others instead of computing for {} of the run", device,
-                       format_share(finding == nullptr ? 0 : finding->share.value_or(0)));
+    case Verdict::kCommunicationBound: return communication_sentence(diagnosis, finding, language);
     case Verdict::kValidationBound: return validation_sentence(diagnosis, language);
     case Verdict::kOverheadBound:
       return translate(language, "Your run spends {} of its time on start-up and checkpoints",

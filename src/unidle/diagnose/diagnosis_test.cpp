@@ -77,12 +77,13 @@ Signals beside(double host_cpus_used, double run_delay) {
 TEST(Answer, BeginsWithTheCpusThatOthersTake) {
   const std::string sentence = answer(diagnose(beside(2, 0.5)));
   EXPECT_THAT(sentence, StartsWith("Other processes took 0.5 of the 2 CPUs of this run, which used 0.5"));
-  EXPECT_THAT(sentence, HasSubstr("waited for more: measure again without them. Your CPU waits 60 % of each step"));
-  EXPECT_THAT(answer(diagnose(beside(2, 0.1))), StartsWith("Your CPU waits")) << "its thread had a CPU";
-  EXPECT_THAT(answer(diagnose(beside(1, 0.5))), StartsWith("Your CPU waits")) << "a CPU was free";
+  EXPECT_THAT(sentence,
+              HasSubstr("waited for more: measure again without them. Your training waits 60 % of each step"));
+  EXPECT_THAT(answer(diagnose(beside(2, 0.1))), StartsWith("Your training waits")) << "its thread had a CPU";
+  EXPECT_THAT(answer(diagnose(beside(1, 0.5))), StartsWith("Your training waits")) << "a CPU was free";
   Signals unknown = beside(2, 0);
   unknown.run_delay.reset();
-  EXPECT_THAT(answer(diagnose(unknown)), StartsWith("Your CPU waits"));
+  EXPECT_THAT(answer(diagnose(unknown)), StartsWith("Your training waits"));
 }
 
 TEST(Answer, OthersAreTheOnlyCause) {
@@ -174,9 +175,10 @@ TEST(Cost, OfAShortRunIsShownOnlyWithAPrice) {
 TEST(ToText, AnswersFirst) {
   const std::string text = to_text(diagnose(waiting_cpu(0.62)), 400, false);
   const std::string first = text.substr(0, text.find('\n'));
-  EXPECT_THAT(first, HasSubstr("Your CPU waits 62 % of each step for data that one thread makes"));
+  EXPECT_THAT(first, HasSubstr("Your training waits 62 % of each step for data that one thread makes"));
   EXPECT_THAT(first, HasSubstr("set loader.workers to 2"));
   EXPECT_THAT(first, HasSubstr(", at best 2.3x as fast"));
+  EXPECT_THAT(text, HasSubstr("\nCPUs: 90 % busy while training (this command and its children).\n"));
   EXPECT_THAT(text, HasSubstr("loader.workers: 0 -> 2 (exact) at naive.yaml:6"));
   EXPECT_THAT(text, Not(HasSubstr("\x1b")));
 }
@@ -217,7 +219,7 @@ TEST(ToText, KeepsToTheWidthAndColoursOnlyWhenAsked) {
     EXPECT_LE(line.size(), 60U) << line;
   }
   EXPECT_THAT(to_text(diagnosis, 60, true),
-              HasSubstr(painted("Your CPU waits", "1").substr(0, painted("", "1").find('m'))));
+              HasSubstr(painted("Your training waits", "1").substr(0, painted("", "1").find('m'))));
 }
 
 TEST(ToText, AtMostFiveFindings) {

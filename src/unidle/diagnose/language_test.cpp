@@ -52,7 +52,7 @@ TEST(Language, AWholeDiagnosisInChinese) {
     EXPECT_TRUE(has_chinese(abstention.missing)) << abstention.missing;
   }
   EXPECT_THAT(answer(diagnosis, Language::kChinese),
-              HasSubstr("您的 CPU 每一步有 60 % 的时间在等待由单个线程准备的数据"));
+              HasSubstr("您的训练每一步有 60 % 的时间在等待由单个线程准备的数据"));
   const std::string text = to_text(diagnosis, 80, false, Language::kChinese, true);
   EXPECT_THAT(text, HasSubstr("没有问题："));
   EXPECT_THAT(text, HasSubstr("试一试：unidle run --apply cache.features=memory --apply loader.workers=2"));

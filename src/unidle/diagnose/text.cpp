@@ -140,6 +140,9 @@ std::string duration(double seconds) { return seconds < 5e-4 ? "0 s" : format_se
 /// The busy share of NVML and events is an upper limit; hardware counters of the units are shown beside it.
 std::string device_text(const Device& device, const Style& style) {
   const std::string busy = format_share(*device.busy);
+  if (device.kind == "cpu") {
+    return style.say("CPUs: {} busy while training (this command and its children).", busy);
+  }
   std::string text = device.busy_is_limit ? style.say("Device: at most {} busy ({}).", busy, device.how)
                                           : style.say("Device: {} busy ({}).", busy, device.how);
   if (device.sm_activity) {
