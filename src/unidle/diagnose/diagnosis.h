@@ -34,6 +34,23 @@ enum class Verdict {
   kUnknown,
 };
 
+/// What a finding shows when its cause may be another rule's. It is folded into the finding of a rule that explains it.
+enum class Symptom {
+  kFailure,           // the run failed
+  kSamplesInLoop,     // the training thread makes samples
+  kNoUseOfWorkers,    // the same, and workers would gain nothing
+  kWorkersBehind,     // workers are busy and batches late
+  kWorkersCrowded,    // more workers than CPUs
+  kBatchesInBursts,   // batches come late now and then
+  kSlowSamples,       // samples cost too much for any number of workers
+  kWorkersRestarted,  // workers are started again and again
+  kNoBatch,           // the device idles while the loop waits for a batch
+  kFullMemory,        // device memory is nearly full
+  kStalls,            // steps take longer at regular intervals
+  kCodeBetween,       // code runs between the steps; only a finding at the same place explains it
+  kUseOfDevice,       // how well the selected device is used
+};
+
 /// A line of the program, as its file has it now.
 struct SourceLine {
   std::string where;  // file:line
@@ -52,9 +69,10 @@ struct Finding {
   std::vector<knobs::Change> fixes;
   std::vector<SourceLine> lines = {};  // the lines to change, where no fix shows them
   std::string failure = {};            // what ended the run, for the answer; not in the JSON
-  std::optional<Verdict> verdict;  // verdict when this finding leads, if it differs from the rule's; not in the JSON
-  std::string sentence = {};       // the same for Rule::sentence
-  std::string proposes = {};       // the same for Rule::proposes
+  std::optional<Verdict> verdict;     // verdict when this finding leads, if it differs from the rule's; not in the JSON
+  std::string sentence = {};          // the same for Rule::sentence
+  std::string proposes = {};          // the same for Rule::proposes
+  std::optional<Symptom> shows = {};  // the same for Rule::shows
 };
 
 struct Abstention {

@@ -27,9 +27,12 @@ int leading_place(const Finding& finding) {
 bool is_symptom_of(const Finding& general, const Finding& specific) {
   const Rule* shown = find_rule(general.id);
   const Rule* cause = find_rule(specific.id);
-  return shown != nullptr && cause != nullptr && shown->shows &&
-         std::ranges::find(cause->explains, *shown->shows) != cause->explains.end() &&
-         (*shown->shows != Symptom::kCodeBetween || (general.where && general.where == specific.where));
+  if (shown == nullptr || cause == nullptr) {
+    return false;
+  }
+  const std::optional<Symptom> shows = general.shows ? general.shows : shown->shows;
+  return shows && std::ranges::find(cause->explains, *shows) != cause->explains.end() &&
+         (*shows != Symptom::kCodeBetween || (general.where && general.where == specific.where));
 }
 
 /// The largest loss in the measured times; compute when there is none.

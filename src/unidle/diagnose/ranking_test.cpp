@@ -74,6 +74,14 @@ TEST(Fold, TheSpecificCauseTakesTheGeneralOne) {
   EXPECT_THAT(findings[0].evidence.back(), ::testing::HasSubstr("loader-no-workers"));
 }
 
+TEST(Fold, SamplesThatCostTooMuchExplainALoaderThatWorkersWouldNotHelp) {
+  std::vector<Finding> findings = {make("dataset-slow-sample", Severity::kCritical, 0.5),
+                                   make("loader-no-workers", Severity::kWarning, 0.5)};
+  EXPECT_TRUE(fold(findings).empty()) << "workers gain as well";
+  findings[1].shows = Symptom::kNoUseOfWorkers;
+  EXPECT_THAT(fold(findings), ElementsAre("loader-no-workers"));
+}
+
 TEST(Fold, CodeBetweenTheStepsIsExplainedAtItsOwnLineOnly) {
   std::vector<Finding> findings = {make("python-between-steps", Severity::kWarning, 0.26),
                                    make("steps-slow-down", Severity::kWarning, 0.21)};

@@ -23,22 +23,6 @@ using Evaluation = std::variant<Nothing, Missing, Finding>;
 /// Whose time a rule's share counts. On a GPU, host time counts only up to the device's idle time.
 enum class Counts { kUnset, kHostTime, kDeviceTime, kOther };
 
-/// What a finding shows when its cause may be another rule's. It is folded into the finding of a rule that explains it.
-enum class Symptom {
-  kFailure,           // the run failed
-  kSamplesInLoop,     // the training thread makes samples
-  kWorkersBehind,     // workers are busy and batches late
-  kWorkersCrowded,    // more workers than CPUs
-  kBatchesInBursts,   // batches come late now and then
-  kSlowSamples,       // samples cost too much for any number of workers
-  kWorkersRestarted,  // workers are started again and again
-  kNoBatch,           // the device idles while the loop waits for a batch
-  kFullMemory,        // device memory is nearly full
-  kStalls,            // steps take longer at regular intervals
-  kCodeBetween,       // code runs between the steps; only a finding at the same place explains it
-  kUseOfDevice,       // how well the selected device is used
-};
-
 /// Everything about a rule: general code reads these properties and knows no rule by its name. Texts are English;
 /// translate() gives other languages.
 struct Rule {

@@ -100,7 +100,7 @@ const Rule& dataset_slow_sample() {
       .counts = Counts::kHostTime,
       .waits = "for samples that the CPUs cannot make fast enough",
       .shows = Symptom::kSlowSamples,
-      .explains = {Symptom::kNoBatch},
+      .explains = {Symptom::kNoBatch, Symptom::kNoUseOfWorkers},
       .about_samples = true,
   };
   return kRule;

@@ -25,25 +25,9 @@ Evaluation input_by_timeline(const Context& context, const DeviceTimeline& timel
   return finding;
 }
 
-std::string who_makes_samples(const Context& context, bool by_thread) {
-  const std::string of_step = format_share(context.signals.step->input);
-  const std::string of_run = format_share(*context.input);
-  return by_thread
-             ? context.say(
-                   "one thread makes the samples and passes them on: {} of each step is waiting for it ({} of the "
-                   "wall time)",
-                   of_step, of_run)
-             : context.say(
-                   "the training thread makes the samples itself: {} of each step is waiting for input ({} of the "
-                   "wall time)",
-                   of_step, of_run);
-}
-
 /// Where workers would gain nothing because the CPUs are full.
 knobs::Change cheaper_samples(const Context& context) {
-  return detail::code_fix(
-      context, "loader.workers",
-      "workers would gain nothing on these CPUs: make samples with less work, for whole batches where possible");
+  return detail::code_fix(context, "loader.workers", "make samples with less work, for whole batches where possible");
 }
 
 /// The collate function where that takes most of the time, else where samples are made.
@@ -73,7 +57,9 @@ Evaluation evaluate_loader_no_workers(const Context& context, const Policy& poli
   Finding finding = detail::of_share(*context.input, policy);
   finding.where = detail::where_loader(context, "loader.workers");
   const bool by_thread = signals.loader && signals.loader->by_thread == true;
-  finding.evidence.push_back(who_makes_samples(context, by_thread));
+  finding.evidence.push_back(by_thread ? context.say("one thread makes the samples and passes them on")
+                                       : context.say("the training thread makes the samples itself"));
+  finding.evidence.push_back(context.say("{} of each step is waiting for input", format_share(signals.step->input)));
   if (signals.sample_s && *signals.sample_s > 0) {
     finding.evidence.push_back(context.say("one sample costs {} on one thread", format_seconds(*signals.sample_s)));
   }
@@ -87,8 +73,7 @@ Evaluation evaluate_loader_no_workers(const Context& context, const Policy& poli
       finding.speedup_bound = bound_of_run(context, *signals.step_s, *best);
       if (context.on_cpu && *best > *context.rest_s * (1 + 1e-6)) {
         finding.evidence.push_back(
-            context.say("compute and loader share {} CPUs: all their CPU work would still take {} of each step's {}, "
-                        "so workers hide only part of the wait",
+            context.say("compute and loader share {} CPUs: with workers a step would take at least {} instead of {}",
                         format_number(*context.cpus), format_seconds(*best), format_seconds(*signals.step_s)));
       }
     }
@@ -98,6 +83,8 @@ Evaluation evaluate_loader_no_workers(const Context& context, const Policy& poli
       if (!context.crowded_out) {
         finding.speedup_bound = amdahl(*context.input);  // of samples that cost nothing
       }
+      finding.shows = Symptom::kNoUseOfWorkers;
+      finding.evidence.insert(finding.evidence.begin(), context.say("workers would gain nothing on these CPUs"));
       finding.fixes.push_back(cheaper_samples(context));
     } else {
       finding.fixes.push_back(detail::make_fix(context, "loader.workers", workers, kHow));

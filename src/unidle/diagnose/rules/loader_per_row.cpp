@@ -116,7 +116,8 @@ const Rule& loader_per_row() {
       .evaluate = evaluate_loader_per_row,
       .counts = Counts::kHostTime,
       .waits = "for rows that are fetched from memory one by one",
-      .explains = {Symptom::kSamplesInLoop, Symptom::kWorkersBehind, Symptom::kBatchesInBursts},
+      .explains = {Symptom::kSamplesInLoop, Symptom::kNoUseOfWorkers, Symptom::kWorkersBehind,
+                   Symptom::kBatchesInBursts},
       .about_samples = true,
   };
   return kRule;
