@@ -180,7 +180,7 @@ std::optional<HotFunction> hot_sample_function(const Signals& signals) {
 
 void add_hot_function(const Context& context, const HotFunction& hot, Finding& finding) {
   finding.evidence.push_back(
-      context.say("of {} stack samples of that time, {} are in {}", hot.looks, format_share(hot.share), hot.text()));
+      context.say("{} of that time is in {}, by {} stack samples", format_share(hot.share), hot.text(), hot.looks));
   if (!finding.where) {
     finding.where = place(hot.where);
   }

@@ -41,13 +41,11 @@ Evaluation evaluate_checkpoint_dominates(const Context& context, const Policy& p
   if (*signals.checkpoints == 1) {
     finding.severity = Severity::kInfo;
     finding.evidence.push_back(
-        context.say("the one checkpoint took {}, {} of the wall time; a longer run spreads it out",
-                    format_seconds(each_s), format_share(*context.checkpoint)));
+        context.say("the one checkpoint took {}; a longer run spreads it out", format_seconds(each_s)));
     return finding;
   }
   finding.severity = std::max(Severity::kWarning, severity_of(*context.checkpoint, policy));
-  finding.evidence.push_back(context.say("{} checkpoints of {} each take {} of the wall time", *signals.checkpoints,
-                                         format_seconds(each_s), format_share(*context.checkpoint)));
+  finding.evidence.push_back(context.say("{} checkpoints of {} each", *signals.checkpoints, format_seconds(each_s)));
   if (std::string often = interval(context); !often.empty()) {
     finding.evidence.push_back(std::move(often));
   }

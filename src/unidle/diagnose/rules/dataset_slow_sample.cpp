@@ -16,10 +16,14 @@ std::optional<double> best_step_s(const Context& context) {
   return overlapped_step_s(context, *context.work_s * context.work_on_cpu.value_or(1));
 }
 
-void add_function(const Context& context, Finding& finding) {
+void add_cost(const Context& context, Finding& finding) {
+  const std::string cost = format_seconds(*context.signals.sample_s);
   if (const auto hot = detail::hot_sample_function(context.signals)) {
-    finding.evidence.push_back(context.say("{} of that time is spent in {}", format_share(hot->share), hot->text()));
+    finding.evidence.push_back(
+        context.say("one sample costs {} on one thread, {} of it in {}", cost, format_share(hot->share), hot->text()));
     finding.where = detail::place(hot->where);
+  } else {
+    finding.evidence.push_back(context.say("one sample costs {} on one thread", cost));
   }
   if (!finding.where) {
     finding.where = detail::place_of_samples(context.signals);
@@ -48,11 +52,10 @@ Evaluation evaluate_dataset_slow_sample(const Context& context, const Policy& po
   }
   // Cheaper samples can save the whole wait, not only what workers leave of it.
   Finding finding = detail::of_share(*context.steady_input, policy);
-  finding.evidence.push_back(context.say("one sample costs {} on one thread", format_seconds(*signals.sample_s)));
+  add_cost(context, finding);
   detail::add_stages(context, finding);
-  add_function(context, finding);
   finding.evidence.push_back(
-      context.say("with every one of the {} CPUs at work a step would still take {}, of which {} is not loading",
+      context.say("with all {} CPUs at work a step would still take {}; without loading it takes {}",
                   format_number(*context.cpus), format_seconds(*best_s), format_seconds(*context.rest_s)));
   if (detail::effective_on(context, "cache.features") == true) {
     return finding;  // everything that can be kept is kept

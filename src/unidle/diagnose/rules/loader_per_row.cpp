@@ -78,15 +78,13 @@ Evaluation evaluate_loader_per_row(const Context& context, const Policy& policy)
   }
   Finding finding = detail::of_share(share, policy);
   finding.where = detail::place_of_samples(signals);
+  const std::string row = format_seconds(*row_s(signals));
   finding.evidence.push_back(
-      context.say("the data is in memory, and each row of a batch is fetched by a call of its own: {} a row",
-                  format_seconds(*row_s(signals))));
-  if (signals.batch_samples) {
-    finding.evidence.push_back(
-        context.say("a batch of {} rows takes as many calls and then has to be put together", *signals.batch_samples));
-  }
-  finding.evidence.push_back(context.say("{} of each step is waiting for input ({} of the wall time)",
-                                         format_share(signals.step->input), format_share(*context.input)));
+      signals.batch_samples
+          ? context.say("the data is in memory, and each of the {} rows of a batch is fetched by a call of {}",
+                        *signals.batch_samples, row)
+          : context.say("the data is in memory, and each row of a batch is fetched by a call of {}", row));
+  finding.evidence.push_back(context.say("{} of each step is waiting for input", format_share(signals.step->input)));
   add_fixes(context, policy, finding);
   return finding;
 }

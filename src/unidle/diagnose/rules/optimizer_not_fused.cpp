@@ -46,9 +46,8 @@ Evaluation evaluate_optimizer_not_fused(const Context& context, const Policy& po
   finding.severity = Severity::kWarning;
   finding.where = optimizer && !optimizer->where.empty() ? detail::place(optimizer->where)
                                                          : detail::where_set(context, "optimizer.fused");
-  finding.evidence.push_back(context.say("the optimiser's step takes {} of each step ({} of the wall time)",
-                                         format_share(context.signals.step->optimizer),
-                                         format_share(*context.optimizer)));
+  finding.evidence.push_back(
+      context.say("the optimiser takes {} of each step", format_share(context.signals.step->optimizer)));
   if (optimizer && optimizer->tensors) {
     finding.evidence.push_back(context.say("{} updates {} tensors one by one", optimizer->name, *optimizer->tensors));
   }

@@ -106,8 +106,6 @@ Evaluation evaluate_recomputed_features(const Context& context, const Policy& po
   if (!finding.where) {
     finding.where = detail::place_of_samples(signals);
   }
-  finding.evidence.push_back(
-      context.say("after the first pass the steps still wait for it, {} of the wall time", format_share(share)));
   knobs::Change keep = detail::keep_samples_fix(context, "keep what the first epoch computed for the later ones");
   if (!keep.from) {
     keep.from = "off";  // later samples cost as much as the first ones

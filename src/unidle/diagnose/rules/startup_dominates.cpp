@@ -60,12 +60,10 @@ Evaluation evaluate_startup_dominates(const Context& context, const Policy& poli
     finding.speedup_bound = amdahl(of_run);
   }
   const std::string before = format_seconds(startup_s);
-  const std::string share = format_share(of_run);
-  finding.evidence.push_back(
-      no_step   ? context.say("the run ended after {} without a finished training step", before)
-      : is_long ? context.say("{} pass before the first step, {} of the wall time", before, share)
-                : context.say("{} pass before the first step, {} of the wall time; a longer run spreads that out",
-                              before, share));
+  finding.evidence.push_back(no_step ? context.say("the run ended after {} without a finished training step", before)
+                             : is_long
+                                 ? context.say("{} pass before the first step", before)
+                                 : context.say("{} pass before the first step; a longer run spreads that out", before));
   add_functions(context, startup_s, finding);
   return finding;
 }

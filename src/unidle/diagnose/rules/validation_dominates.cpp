@@ -148,11 +148,9 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
   finding.severity = of_loop >= policy.validation_of_loop_critical ? Severity::kCritical
                      : of_loop >= policy.validation_of_loop        ? Severity::kWarning
                                                                    : Severity::kInfo;
-  finding.evidence.push_back(context.say("{} validations of {} each take {} of the loop ({} of the wall time)",
-                                         all.count, format_seconds(each_s), format_share(of_loop),
-                                         format_share(all.share)));
-  finding.evidence.push_back(context.say("between two of them lie {} of training",
-                                         format_seconds(signals.time.train / static_cast<double>(all.count))));
+  finding.evidence.push_back(context.say(
+      "{} validations of {} each, one for {} of training: {} of the loop", all.count, format_seconds(each_s),
+      format_seconds(signals.time.train / static_cast<double>(all.count)), format_share(of_loop)));
   if (signals.tests) {
     finding.evidence.push_back(context.say("validating the trained model after the last step takes another {}",
                                            format_seconds(signals.tests->seconds)));
