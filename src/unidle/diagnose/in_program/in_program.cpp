@@ -12,6 +12,7 @@
 #include "unidle/base/characters.h"
 #include "unidle/base/log.h"
 #include "unidle/base/shell.h"
+#include "unidle/diagnose/detail/line_advice.h"
 #include "unidle/diagnose/in_program/framework.h"
 #include "unidle/diagnose/in_program/sources.h"
 #include "unidle/diagnose/rule.h"
@@ -370,6 +371,9 @@ void put_in_program(const Signals& signals, const Policy& policy, Diagnosis& dia
       const bool shown = std::any_of(finding.fixes.begin(), finding.fixes.end(),
                                      [](const Change& fix) { return !fix.patch.empty() || fix.in_program; });
       finding.lines = shown ? std::vector<SourceLine>{} : program.line_at(finding.where);
+      if (rule != nullptr && rule->about_line && !finding.lines.empty()) {
+        finding.proposes = detail::advice_for_line(signals, *finding.where, finding.lines.front().text);
+      }
     }
     name_compute_places(program, diagnosis.compute_in);
   } catch (const std::exception& failure) {

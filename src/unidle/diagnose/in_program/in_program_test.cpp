@@ -194,6 +194,19 @@ TEST_F(InProgram, TheLineOfAFindingWithoutAKnob) {
   EXPECT_THAT(lines(), IsEmpty()) << "written after the run began";
 }
 
+TEST_F(InProgram, TheAdviceIsThatForTheLine) {
+  write("train.py", "def log(row):\n  os.fsync(file)\n");
+  signals.started_wall_ns = system_clock().wall_ns() + kNsPerSecond;
+  Diagnosis diagnosis;
+  diagnosis.findings.resize(2);
+  diagnosis.findings[0].id = "python-between-steps";
+  diagnosis.findings[1].id = "steps-slow-down";
+  diagnosis.findings[0].where = diagnosis.findings[1].where = "train.py:2";
+  put_in_program(signals, {}, diagnosis);
+  EXPECT_THAT(diagnosis.findings[0].proposes, HasSubstr("let the operating system write"));
+  EXPECT_EQ(diagnosis.findings[1].proposes, "");
+}
+
 TEST_F(InProgram, TheCallThatSetsTheThreads) {
   write("train.py", "import torch\n\ntorch.set_num_threads(1)\n");
   account::KnobReading reading;

@@ -1,6 +1,7 @@
 // validation-dominates, checkpoint-dominates, startup-dominates.
 #include <gmock/gmock.h>
 
+#include "unidle/diagnose/detail/line_advice.h"
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/diagnose/testing/asking.h"
 
@@ -316,6 +317,33 @@ TEST(PythonBetweenSteps, AnEnvironmentIsPlayedSeveralTimesAtOnce) {
   signals.called.clear();
   signals.hot.front().function = "SnakeEnv.reset";
   EXPECT_THAT(fired("python-between-steps", signals).proposes, HasSubstr("several environments"));
+}
+
+TEST(PythonBetweenSteps, WhatToDoDependsOnTheLine) {
+  Signals signals;
+  signals.hot = {{"train", "between", "train.py:9", "train", 60, 66}};
+  const auto advice = [&](std::string_view text) { return detail::advice_for_line(signals, "train.py:9", text); };
+  EXPECT_EQ(advice("total = total + 1"), "");
+  EXPECT_EQ(advice("for item in batch:"), "");
+  EXPECT_THAT(advice("os.fsync(self.file.fileno())"), HasSubstr("let the operating system write"));
+  EXPECT_THAT(advice("log.write(json.dumps(row)); log.flush()"), HasSubstr("let the operating system write"));
+  EXPECT_THAT(advice("log.write(json.dumps(row))"), HasSubstr("collect what is written"));
+  EXPECT_THAT(advice("with open(path, 'a') as file:"), HasSubstr("open the file once"));
+  EXPECT_EQ(advice("picture = Image.open(path)"), "");
+  EXPECT_EQ(advice("print(step, loss.item())"), "print every n-th step");
+  EXPECT_THAT(advice("plt.savefig('loss.png')"), HasSubstr("draw every n-th step"));
+  EXPECT_THAT(advice("torch.save(model.state_dict(), path)"), HasSubstr("save every n-th step"));
+  EXPECT_THAT(advice("obs, reward, done, _ = env.step(action)"), HasSubstr("several environments"));
+  EXPECT_THAT(advice("a = Categorical(logits=logits).sample().item()"), HasSubstr("one call of the model"));
+  EXPECT_THAT(advice("auc = roc_auc_score(y.cpu(), p.cpu())"), HasSubstr("metrics on the device"));
+  EXPECT_THAT(advice("losses.append(loss.item())"), HasSubstr("keep the values as tensors"));
+  EXPECT_THAT(advice("found.append(p.cpu().numpy())"), HasSubstr("copy them once for many steps"));
+  EXPECT_THAT(advice("batch = np.stack(rows)"), HasSubstr("index it for a whole batch"));
+  signals.hot.front().function = "StepLog.write";
+  EXPECT_THAT(advice(""), HasSubstr("collect what is written"));
+  signals.hot.clear();
+  signals.syncs = {{"item", "train.py:9", 100, 0, 0.0}};
+  EXPECT_THAT(advice(""), HasSubstr("keep the values as tensors")) << "the record knows of the reads";
 }
 
 TEST(PythonBetweenSteps, FlushesAreAnotherRules) {

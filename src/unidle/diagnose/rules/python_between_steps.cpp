@@ -1,13 +1,11 @@
 #include <algorithm>
-#include <array>
 #include <map>
 #include <string>
 #include <string_view>
 
-#include "unidle/base/characters.h"
-#include "unidle/base/substrings.h"
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/detail/line_advice.h"
 #include "unidle/diagnose/rule.h"
 
 namespace unidle::diagnose::rules {
@@ -65,14 +63,6 @@ double input_by_hand(const Context& context) {
   return signals.loader || context.workers || signals.hot.empty() ? 0 : signals.step->input;
 }
 
-/// Whether the line plays an environment, by the name of the function in it or called by it: "CartPoleEnv.step".
-bool plays(const Signals& signals, const detail::HotFunction& hot) {
-  constexpr std::array<std::string_view, 2> kPlays = {".step", ".reset"};
-  const auto called = signals.called.find(hot.where);
-  const std::string name = lower(hot.function + " " + (called == signals.called.end() ? "" : called->second));
-  return name.find("env") != std::string::npos && contains_any(name, kPlays);
-}
-
 Evaluation evaluate_python_between_steps(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!signals.step || context.train.value_or(0) <= 0 || signals.wall_s <= 0) {
@@ -115,11 +105,7 @@ Evaluation evaluate_python_between_steps(const Context& context, const Policy& p
     finding.evidence.push_back(detail::stalls_in_words(context, *signals.stalls));
   }
   detail::add_hot_function(context, *hot, finding);
-  if (plays(signals, *hot)) {
-    finding.proposes =
-        "play several environments at once, each in a process of its own (as gymnasium.vector.AsyncVectorEnv does), or "
-        "make the environment's own steps cheaper";
-  }
+  finding.proposes = detail::advice_for_line(signals, hot->where, "");
   if (finding.severity == Severity::kInfo) {
     finding.evidence.push_back("the time is spread over many lines, none of which costs much alone");
   }
@@ -144,14 +130,13 @@ const Rule& python_between_steps() {
           "wall time; critical from critical_share (30 %). A hint when no function alone takes warning_share. On a GPU "
           "at most the time that it idles.",
       .needs = "step times, stack samples of the lines that run between the calls of the model",
-      .proposes =
-          "do it less often, for whole batches instead of one by one, or in other processes (metrics at the end of an "
-          "epoch, several environments at once, batches by the workers of a DataLoader)",
+      .proposes = "do it less often, for whole batches at once, or in other processes",
       .evaluate = evaluate_python_between_steps,
       .counts = Counts::kHostTime,
       .sentence = "Your run spends {share} of its time outside model, optimiser and loader, above all at {where}",
       .shows = Symptom::kCodeBetween,
       .explains = {Symptom::kStalls},
+      .about_line = true,
   };
   return kRule;
 }
