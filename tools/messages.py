@@ -5,10 +5,12 @@
     tools/messages.py --update   adds new messages without a translation, takes unused ones out, sorts by file
 
 A message is a text that is passed to translate(), or a text in the folders and files of SPOKEN that has at
-least two words or is passed to say() or word(). ENGLISH and NOT_SPOKEN list texts for machines.
+least two words or is passed to say() or word(). ENGLISH and NOT_SPOKEN list texts for machines. RECORDED are
+files of Python whose sentences stand in records, from where answers quote them.
 """
 
 import argparse
+import ast
 import dataclasses
 import pathlib
 import re
@@ -42,6 +44,12 @@ SPOKEN = tuple(
         "trace/text.cpp",
         "tune/",
     )
+)
+RECORDED = (
+    *(f"python/unidle/data/recognition/{name}.py" for name in ("hints", "pictures", "rows", "written")),
+    *(f"python/shim/_unidle_shim/{name}.py" for name in ("facts/replaceable", "samples/own_state")),
+    *(f"python/shim/_unidle_shim/{name}.py" for name in ("samples/row_access", "samples/whole_batches")),
+    "python/shim/_unidle_shim/knobs/validation_interval.py",
 )
 ASIDE = (
     "_test.cpp",
@@ -150,6 +158,33 @@ def texts_of(source, path):
     return found
 
 
+CODE = re.compile(r"[\w.]+[(\[]|import ")  # at the beginning
+
+
+def sentences_of(source, path):
+    """The texts of a Python source that are sentences; {} stands for the value of a % and of an f-string."""
+    tree = ast.parse(source)
+    aside = set()
+    for node in ast.walk(tree):
+        parts = node.body[:1] if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) else ()
+        parts = [one for one in parts if isinstance(one, ast.Expr)]  # a docstring
+        if isinstance(node, (ast.Raise, ast.JoinedStr)):
+            parts = list(ast.iter_child_nodes(node))
+        aside.update(id(inner) for part in parts for inner in ast.walk(part))
+    nodes = [node for node in ast.walk(tree) if isinstance(node, (ast.Constant, ast.JoinedStr))]
+    for node in sorted(nodes, key=lambda node: (node.lineno, node.col_offset)):
+        if id(node) in aside:
+            continue
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            text = re.sub(r"%(?:\.\d)?[sdf]", "{}", node.value)
+        elif isinstance(node, ast.JoinedStr):
+            text = "".join(one.value if isinstance(one, ast.Constant) else "{}" for one in node.values)
+        else:
+            continue
+        if len(WORD.findall(text)) > 2 and " " in text and not CODE.match(text):
+            yield Text(text, path, node.lineno, ())
+
+
 def sources():
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*")):
@@ -167,6 +202,8 @@ def is_message(text):
     nearest = text.calls[-1] if text.calls else ""
     rest = re.sub(r"\{[^{}]*\}", "", MARKUP.sub("", text.text))
     words = WORD.findall(rest)
+    if text.path in RECORDED:
+        return True
     if nearest == "translate":
         return bool(rest.strip()) and text.text not in ENGLISH
     if not text.path.startswith(SPOKEN) or text.text in ENGLISH or text.text.lstrip().startswith("#"):
@@ -286,6 +323,14 @@ def self_test():
     ], texts
     messages = {text.text: None for text in texts if is_message(text)}
     assert list(messages) == ["waits {} of each step", "plain text here"], messages
+    python = """def of(value):
+        \'\'\'No sentence of ours.\'\'\'
+        if value:
+            raise ValueError("no sentence for answers")
+        return "%s has %d rows of it" % value, f"{value} is no table", "unidle.data.table(paths, more, words)"
+    """
+    sentences = [text.text for text in sentences_of(python, "a.py")]
+    assert sentences == ["{} has {} rows of it", "{} is no table"], sentences
     places = {text.text: [(text.path, text.line)] for text in texts}
     found = {
         "no entry": {"plain text here": "b"},
@@ -316,6 +361,8 @@ def main():
         self_test()
         return 0
     texts = [text for name, source in sources() for text in texts_of(source, name)]
+    for name in RECORDED:
+        texts += sentences_of((ROOT / name).read_text(encoding="utf-8"), name)
     texts.sort(
         key=lambda text: not text.path.startswith(SPOKEN)
     )  # stable: the place where a message is printed comes first

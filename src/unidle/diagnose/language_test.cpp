@@ -35,6 +35,20 @@ TEST(Language, ThePartsOfASentenceAreInChineseToo) {
   EXPECT_THAT(found->evidence.front(), ::testing::Not(HasSubstr("units")));
 }
 
+TEST(Language, SentencesThatTheProgramRecordedAreInChineseToo) {
+  Signals signals = waiting_cpu(0.6);
+  signals.loader.emplace().source.emplace();
+  signals.loader->source->code = "unidle.data.images(folder)";
+  signals.loader->source->left = {
+      "the folder has to have a folder for each class, or a text file lists lines PATH LABEL",
+      "ToTensor and Normalize are to follow the crop, where the data set has ColorJitter, ToTensor"};
+  const Diagnosis diagnosis = diagnose::diagnose(signals, {}, Language::kChinese);
+  ASSERT_FALSE(diagnosis.findings.empty());
+  EXPECT_THAT(diagnosis.findings.front().evidence,
+              ::testing::Contains(HasSubstr("裁剪之后应是 ToTensor 与 Normalize，而数据集那里是 ColorJitter")));
+  EXPECT_THAT(diagnosis.findings.front().evidence, ::testing::Not(::testing::Contains(HasSubstr("the folder"))));
+}
+
 TEST(Language, AWholeDiagnosisInChinese) {
   Signals signals = waiting_cpu(0.6);
   set_effective(signals, "cache.features", "off");

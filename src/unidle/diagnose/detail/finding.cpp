@@ -16,6 +16,7 @@
 #include "unidle/base/units.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/knobs/same_value.h"
+#include "unidle/language/sentence.h"
 #include "unidle/traits/workload.h"
 
 namespace unidle::diagnose::detail {
@@ -283,14 +284,15 @@ void add_source(const Context& context, Finding& finding) {
   const SourceFacts& source = *context.signals.loader->source;
   const std::string& where = source.where.empty() ? context.signals.loader->where : source.where;
   if (!source.left.empty()) {
-    finding.evidence.push_back(context.say("unidle.data has a source for such data ({}): {}; left to a person: {}",
-                                           where, source.code, fmt::format("{}", fmt::join(source.left, "; "))));
+    finding.evidence.push_back(
+        context.say("unidle.data has a source for such data ({}): {}; left to a person: {}", where, source.code,
+                    translate_sentence(context.language, fmt::format("{}", fmt::join(source.left, "; ")))));
   } else {
     finding.evidence.push_back(
         context.say("unidle.data gives the same samples by threads ({}): {}", where, source.code));
   }
   if (!source.note.empty()) {
-    finding.evidence.push_back(source.note);
+    finding.evidence.push_back(translate_sentence(context.language, source.note));
   }
   if (source.left.empty() && !source.patch.empty()) {
     knobs::Change fix = make_fix(context, "loader.replace", true,

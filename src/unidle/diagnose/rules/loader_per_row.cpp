@@ -3,6 +3,7 @@
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/rule.h"
+#include "unidle/language/sentence.h"
 
 namespace unidle::diagnose::rules {
 
@@ -27,10 +28,10 @@ void add_fixes(const Context& context, const Policy& policy, Finding& finding) {
     return;
   }
   if (!loader.gathers_not.empty()) {
-    finding.evidence.push_back(
-        loader.gathers
-            ? context.say("the rows of a batch cannot be taken together: {}", loader.gathers_not)
-            : context.say("whether the dataset gives many rows at once was not tried: {}", loader.gathers_not));
+    const std::string why = translate_sentence(context.language, loader.gathers_not);
+    finding.evidence.push_back(loader.gathers
+                                   ? context.say("the rows of a batch cannot be taken together: {}", why)
+                                   : context.say("whether the dataset gives many rows at once was not tried: {}", why));
   }
   if (context.workers == 0 && context.input_s) {
     const auto best = overlapped_step_s(context, *context.input_s);

@@ -7,6 +7,7 @@
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/rule.h"
+#include "unidle/language/sentence.h"
 
 namespace unidle::diagnose::rules {
 
@@ -159,8 +160,8 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
     name_function(context, finding);
   }
   if (signals.validation_where.empty() && !signals.validation_kept.empty()) {
-    finding.evidence.push_back(
-        context.say("unidle cannot skip validations in this program: {}", signals.validation_kept));
+    finding.evidence.push_back(context.say("unidle cannot skip validations in this program: {}",
+                                           translate_sentence(context.language, signals.validation_kept)));
   }
   Rarer change = rarer(context, policy.validation_target);
   if (change.by) {

@@ -5,7 +5,7 @@ namespace unidle::knobs::catalogue {
 namespace {
 
 std::string layout_code(const Value& value, const std::string& /*device*/) {
-  return value == true ? "model.to(memory_format=torch.channels_last) where it is made, and the same for its 4-d inputs"
+  return value == true ? "model.to(memory_format=torch.channels_last), inputs.to(memory_format=torch.channels_last)"
                        : "no memory_format=torch.channels_last";
 }
 
