@@ -29,6 +29,7 @@
 #include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
 #include "unidle/base/version.h"
+#include "unidle/cli/help_format.h"
 #include "unidle/cli/language_option.h"
 #include "unidle/cli/option_names.h"
 #include "unidle/cli/parser_output.h"
@@ -338,6 +339,7 @@ int parse_and_run(int argc, char** argv) {
   const bool other = word == "export" || word == "predictor";
   CLI::App app("Trains a workload with unidle's C++ engine.",
                other ? fmt::format("unidle-train {}", word) : "unidle-train");
+  app.formatter(std::make_shared<cli::HelpFormat>(terminal_width(stdout)));
   Options options;
   std::function<int()> action = [&options] { return run(options); };
   if (other) {

@@ -72,6 +72,19 @@ run --apply loader.worker=2 -- true|did you mean loader.workers?
 diagnose --explain loader-no-worker|did you mean loader-no-workers?
 run train.py|unidle run -- python train.py
 EOF
+# Help fits into the terminal, whose width COLUMNS says where there is none. Lines of examples stay whole.
+for command in "" run diagnose fix "slurm submit" data; do
+  for columns in 60 80 140; do
+    # shellcheck disable=SC2086
+    COLUMNS=$columns "$unidle" $command --help >out || fail "unidle $command --help"
+    long=$(awk -v most="$columns" '/^Examples:/ { exit } length($0) > most' out)
+    [ -z "$long" ] || fail "unidle $command --help at $columns columns: $long"
+  done
+done
+COLUMNS=140 "$unidle" diagnose --help >wide
+COLUMNS=60 "$unidle" diagnose --help >narrow
+[ "$(wc -l <wide)" -lt "$(wc -l <narrow)" ] || fail "help does not use a wide terminal"
+
 "$unidle" >out 2>err
 [ $? = 2 ] && grep -q 'unidle run -- python train.py' out || fail "unidle alone: $(cat out err)"
 finish

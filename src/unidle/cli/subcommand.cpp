@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <new>
 #include <string_view>
 
@@ -15,6 +16,7 @@
 #include "unidle/base/standard_streams.h"
 #include "unidle/base/terminal.h"
 #include "unidle/base/version.h"
+#include "unidle/cli/help_format.h"
 #include "unidle/cli/parser_output.h"
 
 namespace unidle::cli {
@@ -23,9 +25,9 @@ namespace {
 
 constexpr const char* kAbout =
     "unidle sees why a training run leaves its GPU idle, fixes it, and proves the gain.\n\n"
-    "  unidle run -- python train.py     observe a training command\n"
-    "  unidle diagnose                   why its device idles\n"
-    "  unidle fix                        try what it proposes, and prove the gain";
+    "  unidle run -- python train.py  observe a training command\n"
+    "  unidle diagnose                why its device idles\n"
+    "  unidle fix                     try the fix, prove the gain";
 
 /// One line on stderr, for scripts and people alike.
 void print_error(const std::exception& failure) { say(failure.what()); }
@@ -90,6 +92,7 @@ int parse_and_run(int argc, char** argv) {
   app.set_version_flag("--version", fmt::format("unidle {}\n{}", kVersion, kBuild));
   app.require_subcommand(1);
   app.failure_message(refusal);
+  app.formatter(std::make_shared<HelpFormat>(terminal_width(stdout)));
 
   std::function<int()> chosen;
   for (const Subcommand* command : all_commands()) {
