@@ -71,7 +71,23 @@ run --nonsense -- true|see unidle run --help
 run --apply loader.worker=2 -- true|did you mean loader.workers?
 diagnose --explain loader-no-worker|did you mean loader-no-workers?
 run train.py|unidle run -- python train.py
+diagnose --job 4711|did you mean --job-id?
 EOF
+"$unidle" diagnose --explain zzz >out 2>err && fail "diagnose --explain zzz: succeeded"
+grep -q "zzz: unknown rule (the nearest are [a-z0-9-]*, [a-z0-9-]*, [a-z0-9-]*)$" err || fail "diagnose --explain: $(cat err)"
+
+# As other programs have it.
+for words in "diagnose" "slurm submit" ""; do
+  # shellcheck disable=SC2086
+  "$unidle" help $words >out || fail "unidle help $words"
+  # shellcheck disable=SC2086
+  "$unidle" $words --help | cmp -s - out || fail "unidle help $words: $(cat out)"
+done
+"$unidle" version >out || fail "unidle version"
+"$unidle" --version | cmp -s - out || fail "unidle version: $(cat out)"
+"$unidle" help nothing >out 2>err && fail "unidle help nothing: succeeded"
+grep -q "nothing: unknown command" err || fail "unidle help nothing: $(cat err)"
+
 # Help fits into the terminal, whose width COLUMNS says where there is none. Lines of examples stay whole.
 for command in "" run diagnose fix "slurm submit" data; do
   for columns in 60 80 140; do

@@ -1,6 +1,7 @@
 #include "unidle/base/nearest.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace unidle {
 
@@ -21,8 +22,33 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+namespace {
+
+constexpr std::size_t kLongest = 100;  // the distance takes the product of both lengths
+
+/// The only name that begins with a word of some letters; empty if there is none, or several.
+std::string_view begun_by(std::string_view word, const std::vector<std::string>& names) {
+  constexpr std::ptrdiff_t kFewest = 3;
+  const auto begins = [&](const std::string& name) { return name.starts_with(word); };
+  const bool only = word.size() <= kLongest &&
+                    std::ranges::count_if(word, [](char c) { return c != '-'; }) >= kFewest &&
+                    std::ranges::count_if(names, begins) == 1;
+  return only ? std::string_view(*std::ranges::find_if(names, begins)) : std::string_view();
+}
+
+}  // namespace
+
+std::vector<std::string> nearest(std::string_view word, std::vector<std::string> names, std::size_t count) {
+  const std::string_view start = word.substr(0, kLongest);
+  const auto key = [&](const std::string& name) {
+    return std::pair(name.find(word) == std::string::npos, edit_distance(start, name));
+  };
+  std::ranges::stable_sort(names, {}, key);
+  names.resize(std::min(count, names.size()));
+  return names;
+}
+
 std::string nearest_or(std::string_view word, const std::vector<std::string>& names, std::string otherwise) {
-  constexpr std::size_t kLongest = 100;  // the distance takes the product of both lengths
   std::string_view best;
   std::size_t least = std::min(word.size(), kLongest) / 3 + 1;
   for (const std::string& name : names) {
@@ -34,6 +60,7 @@ std::string nearest_or(std::string_view word, const std::vector<std::string>& na
       best = name;
     }
   }
+  best = best.empty() ? begun_by(word, names) : best;
   return best.empty() ? otherwise : "did you mean " + std::string(best) + "?";
 }
 

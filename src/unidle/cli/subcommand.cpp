@@ -7,6 +7,7 @@
 #include <memory>
 #include <new>
 #include <string_view>
+#include <utility>
 
 #include "unidle/base/abandonable_thread.h"
 #include "unidle/base/error.h"
@@ -38,15 +39,27 @@ bool has_command(std::string_view name) {
 }
 
 /// Names the unknown command; CLI11 would only say that a subcommand is required.
-void refuse_unknown_command(int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-' || has_command(argv[1])) {
+void refuse_unknown_command(const std::string& word) {
+  if (word.starts_with('-') || has_command(word)) {
     return;
   }
   std::vector<std::string> names;
   for (const Subcommand* command : all_commands()) {
     names.emplace_back(command->name);
   }
-  throw Error(ErrorCode::kUsage, argv[1], "unknown command", nearest_or(argv[1], names, "unidle --help lists them"));
+  throw Error(ErrorCode::kUsage, word, "unknown command", nearest_or(word, names, "unidle --help lists them"));
+}
+
+/// What follows the name of the program: `help diagnose` as `diagnose --help`, `version` as `--version`.
+std::vector<std::string> words_of(int argc, char** argv) {
+  std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  if (!words.empty() && words.front() == "help") {
+    words.erase(words.begin());
+    words.emplace_back("--help");
+  } else if (words == std::vector<std::string>{"version"}) {
+    words = {"--version"};
+  }
+  return words;
 }
 
 /// What the parser recognised: `app`, its command, and that command's own.
@@ -102,15 +115,17 @@ int parse_and_run(int argc, char** argv) {
     sub->callback([&chosen, action = std::move(action)] { chosen = action; });
   }
 
-  if (argc < 2) {
+  std::vector<std::string> words = words_of(argc, argv);
+  if (words.empty()) {
     print_to(stdout, "{}", app.help());
     flush_output();
     return 2;
   }
-  refuse_unknown_command(argc, argv);
+  refuse_unknown_command(words.front());
   int code = 0;
   try {
-    app.parse(argc, argv);
+    std::ranges::reverse(words);  // as CLI11 wants them
+    app.parse(std::move(words));
     code = chosen();
   } catch (const CLI::ParseError& error) {
     code = print_parser_message(app, error);

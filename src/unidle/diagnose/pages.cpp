@@ -49,9 +49,10 @@ std::vector<std::string> rule_ids() {
 std::string explain(std::string_view id, int width, Language language) {
   const Rule* rule = find_rule(id);
   if (rule == nullptr) {
+    constexpr std::size_t kFew = 3;
     const std::vector<std::string> ids = rule_ids();
     throw Error(ErrorCode::kUsage, std::string(id), "unknown rule",
-                nearest_or(id, ids, fmt::format("rules: {}", fmt::join(ids, ", "))));
+                nearest_or(id, ids, fmt::format("the nearest are {}", fmt::join(nearest(id, ids, kFew), ", "))));
   }
   const auto field = [&](const char* name, const std::string& text) {
     return block(translate(language, text), width, 0, std::string(translate(language, name)) + " ");

@@ -37,6 +37,13 @@ TEST(Pages, AnUnknownRuleIsAUsageError) {
     EXPECT_EQ(error.code(), ErrorCode::kUsage);
     EXPECT_EQ(error.subject(), "loader-no-worker");
   }
+  try {
+    explain("workers", 80);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("the nearest are loader-no-workers, "));
+    EXPECT_LT(std::string(error.what()).size(), 200U);
+  }
 }
 
 }  // namespace
