@@ -206,7 +206,7 @@ TEST_F(Fix, AScriptThatIsNewerThanTheRecordIsSaid) {
     return [utc](Script& script) { script.writer.set_meta(record::meta::kStartedUtc, utc); };
   };
   EXPECT_THAT(plan_fix(record_run(started("2001-01-01T00:00:00Z"))).notes,
-              ::testing::ElementsAre(HasSubstr("train.py was changed")));
+              ::testing::ElementsAre(HasSubstr("train.py was written after this record began")));
   std::filesystem::remove_all(folder());
   EXPECT_TRUE(plan_fix(record_run(started("2101-01-01T00:00:00Z"))).notes.empty());
 }

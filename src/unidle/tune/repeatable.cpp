@@ -136,7 +136,8 @@ std::vector<std::string> notes_on(const account::RunData& run, const Repeatable&
     const auto written_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
         std::chrono::file_clock::to_sys(written).time_since_epoch());
     if (!failure && written_ns.count() > *started + kNsPerSecond) {  // the start is in whole seconds
-      notes.push_back(fmt::format("{} was changed after this record, which may be out of date", *script.file));
+      notes.push_back(fmt::format(
+          "{} was written after this record began: if its code changed, the record is out of date", *script.file));
     }
   }
   std::array<char, 256> name{};
