@@ -138,7 +138,7 @@ class FixPage {
 
   void add_conclusion(const TunerOutcome& outcome) {
     const auto& found = outcome.verification;
-    if (outcome.changes.empty() || !found) {
+    if (outcome.changes.empty() || !found || found->winner.size() < kPairsOfAnInterval) {
       add(sentence(outcome.conclusion));
       return;
     }

@@ -45,7 +45,9 @@ std::string why_open(const TunerOutcome& outcome, const Circumstances& circumsta
     return "measure again on a quiet machine";
   }
   if (outcome.verification && outcome.verification->interval.high >= 1 + kWorthAsking) {
-    return "the runs differ too much, or were too few, to say more; give more time with --budget";
+    return outcome.verification->winner.size() < kPairsOfAnInterval
+               ? "too few, or too unlike, to prove a gain; give more time with --budget"
+               : "the runs differ too much, or were too few, to say more; give more time with --budget";
   }
   if (circumstances.untried > 0 && circumstances.first.trials > circumstances.searched + kRemovalReserve) {
     return fmt::format("the budget ended before {} more changes were tried; give more with --budget",
@@ -93,8 +95,12 @@ std::string nothing_verified(const TunerOutcome& outcome, const Circumstances& c
 }
 
 std::string shown(const Verification& found, const Circumstances& circumstances) {
-  std::string text = fmt::format("{:.2f}x as fast as before (95 % interval {:.2f} to {:.2f}, {} pairs)", found.ratio,
-                                 found.interval.low, found.interval.high, found.winner.size());
+  const std::vector<double> pairs = found.ratios();
+  std::string text =
+      pairs.size() == 2
+          ? fmt::format("{:.2f}x as fast as before (2 pairs: {:.2f}x and {:.2f}x)", found.ratio, pairs[0], pairs[1])
+          : fmt::format("{:.2f}x as fast as before (95 % interval {:.2f} to {:.2f}, {} pairs)", found.ratio,
+                        found.interval.low, found.interval.high, pairs.size());
   if (circumstances.other_effective_batch) {
     text += "; ";
     text += "the effective batch size differs, which changes the training, so compare the losses of whole runs";
@@ -113,13 +119,15 @@ std::string not_shown(const TunerOutcome& outcome, const Circumstances& circumst
   if (!found.parity.held) {
     return fmt::format("the best cannot be taken: {}", found.parity.why);
   }
-  if (found.winner.size() < 2) {
+  const std::vector<double> pairs = found.ratios();
+  if (pairs.size() < 2) {
     return fmt::format("the search is inconclusive: {:.2f}x of the baseline in one pair, then the budget ended",
                        found.ratio);
   }
   const auto [low, high] = found.interval;
   const std::string facts =
-      circumstances.found_better
+      pairs.size() < kPairsOfAnInterval ? fmt::format("2 pairs gave {:.2f}x and {:.2f}x", pairs[0], pairs[1])
+      : circumstances.found_better
           ? fmt::format("the best is {:.2f}x of the baseline (95 % interval {:.2f} to {:.2f})", found.ratio, low, high)
           : fmt::format("the fastest change tried is {:.2f}x of the baseline (95 % interval {:.2f} to {:.2f})",
                         found.ratio, low, high);

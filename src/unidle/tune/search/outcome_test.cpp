@@ -26,7 +26,8 @@ TunerOutcome verified(double ratio, bool shown) {
   Verification& found = outcome.verification.emplace();
   found.ratio = ratio;
   found.interval = {ratio - 0.1, ratio + 0.1};
-  found.winner = {1, 2, 3};
+  found.baseline = {10, 10, 10};
+  found.winner = {10 * ratio, 10 * ratio, 10 * ratio};
   found.shown = shown;
   found.compared = true;
   return outcome;
@@ -109,9 +110,22 @@ TEST(Conclusion, IsOpenWhenTheSearchCannotTell) {
   EXPECT_THAT(conclusion_of(better, of_a_program()),
               StartsWith("the search is inconclusive: loader.workers=2 was faster"));
   TunerOutcome one = verified(1.5, false);
-  one.verification->winner = {1};
+  one.verification->winner = {15};
   EXPECT_EQ(conclusion_of(one, of_a_program()),
             "the search is inconclusive: 1.50x of the baseline in one pair, then the budget ended");
+}
+
+TEST(Conclusion, OfTwoPairsShowsTheirRatios) {
+  TunerOutcome two = verified(1.7, false);
+  two.verification->interval = {0.18, 16.13};
+  two.verification->winner = {24, 11.5};
+  EXPECT_EQ(conclusion_of(two, of_a_program()),
+            "the search is inconclusive: 2 pairs gave 2.40x and 1.15x; too few, or too unlike, to prove a gain; give "
+            "more time with --budget");
+  two.verification->winner = {50, 54};
+  two.verification->shown = true;
+  two.verification->ratio = 5.2;
+  EXPECT_EQ(conclusion_of(two, of_a_program()), "5.20x as fast as before (2 pairs: 5.00x and 5.40x)");
 }
 
 TEST(WhatTheBudgetBuys, IsSaidAtTheStart) {

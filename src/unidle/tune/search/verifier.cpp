@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <utility>
 
@@ -21,6 +22,12 @@ constexpr int kMostFailures = 2;
 constexpr double kClearGain = 3;
 
 }  // namespace
+
+std::vector<double> Verification::ratios() const {
+  std::vector<double> all(std::min(baseline.size(), winner.size()));
+  std::ranges::transform(winner, baseline, all.begin(), std::divides<>());
+  return all;
+}
 
 std::optional<Verification> Verifier::verify(const knobs::Settings& winner,
                                              const std::vector<experiment::PairOfRates>& of_search) {

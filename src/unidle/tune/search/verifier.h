@@ -14,6 +14,9 @@
 
 namespace unidle::tune {
 
+/// From fewer pairs an interval says nothing (0.18 to 16 of two): their ratios are shown instead.
+constexpr std::size_t kPairsOfAnInterval = 3;
+
 struct Verification {
   std::vector<double> baseline;  // samples/s of each pair
   std::vector<double> winner;
@@ -27,6 +30,8 @@ struct Verification {
   std::vector<TrialResult> baselines, winners;  // of the pairs, for joint comparison
   int failures = 0;                             // number of pairs with a failed run
 
+  /// Changed over unchanged, of each pair.
+  std::vector<double> ratios() const;
   /// The number of pairs made after the search.
   std::size_t fresh() const { return winner.size() - of_search; }
 };
