@@ -15,6 +15,7 @@
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
+#include "unidle/base/json.h"
 #include "unidle/base/sqlite.h"
 #include "unidle/record/detail/ended.h"
 #include "unidle/record/detail/schema.h"
@@ -90,6 +91,24 @@ nlohmann::json value_of(const std::map<std::string, nlohmann::json>& values, std
   return found == values.end() ? nlohmann::json() : found->second;
 }
 
+/// A search writes its record when it has ended.
+void read_search(RunSummary& run, const std::map<std::string, nlohmann::json>& values) {
+  run.outcome = "completed";
+  SearchSummary& search = run.search.emplace();
+  const nlohmann::json found = value_of(values, "verification");
+  if (flag_in(found, "shown").value_or(false)) {
+    search.gain = number_in(found, "ratio");
+  }
+  search.nothing_to_gain = text_of(values, "conclusion").starts_with("nothing to gain");
+  if (const nlohmann::json program = value_of(values, "program"); program.is_object() && program.contains("command")) {
+    run.command = program["command"];
+  }
+  const nlohmann::json trials = value_of(values, "trials");
+  for (const nlohmann::json& trial : trials.is_array() ? trials : nlohmann::json::array()) {
+    run.seconds = run.seconds.value_or(0) + number_in(trial, "seconds").value_or(0);
+  }
+}
+
 void read_into(RunSummary& run) {
   const auto of_ended = meta_of_ended(run.path);
   const std::map<std::string, nlohmann::json> values = of_ended ? *of_ended : Reader(run.path).all_meta();
@@ -98,6 +117,10 @@ void read_into(RunSummary& run) {
   run.exit = value_of(values, meta::kExit);
   run.command = value_of(values, meta::kCommand);
   run.tier = value_of(values, meta::kTier);
+  if (text_of(values, meta::kKind) == meta::kSearch) {
+    read_search(run, values);
+    return;
+  }
   const nlohmann::json begin = value_of(values, meta::kStartNs);
   const nlohmann::json end = value_of(values, meta::kEndNs);
   if (begin.is_number_integer() && end.is_number_integer()) {

@@ -10,6 +10,12 @@
 
 namespace unidle::record {
 
+/// What became of a search for faster settings.
+struct SearchSummary {
+  std::optional<double> gain;    // proven: so many times as fast
+  bool nothing_to_gain = false;  // otherwise it could not tell
+};
+
 /// Summary of a record. Values that could not be read are absent.
 struct RunSummary {
   std::string name;  // name of its folder
@@ -18,11 +24,12 @@ struct RunSummary {
   std::uint64_t bytes = 0;  // on disk
   std::string started_utc;  // ISO 8601
   std::optional<double> seconds;
-  std::string outcome;  // "running", "completed", "failed", ...; "unknown" if it was cut off
+  std::string outcome;  // "running", "completed" (also a search), "failed", ...; "unknown" if it was cut off
   nlohmann::json exit;
   nlohmann::json command;
   nlohmann::json tier;
-  std::string error;  // why it cannot be read
+  std::optional<SearchSummary> search;  // set if `unidle fix` or `unidle optimize` made the record
+  std::string error;                    // why it cannot be read
 
   /// Start in wall-clock time; taken from the folder's name if the record cannot be read.
   std::optional<std::int64_t> started_ns() const;

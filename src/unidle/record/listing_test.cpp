@@ -69,6 +69,38 @@ TEST_F(Listing, TellsWhatBecameOfEachRun) {
   EXPECT_TRUE(list_runs(folder_.path() / "nothing").empty());
 }
 
+TEST_F(Listing, ASearchHasWhatItFound) {
+  const auto search = [&](const std::string& name, bool shown, const std::string& conclusion) {
+    Writer writer(folder_.path() / name);
+    writer.set_meta(meta::kKind, meta::kSearch);
+    writer.set_meta("conclusion", conclusion);
+    writer.set_meta("verification", {{"shown", shown}, {"ratio", 1.69}});
+    writer.set_meta("trials", {{{"seconds", 12.5}}, {{"seconds", 10}}});
+    writer.set_meta("program", {{"command", {"python", "train.py"}}});
+  };
+  search("a-fix", true, "1.69x as fast as before (95 % interval 1.07 to 2.50, 3 pairs)");
+  search("b-fix", false, "the search is inconclusive: 2 pairs gave 2.02x and 1.41x");
+  search("c-fix", false, "nothing to gain: no change was faster than the program as it is");
+  {
+    Writer damaged(folder_.path() / "d-fix");
+    damaged.set_meta(meta::kKind, meta::kSearch);
+    damaged.set_meta("verification", {{"shown", "yes"}, {"ratio", "much"}});
+    damaged.set_meta("trials", {1, {{"seconds", "long"}}});
+  }
+
+  const std::vector<RunSummary> runs = list_runs(folder_.path());
+  ASSERT_EQ(runs.size(), 4U);
+  const RunSummary& proven = of(runs, "a-fix");
+  EXPECT_EQ(proven.search.value().gain, 1.69);
+  EXPECT_EQ(proven.seconds, 22.5);
+  EXPECT_EQ(proven.command, (nlohmann::json{"python", "train.py"}));
+  EXPECT_FALSE(of(runs, "b-fix").search.value().gain);
+  EXPECT_FALSE(of(runs, "b-fix").search.value().nothing_to_gain);
+  EXPECT_TRUE(of(runs, "c-fix").search.value().nothing_to_gain);
+  EXPECT_FALSE(of(runs, "d-fix").search.value().gain);
+  EXPECT_TRUE(std::ranges::none_of(runs, is_bad)) << "an inconclusive search did not fail";
+}
+
 TEST(RunFilter, AdmitsByTimeOutcomeAndOwner) {
   RunSummary run;
   run.name = "20261101-090000-train";  // a clock in local time

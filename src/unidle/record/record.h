@@ -205,6 +205,8 @@ constexpr std::string_view kGpus = "gpus";               // [{"name", "memory_by
 constexpr std::string_view kProblems = "problems";       // ["what the observer could not do"]
 constexpr std::string_view kDropped = "events_dropped";  // number
 constexpr std::string_view kPid = "pid";                 // process id of the command, the root of its tree
+constexpr std::string_view kKind = "kind";               // "optimize" for a search; absent for a run
+constexpr std::string_view kSearch = "optimize";
 }  // namespace meta
 
 /// Names of the series that more than one module uses.

@@ -74,7 +74,7 @@ bool is_in_path(const std::string& program, const fs::path& folder) {
 }
 
 void refuse_unfinished(const account::RunData& run, const diagnose::Diagnosis& diagnosis) {
-  if (run.meta_text("kind") == "optimize") {
+  if (run.meta_text(record::meta::kKind) == record::meta::kSearch) {
     fail(run, "is the record of a search, not of a run", "name the record of a run; unidle runs lists them");
   }
   if (!run.meta_time(record::meta::kEndNs) && record::is_being_written(run.folder)) {

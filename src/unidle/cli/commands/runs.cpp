@@ -14,6 +14,7 @@
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
 #include "unidle/base/json.h"
+#include "unidle/base/layout.h"
 #include "unidle/base/printable.h"
 #include "unidle/base/sqlite.h"
 #include "unidle/base/terminal.h"
@@ -91,10 +92,28 @@ json to_json(const RunSummary& run) {
                  {"exit", run.exit},
                  {"command", run.command},
                  {"tier", run.tier}};
+  if (run.search) {
+    object["search"] = {{"gain", run.search->gain ? json(*run.search->gain) : json()},
+                        {"nothing_to_gain", run.search->nothing_to_gain}};
+  }
   if (!run.error.empty()) {
     object["error"] = run.error;
   }
   return object;
+}
+
+std::string outcome_of(const RunSummary& run, Language language) {
+  if (!run.search) {
+    return printable_line(translate(language, run.outcome));
+  }
+  return run.search->gain              ? translate(language, "fix: {:.2f}x", *run.search->gain)
+         : run.search->nothing_to_gain ? std::string(translate(language, "fix: nothing to gain"))
+                                       : std::string(translate(language, "fix: inconclusive"));
+}
+
+/// `text` with blanks up to `width` columns.
+std::string padded(const std::string& text, int width) {
+  return text + std::string(static_cast<std::size_t>(std::max(0, width - display_width(text))), ' ');
 }
 
 std::string command_of(const RunSummary& run, Language language) {
@@ -122,20 +141,25 @@ void print_table(const std::vector<RunSummary>& runs, const Arguments& arguments
                  : translate(language, "No such runs in {}.", folder));
     return;
   }
-  std::size_t width = 4;
-  std::size_t user = 4;
+  const std::string name_title(translate(language, "NAME"));
+  const std::string user_title(translate(language, "USER"));
+  const std::string outcome_title(translate(language, "OUTCOME"));
+  int name = display_width(name_title);
+  int user = display_width(user_title);
+  int outcome = display_width(outcome_title);
   std::uint64_t bytes = 0;
   for (const RunSummary& run : runs) {
-    width = std::max(width, run.name.size());
-    user = std::max(user, run.user.size());
+    name = std::max(name, display_width(printable_line(run.name)));
+    user = std::max(user, display_width(printable_line(run.user)));
+    outcome = std::max(outcome, display_width(outcome_of(run, language)));
     bytes += run.bytes;
   }
-  print_to(stdout, "{:<{}}  {:<{}}  {:<10} {:>12} {:>9}  {}\n", translate(language, "NAME"), width,
-           translate(language, "USER"), user, translate(language, "OUTCOME"), translate(language, "TIME"),
-           translate(language, "SIZE"), translate(language, "COMMAND"));
+  print_to(stdout, "{}  {}  {} {:>12} {:>9}  {}\n", padded(name_title, name), padded(user_title, user),
+           padded(outcome_title, outcome), translate(language, "TIME"), translate(language, "SIZE"),
+           translate(language, "COMMAND"));
   for (const RunSummary& run : runs) {
-    print_to(stdout, "{:<{}}  {:<{}}  {:<10} {:>12} {:>9}  {}\n", printable_line(run.name), width,
-             printable_line(run.user), user, printable_line(translate(language, run.outcome)),
+    print_to(stdout, "{}  {}  {} {:>12} {:>9}  {}\n", padded(printable_line(run.name), name),
+             padded(printable_line(run.user), user), padded(outcome_of(run, language), outcome),
              run.seconds ? format_seconds(*run.seconds) : "-", format_bytes(run.bytes), command_of(run, language));
   }
   print_to(stderr, "{}, {}\n", count_of(runs.size(), language), format_bytes(bytes));  // scripts read the table
