@@ -84,7 +84,7 @@ TEST(Page, OneRunShowsItsPlotsFindingsAndSettings) {
   expect_sound(html);
   for (const char* text :
        {"keypoint-h100", "input wait", "Training loss", "GPU power", "GPU memory in use", "loader-no-workers",
-        "44 % of wall time", "loader.workers: 4", "not in effect", "AMD EPYC", "gpu.clocks", "Throughput"}) {
+        "44\u00a0% of wall time", "loader.workers: 4", "not in effect", "AMD EPYC", "gpu.clocks", "Throughput"}) {
     EXPECT_THAT(html, HasSubstr(text));
   }
   EXPECT_THAT(html, HasSubstr("The loader runs in the training process"));  // the rule's title

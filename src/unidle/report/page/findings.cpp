@@ -97,7 +97,7 @@ Html finding_html(const Diagnosis& diagnosis, const Finding& finding, bool shown
   const std::string weight = weight_of(finding, translator);
   std::vector<Html> evidence;
   for (const std::string& fact : finding.evidence) {
-    evidence.push_back(text(fact));
+    evidence.push_back(prose(fact));
   }
   const Html change = shown ? element("p.quiet", translator.say("The change is at the top of this page."))
                             : changes_html(diagnosis, finding, rule, translator);

@@ -3,29 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
+#include <array>
 #include <cmath>
 
+#include "unidle/base/characters.h"
 #include "unidle/base/printable.h"
 
 namespace unidle::report {
 
 namespace {
 
-/// The escaped text of a cell, in which numbers stay on the line of their unit.
-Html cell(std::string_view words) {
-  std::string out = escape(words);
-  for (const std::string_view unit : {" %", " ms", " s"}) {
-    for (std::size_t at = out.find(unit); at != std::string::npos; at = out.find(unit, at + 1)) {
-      const std::size_t after = at + unit.size();
-      const bool whole = after == out.size() || std::isalnum(static_cast<unsigned char>(out[after])) == 0;
-      if (at > 0 && std::isdigit(static_cast<unsigned char>(out[at - 1])) != 0 && whole) {
-        out.replace(at, 1, "\u00a0");
-      }
-    }
-  }
-  return {out};
-}
+constexpr std::array<std::string_view, 10> kProse = {"h1",    "h2", "h3",         "h4", "p",
+                                                     "small", "li", "figcaption", "th", "td"};
+constexpr std::array<std::string_view, 12> kUnitNames = {" %",   " ms",  " us",  " s", " min",       " h",
+                                                         " KiB", " MiB", " GiB", " W", " samples/s", " \u500d"};
 
 /// Short words never break; long ones may break anywhere, so that no table is wider than a phone.
 std::string_view fit(std::string_view words, std::string_view tag, std::string_view short_tag) {
@@ -55,6 +46,20 @@ std::string escape(std::string_view text) {
 
 Html text(std::string_view words) { return {escape(words)}; }
 
+Html prose(std::string_view words) {
+  std::string out = escape(words);
+  for (const std::string_view unit : kUnitNames) {
+    for (std::size_t at = out.find(unit); at != std::string::npos; at = out.find(unit, at + 1)) {
+      const std::size_t after = at + unit.size();
+      const bool whole = after == out.size() || (!is_letter(out[after]) && !is_digit(out[after]));
+      if (at > 0 && is_digit(out[at - 1]) && whole) {
+        out.replace(at, 1, "\u00a0");
+      }
+    }
+  }
+  return {out};
+}
+
 Element::Element(std::string_view name) : tag_(name.substr(0, name.find('.'))) {
   opening_ = fmt::format("<{}", tag_);
   if (tag_.size() < name.size()) {
@@ -62,6 +67,10 @@ Element::Element(std::string_view name) : tag_(name.substr(0, name.find('.'))) {
     std::replace(classes.begin(), classes.end(), '.', ' ');
     opening_ += fmt::format(" class=\"{}\"", classes);
   }
+}
+
+void Element::add(std::string_view words) {
+  content_ += std::ranges::find(kProse, tag_) == kProse.end() ? escape(words) : prose(words).markup;
 }
 
 void Element::add(const Attribute& attribute) {
@@ -87,8 +96,8 @@ Html table(std::string_view caption, const std::vector<std::string>& header,
   for (const auto& row : rows) {
     Html line;
     for (std::size_t i = 0; i < row.size(); ++i) {
-      line += i == 0 ? element("th", attribute("scope", "row"), row[i])
-                     : element(fit(row[i], "td", "td.short"), cell(row[i]));
+      line +=
+          i == 0 ? element("th", attribute("scope", "row"), row[i]) : element(fit(row[i], "td", "td.short"), row[i]);
     }
     body += element("tr", line);
   }

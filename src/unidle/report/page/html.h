@@ -23,6 +23,8 @@ struct Html {
 inline Html operator+(Html a, const Html& b) { return a += b; }
 
 Html text(std::string_view words);
+/// Text in which numbers stay on the line of their unit. Not for code, which readers copy.
+Html prose(std::string_view words);
 
 struct Attribute {
   std::string_view name;
@@ -36,7 +38,7 @@ class Element {
   explicit Element(std::string_view name);
   void add(const Attribute& attribute);
   void add(const Html& content) { content_ += content.markup; }
-  void add(std::string_view words) { content_ += escape(words); }
+  void add(std::string_view words);
   Html finish() const;
 
  private:
@@ -45,7 +47,8 @@ class Element {
   std::string content_;
 };
 
-/// element("p.answer", attribute("id", id), "escaped words", html)
+/// element("p.answer", attribute("id", id), "escaped words", html). Words in headings, paragraphs, items and cells are
+/// prose.
 template <typename... Parts>
 Html element(std::string_view name, const Parts&... parts) {
   Element made(name);
@@ -56,8 +59,7 @@ Html element(std::string_view name, const Parts&... parts) {
 /// A section with its heading; nothing around an empty body.
 Html section(std::string_view title, const Html& body);
 
-/// A table with a header row and row headers; the caption is for screen readers only. Numbers stay on the line of their
-/// unit. Nothing without rows.
+/// A table with a header row and row headers; the caption is for screen readers only. Nothing without rows.
 Html table(std::string_view caption, const std::vector<std::string>& header,
            const std::vector<std::vector<std::string>>& rows);
 

@@ -34,5 +34,13 @@ TEST(Element, PlacesStayWithinTheirBar) {
   EXPECT_EQ(place_of(0.5, 0.25).value, "left:50.00%;width:0.00%");
 }
 
+TEST(Prose, ANumberStaysOnTheLineOfItsUnit) {
+  const std::string gap = "\u00a0";
+  EXPECT_EQ(element("p", "48 % of 1 min 7 s, 3 steps").markup,
+            "<p>48" + gap + "% of 1" + gap + "min 7" + gap + "s, 3 steps</p>");
+  EXPECT_EQ(prose("1.27 \u500d").markup, "1.27" + gap + "\u500d");
+  EXPECT_EQ(element("code", "sleep 7 s").markup, "<code>sleep 7 s</code>") << "readers copy it";
+}
+
 }  // namespace
 }  // namespace unidle::report
