@@ -14,6 +14,7 @@ constexpr int kTicksOfFull = 11;
 constexpr int kTicksOfHalf = 6;
 constexpr int kVerticalTicks = 5;
 constexpr double kNearEnd = 0.97;
+constexpr double kMarkTurns = 0.6;  // further right, the words of a mark stand on its left
 
 bool has_point(const PlotLine& line) {
   return std::any_of(line.points.begin(), line.points.end(),
@@ -140,7 +141,7 @@ Html guides(const Panel& panel, const Scale& x, const Scale& y) {
   }
   bool low = false;  // marks that follow one another stand on different heights
   for (const Guide& mark : panel.marks) {
-    const bool left = x.at(mark.at) > kUnits * 0.75;
+    const bool left = x.at(mark.at) > kUnits * kMarkTurns;
     out += element(fmt::format("span.mark{}{}", left ? ".before" : "", low ? ".lower" : ""),
                    placed("left", x.at(mark.at)), element("b", mark.words));
     low = !low;

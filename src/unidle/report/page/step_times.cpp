@@ -18,7 +18,8 @@ namespace {
 
 constexpr std::size_t kFewestSteps = 8;
 constexpr std::size_t kMostColumns = 60;
-constexpr double kRoom = 1.1;  // beyond the 99th percentile
+constexpr double kRoom = 1.1;    // beyond the 99th percentile
+constexpr double kAbove = 1.35;  // the words of the marks stand above the columns
 
 std::vector<double> counted_steps(const account::Account& account) {
   std::vector<double> seconds;
@@ -35,12 +36,20 @@ std::vector<double> counted_steps(const account::Account& account) {
 TimeUnit step_unit(double to_s) { return to_s < 2 ? TimeUnit{"ms", 1e-3} : TimeUnit{"s", 1}; }
 
 std::string tail_words(const StepHistogram& histogram, const Translator& translator) {
-  std::string words = translator.say("The longest step took {}; the slowest 1 % of the steps take {} of the time.",
-                                     format_seconds(histogram.longest_s), format_share(histogram.slowest_share));
+  return translator.say("The longest step took {}; the slowest 1 % of the steps take {} of the time.",
+                        format_seconds(histogram.longest_s), format_share(histogram.slowest_share));
+}
+
+/// The columns; a last one, in another colour, holds the steps beyond the axis.
+std::vector<Layer> histogram_layers(const StepHistogram& histogram, const Translator& translator) {
+  std::vector<Layer> layers = {{translator.word("steps"), "compute", histogram.counts}};
   if (histogram.longer > 0) {
-    words += translator.say(" Longer than the axis: {}.", histogram.longer);
+    layers.front().values.push_back(0);
+    layers.push_back({translator.say("longer, up to {}", format_seconds(histogram.longest_s)), "input",
+                      std::vector<double>(histogram.counts.size(), 0)});
+    layers.back().values.push_back(static_cast<double>(histogram.longer));
   }
-  return words;
+  return layers;
 }
 
 /// The parts of a mean step from left to right, with their colours.
@@ -116,10 +125,13 @@ Html step_times(const Shown& shown, const Translator& translator) {
   panel.unit = translator.word("steps");
   panel.description = panel.title;
   panel.low = 0;
-  panel.layers = {{translator.word("steps"), "compute", histogram->counts}};
+  panel.layers = histogram_layers(*histogram, translator);
+  panel.high = kAbove * std::max(std::ranges::max(histogram->counts), static_cast<double>(histogram->longer));
   panel.marks = {{histogram->median_s / unit.seconds, translator.say("median {}", format_seconds(histogram->median_s))},
                  {histogram->p95_s / unit.seconds, translator.say("95 % below {}", format_seconds(histogram->p95_s))}};
-  const Axis axis{0, histogram->to_s / unit.seconds, translator.say("time of a step ({})", unit.name), unit.name};
+  const double columns = static_cast<double>(panel.layers.front().values.size());
+  const double to_s = histogram->to_s * columns / static_cast<double>(histogram->counts.size());
+  const Axis axis{0, to_s / unit.seconds, translator.say("time of a step ({})", unit.name), unit.name};
   return plot(panel.title, tail_words(*histogram, translator), {panel}, axis, Width::kHalf);
 }
 

@@ -23,6 +23,8 @@ TEST(StepHistogram, CountsEachStepOnceAndNamesTheTail) {
   EXPECT_GT(histogram->longest_s, 5 * histogram->median_s);
   EXPECT_GT(histogram->slowest_share, 0.05);
   EXPECT_LT(histogram->median_s, histogram->p95_s);
+  const Html html = step_times({&run, account, "run1"}, {});
+  EXPECT_THAT(html.markup, ::testing::HasSubstr("longer, up to")) << "a column of its own";
 }
 
 TEST(StepHistogram, FewStepsHaveNone) {
