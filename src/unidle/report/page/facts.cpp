@@ -11,19 +11,40 @@
 namespace unidle::report {
 
 Html settings_table(const RunData& run, const Translator& translator) {
+  // Each column beyond these two is there if it says something.
+  const auto readings = account::knob_readings(run);
+  const auto is_ignored = [](const auto& reading) {
+    const auto& [knob, row] = reading;
+    return row.configured && row.effective && !knobs::in_effect(knob, *row.configured, *row.effective);
+  };
+  const bool configured =
+      std::ranges::any_of(readings, [](const auto& each) { return each.second.configured.has_value(); });
+  const bool placed =
+      std::ranges::any_of(readings, [](const auto& each) { return !each.second.configured_at.empty(); });
+  const bool ignored = std::ranges::any_of(readings, is_ignored);
   std::vector<std::vector<std::string>> rows;
-  for (const auto& [knob, row] : account::knob_readings(run)) {
+  const auto add = [&](std::vector<std::string>& cells, bool wanted, const std::string& words) {
+    if (wanted) {
+      cells.push_back(words);
+    }
+  };
+  for (const auto& reading : readings) {
+    const auto& [knob, row] = reading;
     if (!row.has_value()) {
       continue;
     }
-    const bool ignored = row.configured && row.effective && !knobs::in_effect(knob, *row.configured, *row.effective);
-    rows.push_back({knob, row.configured.value_or("-"), row.effective.value_or(translator.say("not read back")),
-                    row.configured_at, ignored ? "\u26a0 " + translator.say("not in effect") : ""});
+    std::vector<std::string>& cells = rows.emplace_back(1, knob);
+    add(cells, configured, row.configured.value_or("-"));
+    add(cells, true, row.effective.value_or(translator.say("not read back")));
+    add(cells, placed, row.configured_at);
+    add(cells, ignored, is_ignored(reading) ? "\u26a0 " + translator.say("not in effect") : "");
   }
-  return table(translator.say("Settings as configured and as the live program had them"),
-               {translator.word("Knob"), translator.word("Configured"), translator.say("In effect"),
-                translator.word("Where"), ""},
-               rows);
+  std::vector<std::string> header = {translator.word("Knob")};
+  add(header, configured, translator.word("Configured"));
+  add(header, true, translator.say("In effect"));
+  add(header, placed, translator.word("Where"));
+  add(header, ignored, "");
+  return table(translator.say("Settings as configured and as the live program had them"), header, rows);
 }
 
 Html facts_table(const RunData& run, const Account& account, const Translator& translator) {
@@ -63,7 +84,7 @@ Html missing_html(const RunData& run, const std::optional<diagnose::Diagnosis>& 
                   const Translator& translator) {
   std::vector<Html> missing;
   for (const std::string& sentence : run.missing) {
-    missing.push_back(text(translate_sentence(translator.language, sentence)));
+    missing.push_back(prose(translate_sentence(translator.language, sentence)));
   }
   Html out = list("ul", missing);
   if (diagnosis && !diagnosis->abstained.empty()) {

@@ -15,6 +15,7 @@ namespace {
 
 constexpr std::size_t kMostLines = 7;
 constexpr double kLeastShare = 0.01;
+constexpr std::int64_t kFewestLooks = 5;  // fewer say nothing
 
 using HotNote = record::NoteOf<record::NoteType::kHot>;
 
@@ -77,6 +78,16 @@ std::string work_title(Work work, const Translator& translator) {
   }
 }
 
+std::string_view colour_of(Work work) {
+  switch (work) {
+    case Work::kInput:
+    case Work::kLoaderWorker: return "input";
+    case Work::kStep: return "compute";
+    case Work::kValidation: return "validate";
+    default: return "other";
+  }
+}
+
 Html bar(const Html& label, double share, std::string_view css) {
   return element("li", element("span.name", label),
                  element("span.track", element(fmt::format("i.{}", css), width_of(share))),
@@ -87,13 +98,12 @@ Html work_html(const HotWork& hot, const Translator& translator) {
   Html bars;
   double rest = 1;
   std::size_t shown = 0;
-  const bool input = hot.work == Work::kInput || hot.work == Work::kLoaderWorker;
   for (const HotLine& line : hot.lines) {
     if (shown == kMostLines || line.share < kLeastShare) {
       break;
     }
     const Html where = line.where.empty() ? Html() : element("code", line.where) + text(" ");
-    bars += bar(where + element("span.quiet", line.function), line.share, input ? "input" : "compute");
+    bars += bar(where + element("span.quiet", line.function), line.share, colour_of(hot.work));
     rest -= line.share;
     ++shown;
   }
@@ -129,7 +139,7 @@ std::vector<HotWork> hot_works(const account::RunData& run) {
 Html hot_lines_html(const account::RunData& run, const Translator& translator) {
   Html out;
   for (const HotWork& hot : hot_works(run)) {
-    out += work_html(hot, translator);
+    out += hot.looks < kFewestLooks ? Html() : work_html(hot, translator);
   }
   return out.empty() ? out : element("div.hots", out);
 }

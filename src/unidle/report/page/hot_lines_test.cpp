@@ -47,6 +47,16 @@ TEST(HotWorks, WorkersAreCountedTogetherAndPhasesOfTheStepToo) {
   EXPECT_EQ(works[1].looks, 20);
 }
 
+TEST(HotWorks, AHandfulOfLooksIsNotShown) {
+  account::RunData run;
+  add(run, "train", "input", "train.py:7", 2, 2);
+  EXPECT_TRUE(hot_lines_html(run, {}).empty());
+  add(run, "train", "train", "train.py:9", 20, 20);
+  const std::string html = hot_lines_html(run, {}).markup;
+  EXPECT_THAT(html, ::testing::HasSubstr("train.py:9"));
+  EXPECT_THAT(html, ::testing::Not(::testing::HasSubstr("train.py:7")));
+}
+
 TEST(HotWorks, DamagedNotesAreNoLines) {
   account::RunData run;
   add(run, "train", "input", "a.py:1", -4, 10);
