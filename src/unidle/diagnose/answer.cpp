@@ -309,31 +309,37 @@ bool is_in_steps(Verdict verdict) {
   }
 }
 
+constexpr double kDiffers = 1.2;
+
+/// The bound of the steps alone.
+double bound_of_steps(const Diagnosis& diagnosis, const Finding& finding) {
+  constexpr double kMost = 0.98;  // of the time of the steps
+  const PhaseTimes& time = diagnosis.time;
+  if (!is_in_steps(diagnosis.verdict) || !(time.train > 0) || diagnosis.of_window) {
+    return 0;
+  }
+  const double training = time.train / (time.startup + time.train + time.validate + time.checkpoint + time.other);
+  const double won = std::min(1 - 1 / *finding.speedup_bound - finding.won_in_validation, kMost * training);
+  return training / (training - won);
+}
+
 /// The bound of a finding, which is of the whole run. A short run is mostly start-up or its first epoch, and a longer
 /// one gains more: what the steps alone can gain stands before it where that differs.
 std::string at_best(const Diagnosis& diagnosis, const Finding& finding, Language language) {
   constexpr double kPrintsAboveOne = 1.05;  // below it {:.1f} prints 1.0x
-  constexpr double kDiffers = 1.2;
-  constexpr double kMost = 0.98;  // of the time of the steps
   const double bound = finding.speedup_bound.value_or(0);
   if (bound < kPrintsAboveOne) {
     return "";
   }
-  if (finding.later_bound.value_or(0) >= kDiffers * bound) {
-    return translate(language, ", at best {:.1f}x as fast in training from the second epoch on and {:.1f}x in this run",
-                     *finding.later_bound, bound);
+  const auto longer = bound_of_longer_run(diagnosis, finding);
+  if (!longer) {
+    return translate(language, ", at best {:.1f}x as fast", bound);
   }
-  const PhaseTimes& time = diagnosis.time;
-  const double all_s = time.startup + time.train + time.validate + time.checkpoint + time.other;
-  if (is_in_steps(diagnosis.verdict) && time.train > 0 && !diagnosis.of_window) {
-    const double training = time.train / all_s;
-    const double won = std::min(1 - 1 / bound - finding.won_in_validation, kMost * training);
-    const double of_steps = training / (training - won);
-    if (of_steps >= kDiffers * bound) {
-      return translate(language, ", at best {:.1f}x as fast in training and {:.1f}x in this run", of_steps, bound);
-    }
-  }
-  return translate(language, ", at best {:.1f}x as fast", bound);
+  return finding.later_bound.value_or(0) >= kDiffers * bound
+             ? translate(language,
+                         ", at best {:.1f}x as fast in training from the second epoch on and {:.1f}x in this run",
+                         *longer, bound)
+             : translate(language, ", at best {:.1f}x as fast in training and {:.1f}x in this run", *longer, bound);
 }
 
 bool ends_sentence(std::string_view text) {
@@ -349,14 +355,16 @@ std::string in_words(const knobs::InProgram& change, Language language) {
   return change.call.empty() ? change.words : translate(language, "{} in {}(...)", change.words, change.call);
 }
 
-std::string answer(const Diagnosis& diagnosis, Language language) {
+namespace {
+
+std::string answered(const Diagnosis& diagnosis, bool with_advice, Language language) {
   const Finding* finding = strongest(diagnosis);
   std::string text = verdict_sentence(diagnosis, finding, language);
   const std::string_view colon = translate(language, ": ");
   const std::string_view stop = translate(language, ".");
   if (finding != nullptr && !finding->failure.empty()) {
     text.append(colon).append(finding->failure);
-  } else if (finding != nullptr) {
+  } else if (finding != nullptr && with_advice) {
     if (const Advice what = advice(*finding, language); !what.text.empty()) {
       text.append(colon).append(what.text);
       text += at_best(diagnosis, *finding, language);
@@ -376,5 +384,22 @@ std::string answer(const Diagnosis& diagnosis, Language language) {
   const bool failed = diagnosis.verdict == Verdict::kFailed;
   return diagnosis.taken && !failed ? taken_sentence(*diagnosis.taken, language) + text : text;
 }
+
+}  // namespace
+
+std::optional<double> bound_of_longer_run(const Diagnosis& diagnosis, const Finding& finding) {
+  if (finding.speedup_bound.value_or(0) <= 1) {
+    return std::nullopt;
+  }
+  const double least = kDiffers * *finding.speedup_bound;
+  if (finding.later_bound.value_or(0) >= least) {
+    return finding.later_bound;
+  }
+  const double of_steps = bound_of_steps(diagnosis, finding);
+  return of_steps >= least ? std::optional(of_steps) : std::nullopt;
+}
+
+std::string answer(const Diagnosis& diagnosis, Language language) { return answered(diagnosis, true, language); }
+std::string problem(const Diagnosis& diagnosis, Language language) { return answered(diagnosis, false, language); }
 
 }  // namespace unidle::diagnose

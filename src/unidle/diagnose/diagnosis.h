@@ -174,6 +174,10 @@ std::string to_string(Verdict verdict);
 nlohmann::ordered_json to_json(const Diagnosis& diagnosis);
 /// The answer in one sentence with its numbers: what the device waits for, what to change, and the most it can gain.
 std::string answer(const Diagnosis& diagnosis, Language language = Language::kEnglish);
+/// The answer without what to do about it.
+std::string problem(const Diagnosis& diagnosis, Language language = Language::kEnglish);
+/// What a longer run may gain from the finding, in training, where that differs from the bound of this run.
+std::optional<double> bound_of_longer_run(const Diagnosis& diagnosis, const Finding& finding);
 /// The title of a finding, a few words.
 std::string title(const Finding& finding, Language language = Language::kEnglish);
 /// "num_workers=2 in DataLoader(...)", without the place.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "unidle/base/characters.h"
 #include "unidle/report/comparison.h"
 #include "unidle/report/page/document.h"
 #include "unidle/report/page/facts.h"
@@ -72,8 +73,10 @@ Html one_run(const Entry& entry, const Translator& translator) {
   const Shown& shown = runs.front();
   const Summary summary = summarise(entry.run, shown.account);
   const Html remedy = remedy_html(entry, shown, translator);
-  Html out = opening(entry.run.name, answer_of(entry, translator),
-                     run_words(entry, summary, translator) + (remedy.empty() ? remedy : element("div.remedy", remedy)));
+  Html out =
+      opening(entry.run.name,
+              remedy.empty() ? answer_of(entry, translator) : diagnose::problem(*entry.diagnosis, translator.language),
+              run_words(entry, summary, translator) + (remedy.empty() ? remedy : element("div.remedy", remedy)));
   const Html over = over_time(runs, translator);
   const Html small = small_plots(runs, translator);
   out +=
@@ -132,6 +135,21 @@ Html facts_of_each(const std::vector<Entry>& entries, const Translator& translat
   return out.empty() ? out : element("div.sides", out);
 }
 
+/// "20261130-004855-train": a name that unidle chose.
+bool is_id(std::string_view name) {
+  constexpr std::string_view kForm = "########-######-";
+  return name.size() > kForm.size() && std::equal(kForm.begin(), kForm.end(), name.begin(), [](char form, char c) {
+           return form == '#' ? is_digit(c) : form == c;
+         });
+}
+
+/// Two runs whose names say nothing are called "before" and "after".
+bool are_before_and_after(const std::vector<Entry>& entries) {
+  return entries.size() == 2 && std::ranges::all_of(entries, [](const Entry& entry) {
+           return is_id(entry.run.name) && !entry.run.steps.empty();
+         });
+}
+
 std::string names_of(const std::vector<Entry>& entries, std::string_view between) {
   std::string names;
   for (const Entry& entry : entries) {
@@ -149,7 +167,8 @@ std::vector<Comparison> comparisons_of(const std::vector<Shown>& runs, Language 
 }
 
 /// The first comparison gives the headline; further ones follow it in the same form.
-Html several_opening(const std::string& names, const std::vector<Comparison>& all, const Translator& translator) {
+Html several_opening(const std::string& names, const std::vector<Comparison>& all, bool before_and_after,
+                     const Translator& translator) {
   if (all.empty()) {
     return opening(names, translator.say("Fewer than two of these runs trained, so there is nothing to compare."), {});
   }
@@ -159,13 +178,18 @@ Html several_opening(const std::string& names, const std::vector<Comparison>& al
     below += comparison_opening(c, translator);
   }
   const Comparison& first = all.front();
-  return opening(names, headline(first, first.a.name, first.b.name, translator.language), below);
+  return opening(names,
+                 before_and_after ? with_capital(headline(first, translator.word("the run before"),
+                                                          translator.word("the run after"), translator.language))
+                                  : headline(first, first.a.name, first.b.name, translator.language),
+                 below);
 }
 
-Html several(const std::vector<Entry>& entries, const Translator& translator) {
+Html several(const std::vector<Entry>& entries, const std::string& names, bool before_and_after,
+             const Translator& translator) {
   const std::vector<Shown> runs = runs_with_steps(entries);
   const std::vector<Comparison> all = comparisons_of(runs, translator.language);
-  Html out = several_opening(names_of(entries, " \u00b7 "), all, translator);
+  Html out = several_opening(names, all, before_and_after, translator);
   std::vector<Summary> summaries;
   std::ranges::transform(runs, std::back_inserter(summaries),
                          [](const Shown& shown) { return summarise(*shown.run, shown.account); });
@@ -191,12 +215,26 @@ Html several(const std::vector<Entry>& entries, const Translator& translator) {
          section(translator.say("Machines, settings and what could not be seen"), facts_of_each(entries, translator));
 }
 
+Html of_several(const std::vector<Entry>& entries, const Translator& translator) {
+  if (!are_before_and_after(entries)) {
+    return several(entries, names_of(entries, " \u00b7 "), false, translator);
+  }
+  std::vector<Entry> named = entries;
+  std::string names;
+  for (Entry& entry : named) {
+    const std::string name = translator.word(names.empty() ? "before" : "after");
+    names += fmt::format("{}{}: {}", names.empty() ? "" : " \u00b7 ", name, entry.run.name);
+    entry.run.name = name;
+  }
+  return several(named, names, true, translator);
+}
+
 }  // namespace
 
 std::string page(const std::vector<Entry>& entries, Language language) {
   const Translator translator{language};
   const Entry& first = entries.front();
-  const Html content = entries.size() > 1     ? several(entries, translator)
+  const Html content = entries.size() > 1     ? of_several(entries, translator)
                        : only_searched(first) ? one_search(first, translator)
                                               : one_run(first, translator);
   return document(names_of(entries, ", "), content, translator.say("Show all"), language);

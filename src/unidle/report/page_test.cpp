@@ -11,6 +11,7 @@
 #include "unidle/base/files.h"
 #include "unidle/report/comparison.h"
 #include "unidle/report/page/activity.h"
+#include "unidle/report/page/html.h"
 #include "unidle/report/testing/scripted_run.h"
 #include "unidle/tune/output/result.h"
 
@@ -150,6 +151,28 @@ TEST(Page, TwoRunsAreComparedFirst) {
   EXPECT_THAT(html, HasSubstr("line run1"));
 }
 
+TEST(Page, TwoRunsNamedByTheirTimeAreBeforeAndAfter) {
+  account::RunData before = scripted_run(naive_script());
+  account::RunData after = scripted_run(tuned_script());
+  before.name = "20261130-004855-train";
+  after.name = "20261130-005403-train";
+  const std::string html = page({{before, {}}, {after, {}}});
+  expect_sound(html);
+  EXPECT_THAT(html, HasSubstr("<h1>The run after trains "));
+  EXPECT_THAT(html, HasSubstr("before: 20261130-004855-train \u00b7 after: 20261130-005403-train"));
+  EXPECT_EQ(count(html, "20261130-004855"), 2U) << "in the title and at the top, nowhere else";
+  before.name = "naive";
+  EXPECT_THAT(page({{before, {}}, {after, {}}}), HasSubstr("<h1>20261130-005403-train trains"));
+}
+
+TEST(Page, TheHeadlineIsWhatIsWrongAndTheChangeStandsBelow) {
+  const account::RunData run = scripted_run(naive_script());
+  const diagnose::Diagnosis d = diagnosis();
+  const std::string html = page({{run, d}});
+  EXPECT_THAT(html, HasSubstr("<h1>" + prose(diagnose::problem(d)).markup + "</h1>"));
+  EXPECT_LT(diagnose::problem(d).size(), diagnose::answer(d).size());
+}
+
 TEST(Page, ARunThatOnlyOptimisedIsShownButNotCompared) {
   account::RunData optimise;
   optimise.name = "optimise";
@@ -182,8 +205,8 @@ TEST(Page, ASearchAloneShowsItsChangesAndTrials) {
   account::tidy(run);
   const std::string html = page({{run, diagnosis()}});
   expect_sound(html);
-  for (const char* text :
-       {"2.00x as fast as before", "- loader.workers: 0", "What each change brought", "loader.workers=4"}) {
+  for (const char* text : {"2.00x as fast as before", "- loader.workers: 0", "What each change brought",
+                           "loader.workers=4", "2.00x [1.90, 2.10]", "pair 3", "dot run1"}) {
     EXPECT_THAT(html, HasSubstr(text));
   }
   for (const char* text : {"of wall time", "No rule found", "No training step", "What could not be seen"}) {

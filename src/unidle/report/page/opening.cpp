@@ -30,7 +30,19 @@ double rate_of_run(const Shown& shown) {
   return wall_s > 0 ? samples / wall_s : 0;
 }
 
+Html longer_run_html(const diagnose::Diagnosis& diagnosis, const Translator& translator) {
+  const auto bound = diagnose::bound_of_longer_run(diagnosis, diagnosis.findings.front());
+  return bound ? element("p", translator.say("A longer run gains more: at most {:.1f}x in training.", *bound)) : Html();
+}
+
 }  // namespace
+
+std::string with_capital(std::string words) {
+  if (!words.empty() && words[0] >= 'a' && words[0] <= 'z') {
+    words[0] = static_cast<char>(words[0] - 'a' + 'A');
+  }
+  return words;
+}
 
 Html opening(std::string_view names, std::string_view answer, const Html& below) {
   return element("header", element("p.brand", element("b", "unidle report"), " ", names), element("h1", answer),
@@ -100,6 +112,7 @@ Html gain_bars(const Shown& shown, const diagnose::Diagnosis& diagnosis, const T
   return rate_bars({{translator.word("now"), now, {}, "run0", ""},
                     {translator.say("at most"), now * bound, {}, "bound", fmt::format("({:.2f}x)", bound)}},
                    translator.word("samples/s")) +
+         longer_run_html(diagnosis, translator) +
          element("p.quiet", translator.say("Samples over the whole time of the run, start-up and validation included. "
                                            "The limit holds for this change alone; it is no promise."));
 }

@@ -14,6 +14,9 @@
 
 namespace unidle::report {
 
+/// With a first letter of ASCII as a capital.
+std::string with_capital(std::string words);
+
 /// Name, answer and lines below it, at the top of the page.
 Html opening(std::string_view names, std::string_view answer, const Html& below);
 

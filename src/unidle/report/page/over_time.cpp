@@ -79,7 +79,8 @@ class TimePanels {
     for (std::size_t i = 0; i < runs_.size(); ++i) {
       const Shown& shown = runs_[i];
       Panel panel = titled(fmt::format("timeline{}", i),
-                           runs_.size() > 1 ? shown.run->name : translator_.say("Where the time went"),
+                           runs_.size() > 1 ? translator_.say("{}: where the time went", shown.run->name)
+                                            : translator_.say("Where the time went"),
                            translator_.say("% of the time"));
       panel.css = "tall";
       panel.low = 0;
