@@ -102,11 +102,15 @@ for width in 1280 400; do
   for page in one several search; do
     cat >frame.html <<FRAME
 <body style="margin:0"><iframe id="f" src="$page.html" style="width:${width}px;height:1500px;border:0"></iframe>
-<script>f.onload=()=>{const d=f.contentDocument.documentElement;document.title=d.scrollWidth+'/'+d.clientWidth}</script>
+<script>f.onload=()=>{const d=f.contentDocument.documentElement;
+const all=(what,is)=>Array.from(d.querySelectorAll(what)).filter(is).length;
+const broken=all('.mark b,.ticks span',e=>e.offsetHeight>20)+all('pre.diff',e=>e.scrollWidth>e.clientWidth);
+document.title=d.scrollWidth+'/'+d.clientWidth+'/'+broken}</script>
 FRAME
     browse --allow-file-access-from-files --virtual-time-budget=2000 --dump-dom "file://$work/frame.html" 2>/dev/null |
-      grep -oE '<title>[0-9]+/[0-9]+' | tr -dc '0-9/' >fit
+      grep -oE '<title>[0-9]+/[0-9]+/[0-9]+' | tr -dc '0-9/' >fit
     [ "$(cut -d/ -f1 fit)" -le "$(cut -d/ -f2 fit)" ] || fail "$page scrolls sideways at $width: $(cat fit)"
+    [ "$(cut -d/ -f3 fit)" = 0 ] || fail "$page has labels of two lines, or code cut off, at $width: $(cat fit)"
     browse --window-size=1280,1500 --screenshot="$work/$page-$width.png" "file://$work/frame.html" 2>/dev/null
     python3 - "$page-$width.png" <<'PY' || fail "the screenshot of $page at $width is blank"
 import struct, sys, zlib

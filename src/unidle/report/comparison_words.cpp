@@ -217,6 +217,26 @@ std::vector<std::string> trial_columns(const Translator& translator) {
           translator.word("verdict"), translator.word("what")};
 }
 
+std::string verified_words(const tune::Verification& found, const Translator& translator) {
+  const std::vector<double> pairs = found.ratios();
+  switch (pairs.size()) {
+    case 0: return translator.say("{:.2f}x as fast", found.ratio);
+    case 1: return translator.say("{:.2f}x as fast in one pair", pairs[0]);
+    case 2: return translator.say("{:.2f}x and {:.2f}x as fast in two pairs", pairs[0], pairs[1]);
+    default:
+      return translator.say("{:.2f}x as fast (95 % interval {:.2f} to {:.2f}, {} pairs)", found.ratio,
+                            found.interval.low, found.interval.high, pairs.size());
+  }
+}
+
+std::vector<std::vector<std::string>> verification_rows(const tune::Verification& found, const Translator& translator) {
+  return {{translator.word("speed"), verified_words(found, translator)},
+          {translator.word("learns as well"),
+           !found.compared     ? translator.say("nothing to compare")
+           : found.parity.held ? translator.word("yes")
+                               : translator.say("no: {}", translate_sentence(translator.language, found.parity.why))}};
+}
+
 OptimiseWords optimise_words(const nlohmann::json& changes, const nlohmann::json& trials,
                              const nlohmann::json& verification, const Translator& translator) {
   const tune::Recorded recorded = tune::recorded(changes, trials, verification);
@@ -233,15 +253,8 @@ OptimiseWords optimise_words(const nlohmann::json& changes, const nlohmann::json
                             trial.result.loss ? format_number(*trial.result.loss) : kAbsent,
                             translator.word(trial.verdict), translate_sentence(translator.language, trial.why)});
   }
-  if (const auto& found = recorded.verification) {
-    words.verification = {
-        {translator.word("speed"),
-         translator.say("{:.2f}x as fast (95 % interval {:.2f} to {:.2f}, {} pairs)", found->ratio, found->interval.low,
-                        found->interval.high, found->winner.size())},
-        {translator.word("learns as well"),
-         !found->compared     ? translator.say("nothing to compare")
-         : found->parity.held ? translator.word("yes")
-                              : translator.say("no: {}", translate_sentence(translator.language, found->parity.why))}};
+  if (recorded.verification) {
+    words.verification = verification_rows(*recorded.verification, translator);
   }
   if (recorded.unreadable > 0) {
     words.unreadable = translator.say("entries of another form in the record, left out: {}", recorded.unreadable);

@@ -6,6 +6,7 @@
 
 #include "unidle/language/translator.h"
 #include "unidle/report/comparison.h"
+#include "unidle/tune/search/verifier.h"
 
 namespace unidle::report {
 
@@ -34,6 +35,10 @@ struct OptimiseWords {
 };
 OptimiseWords optimise_words(const nlohmann::json& changes, const nlohmann::json& trials,
                              const nlohmann::json& verification, const Translator& translator);
+/// The gain with its interval; from fewer than three pairs, what each gave.
+std::string verified_words(const tune::Verification& found, const Translator& translator);
+/// The gain, and whether the changed run learns as well, as pairs of words.
+std::vector<std::vector<std::string>> verification_rows(const tune::Verification& found, const Translator& translator);
 /// The columns of OptimiseWords::trials.
 std::vector<std::string> trial_columns(const Translator& translator);
 

@@ -96,9 +96,7 @@ Html one_run(const Entry& entry, const Translator& translator) {
 }
 
 Html one_search(const Entry& entry, const Translator& translator) {
-  const Html change = search_opening(entry.run, translator);
-  return opening(entry.run.name, search_answer(entry.run, translator),
-                 change.empty() ? change : element("div.remedy", change)) +
+  return opening(entry.run.name, search_answer(entry.run, translator), search_opening(entry.run, translator)) +
          search_sections(entry.run, translator);
 }
 
@@ -200,8 +198,8 @@ Html several(const std::vector<Entry>& entries, const std::string& names, bool b
       plots.empty() && small.empty() ? element("p", translator.say("The record has nothing to plot.")) : Html());
   for (const Entry& entry : entries) {
     if (is_search(entry.run)) {
-      const Html change = only_searched(entry) ? search_opening(entry.run, translator) : Html();
-      out += change.empty() ? change : element("section.remedy", change);
+      out += only_searched(entry) ? section(search_answer(entry.run, translator), search_opening(entry.run, translator))
+                                  : Html();
       out += search_sections(entry.run, translator);
     }
   }

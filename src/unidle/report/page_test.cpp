@@ -202,6 +202,13 @@ TEST(Page, ASearchAloneShowsItsChangesAndTrials) {
   trial.changes = {{"loader.workers", 4}};
   trial.result.rate = 20;
   run.meta["trials"].push_back(tune::to_json(trial));
+  tune::Verification found;
+  found.baseline = {10, 10, 10};
+  found.winner = {20, 19, 21};
+  found.ratio = 2;
+  found.interval = {1.9, 2.1};
+  found.shown = true;
+  run.meta["verification"] = tune::to_json(found);
   account::tidy(run);
   const std::string html = page({{run, diagnosis()}});
   expect_sound(html);
@@ -211,6 +218,41 @@ TEST(Page, ASearchAloneShowsItsChangesAndTrials) {
   }
   for (const char* text : {"of wall time", "No rule found", "No training step", "What could not be seen"}) {
     EXPECT_THAT(html.substr(html.find("<main>"), html.find("</main>") - html.find("<main>")), Not(HasSubstr(text)));
+  }
+}
+
+TEST(Page, AnInconclusiveSearchShowsItsPairsAndNoInterval) {
+  account::RunData run;
+  run.name = "fix";
+  run.meta["kind"] = "optimize";
+  run.meta["conclusion"] = "the search is inconclusive: 2 pairs gave 2.02x and 1.41x; too few, or too unlike, to prove";
+  run.meta["changes"] = nlohmann::json::array();
+  run.meta["program"] = {{"command", {"python", "train.py"}}, {"settings", {{"loader.workers", "0"}}}};
+  tune::LoggedTrial trial;
+  trial.stage = trial.verdict = "baseline";
+  trial.result.ok = true;
+  trial.result.rate = 1157;
+  run.meta["trials"] = nlohmann::json::array({tune::to_json(trial)});
+  trial.stage = "verify-winner";
+  trial.verdict = "winner";
+  trial.changes = {{"loader.workers", 4}};
+  run.meta["trials"].push_back(tune::to_json(trial));
+  tune::Verification found;
+  found.baseline = {648.7, 1023.1};
+  found.winner = {1309.3, 1447.7};
+  found.ratio = 1.72;
+  found.interval = {0.18, 16.13};
+  run.meta["verification"] = tune::to_json(found);
+  account::tidy(run);
+  const std::string html = page({{run, {}}});
+  expect_sound(html);
+  for (const char* text :
+       {"<h1>The search is inconclusive: 2 pairs gave 2.02x and 1.41x</h1>", "Too few, or too", "no gain is proven",
+        "- loader.workers: 0", "+ loader.workers: 4", "2.02x", "1.42x", "dot run1", "python train.py"}) {
+    EXPECT_THAT(html, HasSubstr(text));
+  }
+  for (const char* text : {"16.13", "whisker\" style", "What it brought", "What each change"}) {
+    EXPECT_THAT(html, Not(HasSubstr(text))) << text;
   }
 }
 

@@ -6,12 +6,12 @@
 #include <cmath>
 #include <iterator>
 
-#include "unidle/base/json.h"
 #include "unidle/base/units.h"
 #include "unidle/experiment/ratio.h"
 #include "unidle/language/sentence.h"
-#include "unidle/report/page/code.h"
-#include "unidle/report/page/opening.h"
+#include "unidle/report/comparison_words.h"
+#include "unidle/report/page/pairs.h"
+#include "unidle/report/page/recorded_search.h"
 #include "unidle/tune/output/result.h"
 
 namespace unidle::report {
@@ -20,25 +20,23 @@ namespace {
 
 using tune::LoggedTrial;
 
-tune::Recorded recorded_in(const account::RunData& run) {
-  return tune::recorded(run.meta_value("changes"), run.meta_value("trials"), run.meta_value("verification"));
-}
-
 bool is_turn(const LoggedTrial& trial) { return trial.stage == "again" || trial.stage == "reference"; }
 bool is_of_search(const LoggedTrial& trial) { return !is_turn(trial) && !trial.stage.starts_with("verify"); }
-bool is_rate(double value) { return std::isfinite(value) && value > 0; }
-
-/// "loader.workers=4", or "without loader.workers": what the settings have that `before` has not.
-std::string added_words(const knobs::Settings& before, const knobs::Settings& after) {
+/// What the settings have that `before` has not, and what they lack; see Gain.
+void set_difference(Gain& gain, const knobs::Settings& before, const knobs::Settings& after) {
   knobs::Settings added = after;
   added.erase_if([&](const auto& setting) { return before.has(setting.first, setting.second); });
-  std::string words = added.empty() ? "" : knobs::describe(added);
+  gain.what = added.empty() ? "" : knobs::describe(added);
   for (const auto& [knob, value] : before) {
     if (!after.contains(knob)) {
-      words += fmt::format("{}-{}", words.empty() ? "" : ", ", knob);
+      gain.without += (gain.without.empty() ? "" : ", ") + knob;
     }
   }
-  return words;
+}
+
+std::string gain_words(const Gain& gain, const Translator& translator) {
+  const std::string without = gain.without.empty() ? "" : translator.say("without {}", gain.without);
+  return gain.what + (gain.what.empty() || without.empty() ? "" : ", ") + without;
 }
 
 /// Neighbouring runs of the best before and of the change, in the turns right before the trial at `index`.
@@ -81,40 +79,39 @@ std::string ratio_text(double ratio, const std::optional<Interval>& interval) {
                   : fmt::format("{:.2f}x", ratio);
 }
 
-std::optional<Interval> scaled(const std::optional<Interval>& interval, double factor) {
-  return interval ? std::optional(Interval{interval->low * factor, interval->high * factor}) : std::nullopt;
-}
-
 Html waterfall(const tune::Recorded& recorded, const Translator& translator) {
   const LoggedTrial* baseline = baseline_of(recorded.trials);
   const std::vector<Gain> steps = gains(recorded.trials);
-  if (baseline == nullptr || (steps.empty() && !recorded.verification)) {
+  if (baseline == nullptr || (steps.empty() && !proven(recorded))) {
     return {};
   }
   const double start = baseline->result.rate;
-  const auto& verified = recorded.verification;
-  const bool known = verified && is_rate(verified->ratio) && std::isfinite(verified->interval.high);
+  const auto verified = proven(recorded) ? recorded.verification : std::nullopt;
+  const auto range = verified ? scaled(interval_shown(*verified), start) : std::nullopt;
   double longest = start;
   for (const Gain& gain : steps) {
     longest = std::max({longest, gain.after, gain.interval ? gain.before * gain.interval->high : 0});
   }
-  longest = known ? std::max({longest, start * verified->ratio, start * verified->interval.high}) : longest;
+  longest = std::max({longest, verified ? start * verified->ratio : 0, range ? range->high : 0});
   if (!std::isfinite(longest)) {
     return {};
   }
   const std::string unit = translator.word("samples/s");
   Html bars = fall(translator.word("unchanged"), 0, start, {}, longest, "run0", format_number(start) + " " + unit);
   for (const Gain& gain : steps) {
-    bars += fall(gain.what, gain.before, gain.after, scaled(gain.interval, gain.before), longest,
-                 gain.after >= gain.before ? "gain" : "loss", ratio_text(gain.ratio, gain.interval));
+    const std::string_view css = gain.after < gain.before ? "loss" : verified ? "gain" : "bound";
+    bars += fall(gain_words(gain, translator), gain.before, gain.after, scaled(gain.interval, gain.before), longest,
+                 css, ratio_text(gain.ratio, gain.interval));
   }
-  if (known) {
-    bars += fall(translator.say("verified in {} pairs", verified->winner.size()), 0, start * verified->ratio,
-                 scaled(verified->interval, start), longest, "run1", ratio_text(verified->ratio, verified->interval));
+  if (verified) {
+    bars += fall(translator.say("verified in {} pairs", verified->winner.size()), 0, start * verified->ratio, range,
+                 longest, "run1", ratio_text(verified->ratio, interval_shown(*verified)));
   }
   return element("ol.bars.falls", bars) +
-         element("p.quiet", translator.say("Samples/s of the search. Thin lines are 95 % intervals, where a change was "
-                                           "measured again; the last bar is of fresh alternating runs."));
+         element("p.quiet",
+                 verified ? translator.say("Samples/s of the search. Thin lines are 95 % intervals, where a change was "
+                                           "measured in at least three pairs; the last bar is of fresh pairs.")
+                          : translator.say("Samples/s of the search, as each change was tried. None of it is proven."));
 }
 
 std::vector<std::string> trial_row(const LoggedTrial& trial, const LoggedTrial* baseline,
@@ -155,43 +152,10 @@ Html trials_html(const std::vector<LoggedTrial>& trials, const Translator& trans
                        all));
 }
 
-Html verification_html(const tune::Verification& found, const Translator& translator) {
-  return table(
-      translator.say("Verification against the baseline"), {},
-      {{translator.word("speed"),
-        translator.say("{:.2f}x as fast (95 % interval {:.2f} to {:.2f}, {} pairs)", found.ratio, found.interval.low,
-                       found.interval.high, found.winner.size())},
-       {translator.word("learns as well"),
-        !found.compared     ? translator.say("nothing to compare")
-        : found.parity.held ? translator.word("yes")
-                            : translator.say("no: {}", translate_sentence(translator.language, found.parity.why))}});
-}
-
-/// The verified rates, of which the interval is that of their ratio.
-Html verified_bars(const tune::Recorded& recorded, const Translator& translator) {
-  const auto& found = recorded.verification;
-  if (!found || found->baseline.empty() || !std::ranges::all_of(found->baseline, is_rate) || !is_rate(found->ratio)) {
-    return {};
-  }
-  const double before = median(found->baseline);
-  return rate_bars({{translator.word("unchanged"), before, {}, "run0", ""},
-                    {translator.word("changed"), before * found->ratio, scaled(found->interval, before), "run1",
-                     fmt::format("({:.2f}x)", found->ratio)}},
-                   translator.word("samples/s"));
-}
-
-Html written_changes(const std::vector<knobs::Change>& changes, const Translator& translator) {
-  Html out;
-  for (const knobs::Change& change : changes) {
-    const std::string gain = change.gain ? translator.say(" (gain {:.2f}x)", *change.gain) : "";
-    out += element("div.fix",
-                   lines_change_html(change.from ? std::vector{change.knob + ": " + change.from->to_text()}
-                                                 : std::vector<std::string>{},
-                                     {change.knob + ": " + change.to->to_text()}),
-                   element("p.quiet", translate_sentence(translator.language, change.reason),
-                           gain.empty() ? Html() : element("b", gain)));
-  }
-  return out;
+Html verification_html(const tune::Recorded& recorded, const Translator& translator) {
+  const tune::Verification& found = *recorded.verification;
+  return (proven(recorded) ? pairs_html(found, translator) : Html()) +
+         table(translator.say("Verification against the baseline"), {}, verification_rows(found, translator));
 }
 
 }  // namespace
@@ -214,11 +178,13 @@ std::vector<Gain> gains(const std::vector<LoggedTrial>& trials) {
     if ((trial.verdict != "kept" && trial.verdict != "reverted") || !is_rate(trial.result.rate)) {
       continue;
     }
-    const auto repeated = experiment::ratio_of(turns_before(trials, i));
-    Gain gain{added_words(settings, trial.changes), rate, 0, trial.result.rate / best, {}};
+    const std::vector<experiment::PairOfRates> pairs = turns_before(trials, i);
+    const auto repeated = experiment::ratio_of(pairs);
+    Gain gain{{}, {}, rate, 0, trial.result.rate / best, {}};
+    set_difference(gain, settings, trial.changes);
     if (repeated) {
       gain.ratio = repeated->value;
-      gain.interval = repeated->interval;
+      gain.interval = pairs.size() < tune::kPairsOfAnInterval ? std::nullopt : repeated->interval;
     }
     gain.after = rate * gain.ratio;
     rate = gain.after;
@@ -229,38 +195,14 @@ std::vector<Gain> gains(const std::vector<LoggedTrial>& trials) {
   return steps;
 }
 
-std::string search_answer(const account::RunData& run, const Translator& translator) {
-  if (std::string words = run.meta_text("conclusion"); !words.empty()) {
-    return translate_sentence(translator.language, words);
-  }
-  const auto found = recorded_in(run).verification;
-  return found ? translator.say("{:.2f}x as fast (95 % interval {:.2f} to {:.2f}, {} pairs)", found->ratio,
-                                found->interval.low, found->interval.high, found->winner.size())
-               : translator.say("A search for faster settings");
-}
-
-Html search_opening(const account::RunData& run, const Translator& translator) {
-  const tune::Recorded recorded = recorded_in(run);
-  Html changes = written_changes(recorded.changes, translator);
-  if (const auto program = run.meta_value("program"); program.is_object()) {
-    const std::string patch = text_in(program, "patch");
-    const std::string command = text_in(program, "run");
-    changes += patch.empty() ? Html() : patch_html(patch);
-    changes += command.empty() ? Html() : command_to_copy(command);
-  }
-  const Html bars = verified_bars(recorded, translator);
-  return (changes.empty() ? Html()
-                          : element("div.change", element("h2", translator.say("What was changed")),
-                                    place_html(run.meta_text("config")), changes)) +
-         (bars.empty() ? bars : element("div.gain", element("h2", translator.say("What it brought")), bars));
-}
-
 Html search_sections(const account::RunData& run, const Translator& translator) {
   const tune::Recorded recorded = recorded_in(run);
-  Html out = section(translator.say("What each change brought"), waterfall(recorded, translator));
+  Html out = section(proven(recorded) ? translator.say("What each change brought")
+                                      : translator.say("What each change seemed to bring"),
+                     waterfall(recorded, translator));
   out += section(translator.word("Trials"), trials_html(recorded.trials, translator));
   if (recorded.verification) {
-    out += section(translator.word("Verification"), verification_html(*recorded.verification, translator));
+    out += section(translator.word("Verification"), verification_html(recorded, translator));
   }
   if (recorded.unreadable > 0) {
     out +=

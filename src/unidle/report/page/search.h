@@ -18,20 +18,22 @@ bool is_search(const account::RunData& run);
 
 /// One step from the baseline to the winner.
 struct Gain {
-  std::string what;   // the changes
-  double before = 0;  // samples/s
+  std::string what;     // "loader.workers=4": the settings that it sets
+  std::string without;  // the settings that it leaves out again
+  double before = 0;    // samples/s
   double after = 0;
   double ratio = 1;
-  std::optional<Interval> interval;  // of the ratio, when it was repeated
+  std::optional<Interval> interval;  // of the ratio, when it was repeated in enough pairs
 };
 
 /// The kept trials in their order, each against the best before it.
 std::vector<Gain> gains(const std::vector<tune::LoggedTrial>& trials);
 
-/// The answer in one sentence.
+/// The headline: the conclusion up to its first reason.
 std::string search_answer(const account::RunData& run, const Translator& translator);
 
-/// Changes as a diff, before and after as bars.
+/// What follows the headline: the rest of the conclusion, the change as a diff, and either the proven gain as bars or
+/// the pairs that proved none as points.
 Html search_opening(const account::RunData& run, const Translator& translator);
 
 /// The sections: what each change brought, all trials, the verification.

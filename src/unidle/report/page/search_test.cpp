@@ -34,12 +34,31 @@ TEST(Gains, TurnsGiveTheRatioAndItsInterval) {
   const knobs::Settings changes = {{"loader.workers", 2}};
   const auto steps = gains({trial("baseline", {}, 10, "baseline"), trial("reference", {}, 8, "turn"),
                             trial("again", changes, 12, "turn"), trial("reference", {}, 8, "turn"),
-                            trial("again", changes, 12.2, "turn"), trial("step", changes, 30, "kept")});
+                            trial("again", changes, 12.2, "turn"), trial("reference", {}, 8, "turn"),
+                            trial("again", changes, 12.1, "turn"), trial("step", changes, 30, "kept")});
   ASSERT_EQ(steps.size(), 1U);
   EXPECT_NEAR(steps[0].ratio, 1.51, 0.02);
   ASSERT_TRUE(steps[0].interval);
   EXPECT_LT(steps[0].interval->low, 1.51);
   EXPECT_GT(steps[0].interval->high, 1.51);
+}
+
+TEST(Gains, TwoTurnsGiveNoInterval) {
+  const knobs::Settings changes = {{"loader.workers", 2}};
+  const auto steps = gains({trial("baseline", {}, 10, "baseline"), trial("reference", {}, 8, "turn"),
+                            trial("again", changes, 12, "turn"), trial("reference", {}, 8, "turn"),
+                            trial("again", changes, 16, "turn"), trial("step", changes, 30, "kept")});
+  ASSERT_EQ(steps.size(), 1U);
+  EXPECT_FALSE(steps[0].interval);
+}
+
+TEST(Gains, WhatIsLeftOutAgainIsNamed) {
+  const auto steps = gains({trial("baseline", {}, 10, "baseline"),
+                            trial("step", {{"loader.workers", 2}, {"precision.amp", "bf16"}}, 20, "kept"),
+                            trial("drop", {{"loader.workers", 2}}, 20, "reverted")});
+  ASSERT_EQ(steps.size(), 2U);
+  EXPECT_EQ(steps[1].what, "");
+  EXPECT_EQ(steps[1].without, "precision.amp");
 }
 
 TEST(Gains, NoneWithoutABaselineOrWithRatesThatAreNone) {
