@@ -241,7 +241,7 @@ nlohmann::json first_present(const RunData& a, const RunData& b, const char* key
   return nullptr;
 }
 
-bool is_slower(experiment::SpeedChange change) {
+bool fell(experiment::SpeedChange change) {
   return change == experiment::SpeedChange::kSlower || change == experiment::SpeedChange::kRegression;
 }
 
@@ -249,7 +249,7 @@ bool is_slower(experiment::SpeedChange change) {
 std::string end_to_end_words(const Comparison& c, const std::string& a, const std::string& b,
                              const Translator& translator) {
   const bool faster = c.total == experiment::SpeedChange::kFaster && c.training != experiment::SpeedChange::kFaster;
-  if (!faster && !(is_slower(c.total) && !is_slower(c.training))) {
+  if (!faster && !(fell(c.total) && !fell(c.training))) {
     return "";
   }
   const experiment::Ratio& whole = *c.total_ratio;

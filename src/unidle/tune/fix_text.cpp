@@ -155,10 +155,9 @@ class FixPage {
   /// The changes as lines of the program, and as a patch.
   void add_code(const OptimizeResult& result, const fs::path& here) {
     const ProgramResult& program = *result.program;
-    if (program.code.empty()) {
-      return;
+    if (!program.code.empty()) {
+      line(translator_.say("In the program:"));
     }
-    line(translator_.say("In the program:"));
     for (const CodeChange& change : program.code) {
       line(fmt::format("  {}{}", change.where.empty() ? "" : change.where + ": ", change.code));
     }

@@ -33,7 +33,7 @@ std::string last_added(const std::vector<knobs::ChangedLines>& changes) {
 }
 
 /// What a fix shows; without lines when it shows none.
-Edit shown_by(const knobs::Change& fix) {
+Edit edit_of(const knobs::Change& fix) {
   Edit edit{.to = *fix.to, .words = {}, .file = {}, .lines = {}};
   if (!fix.patch.empty()) {
     constexpr std::string_view kMark = "+++ ";
@@ -73,7 +73,7 @@ Edits edits_of(const diagnose::Diagnosis& diagnosis, const knobs::ProgramCommand
       if (!fix.to || fix.in_code || (!fix.by_hand && knobs::reaches(program, fix.knob, *fix.to))) {
         continue;
       }
-      if (Edit edit = shown_by(fix); !edit.lines.empty() && is_in_folder(edit.file)) {
+      if (Edit edit = edit_of(fix); !edit.lines.empty() && is_in_folder(edit.file)) {
         edits.try_emplace(fix.knob, std::move(edit));
       }
     }
