@@ -255,12 +255,14 @@ std::string end_to_end_words(const Comparison& c, const std::string& a, const st
   const experiment::Ratio& whole = *c.total_ratio;
   const std::string interval =
       translator.say("95 % interval {:.2f}x to {:.2f}x", whole.interval->low, whole.interval->high);
-  return faster ? translator.say("{} is {:.2f}x as fast as {} from end to end ({}); its training steps alone run at "
-                                 "{:.2f}x the rate.",
-                                 b, whole.value, a, interval, c.training_ratio->value)
-                : translator.say("{} is slower from end to end: {:.2f}x the rate of {} ({}); its training steps alone "
-                                 "run at {:.2f}x the rate.",
-                                 b, whole.value, a, interval, c.training_ratio->value);
+  return faster ? translator.say(
+                      "{} is {:.2f}x as fast as {} from end to end ({}); its training steps alone run at "
+                      "{:.2f}x the rate.",
+                      b, whole.value, a, interval, c.training_ratio->value)
+                : translator.say(
+                      "{} is slower from end to end: {:.2f}x the rate of {} ({}); its training steps alone "
+                      "run at {:.2f}x the rate.",
+                      b, whole.value, a, interval, c.training_ratio->value);
 }
 
 std::string speed_words(const Comparison& c, const std::string& a, const std::string& b, const Translator& translator) {
