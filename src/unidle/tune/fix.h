@@ -70,8 +70,8 @@ std::size_t count_fixable(const std::filesystem::path& record, const diagnose::D
 /// optimize_program().
 OptimizeResult try_fix(const FixPlan& plan, const FixOptions& options, const Progress& progress, std::stop_token stop);
 
-/// What will be tried, and what is left to the person.
-std::string to_text(const FixPlan& plan, int width, Language language);
+/// What will be tried, and, unless trials follow, what is left to the person.
+std::string to_text(const FixPlan& plan, bool trials_follow, int width, Language language);
 /// The gain, how to get it, and what is left. `here`: the folder in which the person is.
 std::string to_text(const FixPlan& plan, const OptimizeResult& result, const std::filesystem::path& here, int width,
                     Language language);

@@ -133,7 +133,7 @@ TEST_F(Fix, ACacheIsTriedInRunsOfTwoEpochs) {
   };
   FixOptions options = record_run(repeats_samples);
   const FixPlan plan = plan_fix(options);
-  ASSERT_TRUE(is_tried(plan, "cache.features")) << to_text(plan, 100, Language::kEnglish);
+  ASSERT_TRUE(is_tried(plan, "cache.features")) << to_text(plan, false, 100, Language::kEnglish);
   EXPECT_EQ(plan.least_steps, 80);
   EXPECT_NEAR(plan.run_s, 12, 1e-9) << "with the validation between them";
   options.budget_s = 40;
@@ -275,7 +275,7 @@ TEST_F(Fix, SpeaksChinese) {
   for (const double factor : {1.0, 1.8}) {
     const OptimizeResult result = search_result(plan, factor);
     const std::string text =
-        to_text(plan, 200, Language::kChinese) + to_text(plan, result, "/", 200, Language::kChinese);
+        to_text(plan, false, 200, Language::kChinese) + to_text(plan, result, "/", 200, Language::kChinese);
     EXPECT_EQ(english_words_of(text), "") << text;
     for (const LoggedTrial& trial : result.outcome->trials) {
       const std::string line = fix_line(trial, Language::kChinese);

@@ -35,7 +35,7 @@ class FixPage {
   FixPage(const FixPlan& plan, int width, Language language)
       : plan_(plan), width_(std::max(width, kNarrowest)), translator_{language} {}
 
-  std::string before() {
+  std::string before(bool trials_follow) {
     add(plan_.answer);
     line("");
     add(translator_.say("Record: {}", plan_.record.string()));
@@ -51,7 +51,9 @@ class FixPage {
                           budget_text(plan_.budget_s)));
       add_attempts();
     }
-    add_by_hand();
+    if (!trials_follow) {
+      add_by_hand();
+    }
     return std::move(text_);
   }
 
@@ -75,10 +77,6 @@ class FixPage {
     }
     add_code(result, here);
     add_notes(result.notes);
-    if (!plan_.by_hand.empty()) {
-      line("");
-      add(translator_.say("Before: {}", plan_.answer));
-    }
     add_by_hand();
     return std::move(text_);
   }
@@ -191,8 +189,8 @@ json json_of(const Attempt& attempt) {
 
 }  // namespace
 
-std::string to_text(const FixPlan& plan, int width, Language language) {
-  return FixPage(plan, width, language).before();
+std::string to_text(const FixPlan& plan, bool trials_follow, int width, Language language) {
+  return FixPage(plan, width, language).before(trials_follow);
 }
 
 std::string to_text(const FixPlan& plan, const OptimizeResult& result, const fs::path& here, int width,

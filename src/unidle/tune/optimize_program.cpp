@@ -212,7 +212,7 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Progress& 
     say_how(options, result.changes, wanted, program);
   }
   const auto patch = program.plan.places.find("replacement");
-  if (patch != program.plan.places.end() && !options.edits.contains("loader.replace")) {
+  if (patch != program.plan.places.end() && !options.proposals) {  // else the findings decide what is tried
     result.notes.push_back(
         fmt::format("unidle.data has a source that gives the samples of this data set; not measured, to review:\n{}",
                     patch->second));

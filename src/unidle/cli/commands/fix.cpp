@@ -116,7 +116,7 @@ int run(const Arguments& given) {
   const tune::FixPlan plan = tune::plan_fix(options);
   const bool last = arguments.dry_run || plan.attempts.empty();
   if (!arguments.json()) {
-    print_to(stdout, "{}", tune::to_text(plan, terminal_width(stdout), arguments.speaks()));
+    print_to(stdout, "{}", tune::to_text(plan, !last, terminal_width(stdout), arguments.speaks()));
     flush_output();
   } else if (last) {
     print_json(plan, std::nullopt);
