@@ -95,6 +95,9 @@ nlohmann::json value_of(const std::map<std::string, nlohmann::json>& values, std
 void read_search(RunSummary& run, const std::map<std::string, nlohmann::json>& values) {
   run.outcome = "completed";
   SearchSummary& search = run.search.emplace();
+  if (std::string by = text_of(values, meta::kSearchedBy); !by.empty()) {
+    search.by = std::move(by);
+  }
   const nlohmann::json found = value_of(values, "verification");
   if (flag_in(found, "shown").value_or(false)) {
     search.gain = number_in(found, "ratio");

@@ -12,6 +12,7 @@ namespace unidle::record {
 
 /// What became of a search for faster settings.
 struct SearchSummary {
+  std::string by = "search";     // the command that searched: "fix", "optimize"
   std::optional<double> gain;    // proven: so many times as fast
   bool nothing_to_gain = false;  // otherwise it could not tell
 };

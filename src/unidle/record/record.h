@@ -207,6 +207,7 @@ constexpr std::string_view kDropped = "events_dropped";  // number
 constexpr std::string_view kPid = "pid";                 // process id of the command, the root of its tree
 constexpr std::string_view kKind = "kind";               // "optimize" for a search; absent for a run
 constexpr std::string_view kSearch = "optimize";
+constexpr std::string_view kSearchedBy = "searched_by";  // of a search, the command: "fix", "optimize"
 }  // namespace meta
 
 /// Names of the series that more than one module uses.

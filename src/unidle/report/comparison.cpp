@@ -245,13 +245,10 @@ bool fell(experiment::SpeedChange change) {
   return change == experiment::SpeedChange::kSlower || change == experiment::SpeedChange::kRegression;
 }
 
-/// Where the whole run differs in speed and its steps do not, or not in the same way; "" elsewhere.
+/// REQUIRES: c.by_whole().
 std::string end_to_end_words(const Comparison& c, const std::string& a, const std::string& b,
                              const Translator& translator) {
-  const bool faster = c.total == experiment::SpeedChange::kFaster && c.training != experiment::SpeedChange::kFaster;
-  if (!faster && !(fell(c.total) && !fell(c.training))) {
-    return "";
-  }
+  const bool faster = c.total == experiment::SpeedChange::kFaster;
   const experiment::Ratio& whole = *c.total_ratio;
   const std::string interval =
       translator.say("95 % interval {:.2f}x to {:.2f}x", whole.interval->low, whole.interval->high);
@@ -276,8 +273,8 @@ std::string speed_words(const Comparison& c, const std::string& a, const std::st
   if (!r.interval) {
     return translator.say("{} ran at {:.2f}x the rate of {}, but there are too few steps to tell.", b, r.value, a);
   }
-  if (std::string words = end_to_end_words(c, a, b, translator); !words.empty()) {
-    return words;
+  if (c.by_whole()) {
+    return end_to_end_words(c, a, b, translator);
   }
   const std::string interval = translator.say("95 % interval {:.2f}x to {:.2f}x", r.interval->low, r.interval->high);
   switch (c.training) {
@@ -296,6 +293,11 @@ std::string speed_words(const Comparison& c, const std::string& a, const std::st
 }
 
 }  // namespace
+
+bool Comparison::by_whole() const {
+  return (total == experiment::SpeedChange::kFaster && training != experiment::SpeedChange::kFaster) ||
+         (fell(total) && !fell(training));
+}
 
 std::vector<SettingDifference> setting_differences(const RunData& a, const RunData& b) {
   if (!has_settings(a) || !has_settings(b)) {

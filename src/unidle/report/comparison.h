@@ -82,6 +82,8 @@ struct Comparison {
   nlohmann::json changes, trials, verification;  // as an optimising run recorded them; null when absent
 
   bool regression() const { return !regressions.empty(); }
+  /// True where the whole run is faster or slower and its steps are not, or not in the same way: the whole decides.
+  bool by_whole() const;
 };
 
 /// The knobs whose values differ; none when one of the runs recorded no settings.

@@ -106,9 +106,9 @@ std::string outcome_of(const RunSummary& run, Language language) {
   if (!run.search) {
     return printable_line(translate(language, run.outcome));
   }
-  return run.search->gain              ? translate(language, "fix: {:.2f}x", *run.search->gain)
-         : run.search->nothing_to_gain ? std::string(translate(language, "fix: nothing to gain"))
-                                       : std::string(translate(language, "fix: inconclusive"));
+  return run.search->gain              ? translate(language, "{}: {:.2f}x", run.search->by, *run.search->gain)
+         : run.search->nothing_to_gain ? translate(language, "{}: nothing to gain", run.search->by)
+                                       : translate(language, "{}: inconclusive", run.search->by);
 }
 
 /// `text` with blanks up to `width` columns.

@@ -49,8 +49,13 @@ std::vector<Tile> gain_tiles(const Comparison& c, const Translator& translator) 
                                        : translator.say("too few steps for an interval")});
     }
   };
+  if (c.by_whole()) {
+    add_ratio(c.total_ratio, translator.say("end-to-end samples/s"));
+  }
   add_ratio(c.training_ratio, translator.say("training samples/s"));
-  add_ratio(c.total_ratio, translator.say("end-to-end samples/s"));
+  if (!c.by_whole()) {
+    add_ratio(c.total_ratio, translator.say("end-to-end samples/s"));
+  }
   if (input_share(c.a) || input_share(c.b)) {
     tiles.push_back(
         {before_and_after(input_share(c.a), input_share(c.b)), translator.say("of a step waits for input")});
@@ -67,8 +72,8 @@ std::vector<Tile> gain_tiles(const Comparison& c, const Translator& translator) 
 }  // namespace
 
 Html comparison_opening(const Comparison& c, const Translator& translator) {
-  const auto bar = [](const Summary& s, const char* css) {
-    const auto& rate = s.throughput.training;
+  const auto bar = [&](const Summary& s, const char* css) {
+    const auto& rate = c.by_whole() ? s.throughput.total : s.throughput.training;
     return RateBar{s.name, rate ? rate->value : 0, interval_of(rate), css, ""};
   };
   return rate_bars({bar(c.a, "run0"), bar(c.b, "run1")}, translator.word("samples/s")) +

@@ -22,6 +22,7 @@ void write_record(OptimizeResult& result, std::string_view name) {
     record::Writer writer(folder);
     nlohmann::json document = to_json(result);
     writer.set_meta(record::meta::kKind, record::meta::kSearch);
+    writer.set_meta(record::meta::kSearchedBy, name);
     writer.set_meta(record::meta::kStartedUtc, format_utc(system_clock().wall_ns()));
     for (const char* key :
          {"config", "conclusion", "trials", "changes", "verification", "not_taken", "plan", "program", "notes"}) {
