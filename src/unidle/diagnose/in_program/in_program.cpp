@@ -14,6 +14,8 @@
 #include "unidle/base/shell.h"
 #include "unidle/diagnose/detail/line_advice.h"
 #include "unidle/diagnose/in_program/framework.h"
+#include "unidle/diagnose/in_program/own_interval.h"
+#include "unidle/diagnose/in_program/setting_words.h"
 #include "unidle/diagnose/in_program/sources.h"
 #include "unidle/diagnose/rule.h"
 #include "unidle/knobs/apply.h"
@@ -78,23 +80,30 @@ class Program {
   /// The command that makes all of these changes, each of which one of its options makes.
   std::string command_with(const std::vector<Change>& fixes) const { return shell_joined(reach_of(fixes).command); }
 
-  /// Sets the framework's argument that makes validations so much rarer. Where the program does not decide by their
-  /// results, that is a change that can be tried.
-  void put_rarer_validation(double rarer_by, Change& fix) const {
+  /// Sets what makes validations so much rarer: the framework's argument, or a setting of the program itself. Where
+  /// training does not depend on their results, that is a change that can be tried.
+  void put_rarer_validation(double rarer_by, Change& fix) {
     const auto* loader = signals_.loader ? &*signals_.loader : nullptr;
     const bool known = loader != nullptr && loader->dataset_len && loader->batch_size.value_or(0) > 0;
     const double batches = known ? static_cast<double>((*loader->dataset_len - 1) / *loader->batch_size + 1) : 0;
+    bool decides = false;
     for (const CallInProgram& call : frameworks_) {
-      if (fix.in_program = with_rarer_validation(call, rarer_by, batches); !fix.in_program) {
-        continue;
+      if (fix.in_program = with_rarer_validation(call, rarer_by, batches); fix.in_program) {
+        decides = may_decide_by_validation(call);
+        break;
       }
-      if (fix.in_code && !fix.in_program->after.empty() && !may_decide_by_validation(call)) {
-        Change tried = knobs::change_of("validation.every", 1, static_cast<long long>(std::ceil(rarer_by)), fix.reason);
-        tried.by_hand = true;
-        tried.in_program = std::move(fix.in_program);
-        fix = std::move(tried);
-      }
-      return;
+    }
+    if (fix.in_code && !fix.in_program && frameworks_.empty()) {
+      fix.in_program = with_rarer_own_interval(signals_, sources_, rarer_by);
+      decides = may_stop_by_validation(signals_, sources_);
+    }
+    if (fix.in_code && !decides && fix.in_program && !fix.in_program->after.empty()) {
+      fix.knob = "validation.every";
+      fix.knob_class = knobs::find_knob(fix.knob)->knob_class;
+      fix.from.emplace(1);
+      fix.to.emplace(static_cast<long long>(std::ceil(rarer_by)));
+      fix.in_code = false;
+      fix.by_hand = true;
     }
   }
 
@@ -269,18 +278,7 @@ class Program {
       return std::nullopt;
     }
     const knobs::Edit& edit = edits.front();
-    const std::string key = edit.path.substr(edit.path.find_last_of("./") + 1);
-    const knobs::Scalar* scalar = file.find(edit.path);
-    if (scalar != nullptr && !scalar->argument.empty()) {
-      words.words = "default=" + edit.to;
-      words.call = "add_argument";
-    } else {
-      words.words = fmt::format("{}{}{}", key,
-                                file.format() == knobs::Format::kPython ? " = "
-                                : file.format() == knobs::Format::kToml ? " = "
-                                                                        : ": ",
-                                edit.to);
-    }
+    put_setting_words(file, edit.path, edit.to, words);
     return words;
   }
 

@@ -1,6 +1,7 @@
 // run-failed, run-timed-out, device-unused, setting-ignored.
 #include <gmock/gmock.h>
 
+#include "unidle/diagnose/diagnose.h"
 #include "unidle/diagnose/testing/asking.h"
 
 namespace unidle::diagnose::testing {

@@ -67,8 +67,9 @@ Rarer rarer(const Context& context, double wanted) {
   // In whole units; in hundredths for an interval below one: 0.69, not 0.6900000000000001.
   const double whole = *interval * rarer_by < 1 ? 100 : 1;
   const double longer = std::ceil(*interval * rarer_by * whole) / whole;
-  const knobs::Value value = longer < 1 ? knobs::Value(longer) : knobs::Value(static_cast<std::int64_t>(longer));
-  return {detail::make_fix(context, "validation.interval", value, kHow), longer / *interval};
+  knobs::Change fix = longer < 1 ? detail::make_fix(context, "validation.interval", longer, kHow)
+                                 : detail::make_fix(context, "validation.interval", std::llround(longer), kHow);
+  return {std::move(fix), longer / *interval};
 }
 
 /// True when validation mostly waits for more workers than there are CPUs; adds what to do about that.

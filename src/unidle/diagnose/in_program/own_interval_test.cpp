@@ -1,0 +1,79 @@
+#include "unidle/diagnose/in_program/own_interval.h"
+
+#include <gmock/gmock.h>
+
+#include "unidle/base/files.h"
+
+namespace unidle::diagnose {
+namespace {
+
+using ::testing::ElementsAre;
+
+TEST(OwnInterval, ByTheWordsOfItsName) {
+  for (const char* name : {"EVAL_EVERY", "eval_interval", "--val-freq", "valCheckInterval", "evaluate_every_n_steps",
+                           "test_interval", "validation_period", "check_val_every_n_epoch"}) {
+    EXPECT_TRUE(names_interval_of_validation(name)) << name;
+  }
+  for (const char* name : {"eval_iters", "eval_steps", "log_interval", "save_every", "val_split",
+                           "eval_batch_interval_size", "interval", "test", "latest_interval"}) {
+    EXPECT_FALSE(names_interval_of_validation(name)) << name;
+  }
+}
+
+class OwnIntervalTest : public ::testing::Test {
+ protected:
+  std::optional<knobs::InProgram> change(const std::string& script, std::vector<std::string> words = {}) {
+    write_file_atomic(folder_.path() / "train.py", script);
+    Signals signals;
+    signals.folder = folder_.path();
+    signals.command = {"python", "train.py"};
+    signals.command.insert(signals.command.end(), words.begin(), words.end());
+    Sources sources(folder_.path());
+    stops_ = may_stop_by_validation(signals, sources);
+    return with_rarer_own_interval(signals, sources, 3.5);
+  }
+  TemporaryFolder folder_;
+  bool stops_ = false;
+};
+
+TEST_F(OwnIntervalTest, AConstant) {
+  const auto found = change("import torch\nEVAL_EVERY = 20  # steps\n");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->words, "EVAL_EVERY = 70");
+  EXPECT_EQ(found->where, "train.py:2");
+  EXPECT_THAT(found->after, ElementsAre("EVAL_EVERY = 70  # steps"));
+  EXPECT_FALSE(stops_);
+}
+
+TEST_F(OwnIntervalTest, ADefaultAndTheOptionThatReplacesIt) {
+  const std::string script =
+      "import argparse\np = argparse.ArgumentParser()\np.add_argument('--eval-every', type=int, default=2)\n";
+  const auto by_default = change(script);
+  ASSERT_TRUE(by_default);
+  EXPECT_EQ(by_default->words, "default=7");
+  EXPECT_THAT(by_default->after, ElementsAre("p.add_argument('--eval-every', type=int, default=7)"));
+  EXPECT_EQ(change(script, {"--eval-every", "10"})->command, "python train.py --eval-every 35");
+  EXPECT_EQ(change(script, {"--eval_every=10"})->words, "--eval_every=35");
+}
+
+TEST_F(OwnIntervalTest, AFileOfTheCommand) {
+  write_file_atomic(folder_.path() / "a.yaml", "train:\n  val_interval: 1\n");
+  const auto found = change("import yaml\n", {"--config", "a.yaml"});
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->words, "val_interval: 4");
+  EXPECT_EQ(found->where, "a.yaml:2");
+}
+
+TEST_F(OwnIntervalTest, NothingWhereItIsNotKnownWhichOne) {
+  EXPECT_FALSE(change("eval_every = 20\ntest_every = 20\n"));
+  EXPECT_FALSE(change("eval_every = None\n"));
+  EXPECT_FALSE(change("print('no setting')\n"));
+}
+
+TEST_F(OwnIntervalTest, EarlyStoppingDependsOnIt) {
+  EXPECT_TRUE(change("eval_every = 20\npatience = 3\n"));
+  EXPECT_TRUE(stops_);
+}
+
+}  // namespace
+}  // namespace unidle::diagnose
