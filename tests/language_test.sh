@@ -22,7 +22,7 @@ class Text(html.parser.HTMLParser):
 
     def handle_data(self, data):
         if not self.hidden and data.strip():
-            print(data.strip())
+            print(data.strip().replace("\u00a0", " "))  # numbers stay beside their units
 
 
 Text().feed(open(sys.argv[1], encoding="utf-8").read())

@@ -48,7 +48,7 @@ import json
 findings = json.load(open("out.json"))["findings"]
 fixes = [(one["id"], fix) for one in findings for fix in one["fixes"] if fix["knob"] == "loader.replace"]
 assert len(fixes) == 1 and fixes[0][0].startswith("loader-"), fixes
-assert "+loader = unidle.data.Loader(unidle.data.like(data), batch_size=512, drop_last=True)" in fixes[0][1]["patch"]
+assert "+loader = unidle.data.Loader(unidle.data.like(data), batch_size=512, shuffle=True, drop_last=True)" in fixes[0][1]["patch"]
 open("changes.patch", "w").write(fixes[0][1]["patch"])
 PY
 "$unidle" diagnose rec >out.txt 2>err.txt

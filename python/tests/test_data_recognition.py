@@ -400,7 +400,7 @@ class PatchTest(unittest.TestCase):
             [
                 "import unidle.data",
                 "    a = unidle.data.Loader(unidle.data.like(Größe(args.path,",
-                "              5)), batch_size=args.size, drop_last=args.drop)",
+                "              5)), batch_size=args.size, shuffle=True, drop_last=args.drop)",
             ],
         )
         self.assertEqual(

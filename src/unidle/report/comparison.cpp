@@ -118,7 +118,7 @@ void find_regressions(Comparison& c, const Translator& translator) {
     }
   };
   const bool fewer_ranks = c.b.ranks < c.a.ranks;  // which explains a lower rate
-  if (!c.different_programs && !fewer_ranks) {
+  if (!c.different_programs && !fewer_ranks && !c.may_be_others()) {
     if (c.total != experiment::SpeedChange::kFaster) {  // slower steps that a faster whole makes up for are no loss
       slower(c.training, c.training_ratio, translator.say("Training throughput"));
     }
@@ -241,63 +241,7 @@ nlohmann::json first_present(const RunData& a, const RunData& b, const char* key
   return nullptr;
 }
 
-bool fell(experiment::SpeedChange change) {
-  return change == experiment::SpeedChange::kSlower || change == experiment::SpeedChange::kRegression;
-}
-
-/// REQUIRES: c.by_whole().
-std::string end_to_end_words(const Comparison& c, const std::string& a, const std::string& b,
-                             const Translator& translator) {
-  const bool faster = c.total == experiment::SpeedChange::kFaster;
-  const experiment::Ratio& whole = *c.total_ratio;
-  const std::string interval =
-      translator.say("95 % interval {:.2f}x to {:.2f}x", whole.interval->low, whole.interval->high);
-  return faster ? translator.say(
-                      "{} is {:.2f}x as fast as {} from end to end ({}); its training steps alone run at "
-                      "{:.2f}x the rate.",
-                      b, whole.value, a, interval, c.training_ratio->value)
-                : translator.say(
-                      "{} is slower from end to end: {:.2f}x the rate of {} ({}); its training steps alone "
-                      "run at {:.2f}x the rate.",
-                      b, whole.value, a, interval, c.training_ratio->value);
-}
-
-std::string speed_words(const Comparison& c, const std::string& a, const std::string& b, const Translator& translator) {
-  if (c.different_programs) {
-    return translator.say("{} and {} are different programs: their speeds cannot be compared.", a, b);
-  }
-  if (!c.training_ratio) {
-    return translator.say("The throughput of the two runs cannot be compared.");
-  }
-  const experiment::Ratio& r = *c.training_ratio;
-  if (!r.interval) {
-    return translator.say("{} ran at {:.2f}x the rate of {}, but there are too few steps to tell.", b, r.value, a);
-  }
-  if (c.by_whole()) {
-    return end_to_end_words(c, a, b, translator);
-  }
-  const std::string interval = translator.say("95 % interval {:.2f}x to {:.2f}x", r.interval->low, r.interval->high);
-  switch (c.training) {
-    case experiment::SpeedChange::kFaster:
-      return translator.say("{} trains {:.2f}x as fast as {} ({}).", b, r.value, a, interval);
-    case experiment::SpeedChange::kSlower:
-    case experiment::SpeedChange::kRegression:
-      return translator.say("{} is slower: it trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);
-    default:
-      if (r.interval->low >= 1 - kTolerance &&
-          r.interval->high <= 1 + kTolerance) {  // a wider one may hide a difference
-        return translator.say("Same speed: {} trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);
-      }
-      return translator.say("No difference shown: {} trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);
-  }
-}
-
 }  // namespace
-
-bool Comparison::by_whole() const {
-  return (total == experiment::SpeedChange::kFaster && training != experiment::SpeedChange::kFaster) ||
-         (fell(total) && !fell(training));
-}
 
 std::vector<SettingDifference> setting_differences(const RunData& a, const RunData& b) {
   if (!has_settings(a) || !has_settings(b)) {
@@ -395,20 +339,15 @@ Comparison compare(std::span<const RunData> a, std::span<const RunData> b, doubl
   c.trials = first_present(shown_a, shown_b, "trials");
   c.verification = first_present(shown_a, shown_b, "verification");
   c.different_programs = are_different_programs(shown_a, shown_b);
-  find_regressions(c, translator);
-  add_notes(c, shown_a, shown_b, translator);
   if (pairs.size() > 1) {
     c.pairs = std::move(pairs);
+  }
+  find_regressions(c, translator);
+  add_notes(c, shown_a, shown_b, translator);
+  if (!c.pairs.empty()) {
     add_notes_of_runs(c, a, b, translator);
   }
   return c;
-}
-
-std::string headline(const Comparison& c, const std::string& a, const std::string& b, Language language) {
-  const Translator translator{language};
-  const auto scaling = scaling_of(c, translator);
-  return speed_words(c, a, b, translator) +
-         (scaling && scaling->efficiency.interval ? " " + scaling_words(*scaling, translator) : "");
 }
 
 }  // namespace unidle::report

@@ -82,8 +82,10 @@ struct Comparison {
   nlohmann::json changes, trials, verification;  // as an optimising run recorded them; null when absent
 
   bool regression() const { return !regressions.empty(); }
-  /// True where the whole run is faster or slower and its steps are not, or not in the same way: the whole decides.
+  /// True where the whole run, with validation, differs more than its steps do: the whole decides.
   bool by_whole() const;
+  /// True when the CPUs that other processes used during one of two single runs may be what makes the difference.
+  bool may_be_others() const;
 };
 
 /// The knobs whose values differ; none when one of the runs recorded no settings.

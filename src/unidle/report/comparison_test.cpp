@@ -191,6 +191,18 @@ TEST(Comparison, RatesAreRoughWhereOthersUsedTheMachine) {
   EXPECT_NEAR(json["b"]["others_cpus"].get<double>(), 1.2, 0.01);
 }
 
+TEST(Comparison, WhatOthersMayHaveDoneIsNotProven) {
+  Script slow = beside(0.5, 1);
+  slow.compute_ms = 80;  // 99 ms per step instead of 69
+  const Comparison c = compare(scripted_run(beside(0.05, 1)), scripted_run(slow));
+  EXPECT_EQ(c.training, experiment::SpeedChange::kRegression);
+  EXPECT_THAT(c.regressions, IsEmpty());
+  EXPECT_THAT(headline(c), MatchesRegex("B ran at 0\\.[67][0-9]x the rate of A, which proves nothing: other "
+                                        "processes used the CPUs meanwhile\\."));
+  slow.compute_ms = 300;
+  EXPECT_TRUE(compare(scripted_run(beside(0.05, 1)), scripted_run(slow)).regression()) << "more than they can do";
+}
+
 TEST(Comparison, TheEnergyIsThatOfAllDevices) {
   RunData run = scripted_run(quiet(50));
   EXPECT_FALSE(summarise(run).energy_per_sample_j) << "not recorded";

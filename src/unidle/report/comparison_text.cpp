@@ -67,7 +67,8 @@ std::string table_as_text(const std::vector<std::string>& header, const std::vec
 std::string to_text(const Comparison& c, int width, bool colour, Language language) {
   const Translator translator{language};
   width = std::max(width, 20);
-  const bool faster = c.training == experiment::SpeedChange::kFaster || c.total == experiment::SpeedChange::kFaster;
+  const bool faster = !c.may_be_others() &&
+                      (c.training == experiment::SpeedChange::kFaster || c.total == experiment::SpeedChange::kFaster);
   const char* tone = c.regression() ? kBoldRed : faster ? kBoldGreen : kBold;
   const std::string head = fill(headline(c, "A", "B", language), width);
   std::string out = (colour ? painted(head, tone) : head) + '\n';

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <functional>
 #include <set>
@@ -12,6 +13,7 @@
 #include "unidle/account/account.h"
 #include "unidle/base/clock.h"
 #include "unidle/base/error.h"
+#include "unidle/base/process.h"
 #include "unidle/base/secrets.h"
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/diagnose/nodes.h"
@@ -207,6 +209,24 @@ void fit_budget(const RecordedRun& run, double asked_s, FixPlan& plan) {
   plan.run_s = run.seconds_of(plan.least_steps);
 }
 
+/// Whether the Python of a command finds the package unidle. False for other programs.
+bool has_package(const std::vector<std::string>& command, const fs::path& folder) {
+  constexpr const char* kFind = "#\nimport importlib.util as u; raise SystemExit(not u.find_spec('unidle'))";
+  constexpr std::chrono::seconds kLimit(10);
+  if (!fs::path(command.front()).filename().string().starts_with("python")) {
+    return false;
+  }
+  Command find;
+  find.argv = {command.front(), "-c", kFind};
+  find.folder = folder;
+  find.in = Command::Stream::kNull;
+  try {
+    return run_to_end(std::move(find), kLimit).status.ok();
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 /// The record itself, as far as it is one of a run of one machine.
 record::Reader open_record(const fs::path& path) {
   const std::vector<fs::path> nodes = diagnose::records_of_nodes(path);
@@ -233,11 +253,16 @@ FixPlan plan_of_record(const record::Reader& reader, const diagnose::Diagnosis& 
   FixPlan plan;
   plan.record = reader.folder();
   plan.answer = diagnose::answer(diagnosis);
+  plan.time = diagnosis.time;
   plan.command = repeatable.command;
   plan.folder = repeatable.folder;
   plan.notes = repeatable.notes;
   ProgramPlan program = plan_from_record(reader, run, diagnosis, plan.command);
-  program.edits = plan.edits = edits_of(diagnosis, command_of(program, plan.command));
+  plan.edits = edits_of(diagnosis, command_of(program, plan.command));
+  std::erase_if(plan.edits, [&](const auto& edit) {
+    return needs_package(edit.second) && !has_package(plan.command, plan.folder);
+  });
+  program.edits = plan.edits;
   const auto is_possible = [&](const knobs::Settings& changes) { return can_try(program, plan.command, changes); };
   // Hints would only lengthen the trials of a run for which there is something better to try.
   for (const auto& proposals_of : {suggestions_of, hints_of}) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "unidle/account/phases.h"
 #include "unidle/diagnose/diagnosis.h"
 #include "unidle/language/language.h"
 #include "unidle/record/record.h"
@@ -56,6 +57,7 @@ struct FixPlan {
   long long least_steps = 0;  // of a trial that shows what is tried
   double run_s = 0;           // such a run of the program
   double budget_s = 0;        // for all trials
+  account::PhaseTimes time;   // of the recorded run
 };
 
 /// Reads the record. Throws kInput for one whose command cannot be run again here, or that shows no training: a log,

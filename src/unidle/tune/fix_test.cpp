@@ -246,7 +246,8 @@ TEST_F(Fix, TheEndSaysTheGainAndHowToGetIt) {
   result.program->patch = "--- train.py\n";
   result.record = ".unidle/runs/1-fix";
   const std::string here = to_text(plan, result, plan.folder, 200, Language::kEnglish);
-  EXPECT_THAT(here, HasSubstr("\n1.8x as fast (1.8 to 1.8), measured in 3 pairs.\n"));
+  EXPECT_THAT(here, HasSubstr("\n1.8x as fast (1.8 to 1.8), measured in 3 pairs.\n"
+                              "The recorded run of 15.0 s would take about 9.4 s: its start-up stays.\n"));
   EXPECT_THAT(here, HasSubstr("\n  unidle run --apply loader.workers=3 -- sh train.py\n"));
   EXPECT_THAT(here, HasSubstr("\n  patch -p0 -i .unidle/runs/1-fix/changes.patch\n"));
   const std::string elsewhere = to_text(plan, result, "/", 200, Language::kEnglish);

@@ -144,9 +144,22 @@ class FixPage {
     const auto times = [digits](double ratio) { return fmt::format("{:.{}f}", ratio, digits); };
     add(translator_.say("{}x as fast ({} to {}), measured in {} pairs.", times(found->ratio),
                         times(found->interval.low), times(found->interval.high), found->winner.size()));
+    add_whole_run(found->ratio);
     const std::size_t rest = outcome.conclusion.find("; ");
     if (rest != std::string::npos) {
       add(sentence(outcome.conclusion.substr(rest + 2)));
+    }
+  }
+
+  /// What the gain makes of the recorded run, where what it does not touch is a part worth mentioning.
+  void add_whole_run(double ratio) {
+    constexpr double kWorthMentioning = 0.1;
+    const account::PhaseTimes& time = plan_.time;
+    const double loop_s = time.train + time.validate + time.checkpoint;
+    const double rest_s = time.startup + time.other;
+    if (rest_s > kWorthMentioning * (loop_s + rest_s)) {
+      add(translator_.say("The recorded run of {} would take about {}: its start-up stays.",
+                          format_seconds(loop_s + rest_s), format_seconds(rest_s + loop_s / ratio)));
     }
   }
 
@@ -205,7 +218,7 @@ std::string fix_line(const LoggedTrial& trial, Language language) {
   if (!trial.result.ok) {
     return translator.say("run {}: {}: failed: {}", trial.index, what, trial.result.problem);
   }
-  const std::string rate = format_number(trial.result.rate);
+  const std::string rate = format_number(trial.own_rate > 0 ? trial.own_rate : trial.result.rate);
   const std::string time = format_seconds(trial.result.seconds);
   const bool judged = !trial.changes.empty() && trial.verdict != "winner" && trial.verdict != "turn";
   return judged ? translator.say("run {}: {}: {} samples/s, {} ({})", trial.index, what, rate,

@@ -3,7 +3,7 @@
 import sys
 import types
 
-from _unidle_shim.facts import package_loading, random_draws, replaceable
+from _unidle_shim.facts import drawn_arguments, package_loading, random_draws, replaceable
 from _unidle_shim.host import places
 from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.host.shapes import hidden_queries
@@ -153,11 +153,12 @@ def keepable(dataset):
     found, ahead = [], [(getattr(type(dataset), "__getitem__", None), 1)]
     while ahead:
         function, depth = ahead.pop()
-        for called in (
-            side_effects.calls_of(function, type(dataset))
-            if isinstance(function, types.FunctionType) and depth <= _DEEPEST_KEPT
-            else ()
-        ):
+        if not isinstance(function, types.FunctionType) or depth > _DEEPEST_KEPT:
+            continue
+        never_again = drawn_arguments.called_with_drawn(function)
+        for called in side_effects.calls_of(function, type(dataset)):
+            if called.__name__ in never_again:
+                continue
             if (
                 side_effects.leaves_something(called, (dataset,))
                 or side_effects.used(called, (dataset,)) & random_draws.NAMES

@@ -89,8 +89,10 @@ def _call(call: ast.Call, text: str, live: Live) -> Optional[str]:
     # An expression stays: the same call may make the loader of the test set, with another value.
     if _is_computed(given.get("shuffle")):
         arguments.append("shuffle=" + given["shuffle"])
-    elif not live.shuffle or "shuffle" in given:
-        arguments.append("shuffle=" + str(live.shuffle))
+    elif not live.shuffle:
+        arguments.append("shuffle=False")
+    elif given.get("shuffle") == "True":  # the default, but who reads the change looks for it
+        arguments.append("shuffle=True")
     if live.drop_last or _is_computed(given.get("drop_last")):
         arguments.append("drop_last=" + given.get("drop_last", "True"))
     if given.get("pin_memory", "False") != "False":

@@ -295,8 +295,9 @@ void add_source(const Context& context, Finding& finding) {
     finding.evidence.push_back(translate_sentence(context.language, source.note));
   }
   if (source.left.empty() && !source.patch.empty()) {
-    knobs::Change fix = make_fix(context, "loader.replace", true,
-                                 "take the samples from unidle.data; review these lines, unidle fix measures them");
+    knobs::Change fix =
+        make_fix(context, "loader.replace", true,
+                 "take the samples from unidle.data; review these lines, which need the package unidle in this Python");
     fix.from = false;
     fix.by_hand = true;  // it changes the order of random draws, so only on request
     fix.patch = source.patch;

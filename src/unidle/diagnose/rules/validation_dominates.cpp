@@ -161,7 +161,7 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
     name_function(context, finding);
   }
   if (signals.validation_where.empty() && !signals.validation_kept.empty()) {
-    finding.evidence.push_back(context.say("unidle cannot skip validations in this program: {}",
+    finding.evidence.push_back(context.say("--apply cannot make validations rarer in this program: {}",
                                            translate_sentence(context.language, signals.validation_kept)));
   }
   Rarer change = rarer(context, policy.validation_target);

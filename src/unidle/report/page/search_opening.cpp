@@ -83,6 +83,20 @@ Html tried_html(const tune::Recorded& recorded, const nlohmann::json& settings) 
   return after.empty() ? Html() : lines_change_html(before, after);
 }
 
+/// What to write where in the program.
+Html code_places(const nlohmann::json& program, const Translator& translator) {
+  Html places;
+  const nlohmann::json code = program.is_object() && program.contains("code") ? program["code"] : nlohmann::json();
+  for (const nlohmann::json& each : code.is_array() ? code : nlohmann::json::array()) {
+    const std::string where = text_in(each, "where");
+    const std::string text = text_in(each, "code");
+    if (!text.empty()) {
+      places += element("li", element("code", where.empty() ? text : where + ": " + text));
+    }
+  }
+  return places.empty() ? places : element("p.quiet", translator.say("In the program:")) + element("ul", places);
+}
+
 Html changed_html(const account::RunData& run, const tune::Recorded& recorded, const Translator& translator) {
   const auto program = run.meta_value("program");
   const std::string patch = text_in(program, "patch");
@@ -92,11 +106,12 @@ Html changed_html(const account::RunData& run, const tune::Recorded& recorded, c
         recorded, program.is_object() && program.contains("settings") ? program["settings"] : nlohmann::json());
     return tried.empty() ? tried : element("div.change", element("h2", translator.say("What was tried")), tried);
   }
-  return element(
-      "div.change", element("h2", translator.say("What was changed")), place_html(run.meta_text("config")),
-      written_changes(recorded.changes, !patch.empty(), translator), patch.empty() ? Html() : patch_html(patch),
-      command.empty() ? Html()
-                      : element("p.quiet", translator.say("Without touching the program:")) + command_to_copy(command));
+  return element("div.change", element("h2", translator.say("What was changed")), place_html(run.meta_text("config")),
+                 written_changes(recorded.changes, !patch.empty(), translator),
+                 patch.empty() ? code_places(program, translator) : patch_html(patch),
+                 command.empty()
+                     ? Html()
+                     : element("p.quiet", translator.say("Without touching the program:")) + command_to_copy(command));
 }
 
 /// The sentence of the record, or what its verification says.

@@ -13,6 +13,7 @@ LoggedTrial TrialLog::measure(const knobs::Settings& changes, const std::string&
   trial.changes = changes;
   trial.result = runner_.run(changes, limit_s, stop_);
   trial.result.interrupted = trial.result.interrupted || stopped();
+  trial.own_rate = trial.result.rate;
   ++runs_;
   ++measured_;
   last_disturbed_ = experiment::is_disturbed(trial.result.measurement());

@@ -20,6 +20,7 @@ struct LoggedTrial {
   std::string stage;
   knobs::Settings changes;  // relative to the configuration
   TrialResult result;
+  double own_rate = 0;  // samples/s of this run; result.rate is that of the last of its repetitions
   /// "baseline", "kept", "no gain", "reverted", "needed", "parity broken", "failed", "not taken"; "held" of "longest",
   /// "turn" of a repetition, "winner" of "verify-winner".
   std::string verdict;

@@ -81,6 +81,14 @@ Edits edits_of(const diagnose::Diagnosis& diagnosis, const knobs::ProgramCommand
   return edits;
 }
 
+bool needs_package(const Edit& edit) {
+  return std::ranges::any_of(edit.lines, [](const knobs::ChangedLines& each) {
+    return std::ranges::any_of(each.after, [&](const std::string& line) {
+      return line.starts_with("import unidle") && std::ranges::find(each.before, line) == each.before.end();
+    });
+  });
+}
+
 knobs::Settings edited_part(const Edits& edits, const knobs::Settings& changes) { return part(edits, changes, true); }
 
 knobs::Settings unedited_part(const Edits& edits, const knobs::Settings& changes) {

@@ -30,6 +30,9 @@ using Edits = std::map<std::string, Edit>;  // by knob
 /// patch, for what `program` takes in no other way.
 Edits edits_of(const diagnose::Diagnosis& diagnosis, const knobs::ProgramCommand& program);
 
+/// Whether an edit adds an import of the package unidle.
+bool needs_package(const Edit& edit);
+
 /// Those of `changes` that an edit makes.
 knobs::Settings edited_part(const Edits& edits, const knobs::Settings& changes);
 /// Those that no edit makes.

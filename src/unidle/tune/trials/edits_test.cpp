@@ -85,6 +85,9 @@ TEST(Edits, OfAPatch) {
   EXPECT_EQ(edits.at("loader.replace").where(), "code/a.py:1");
   EXPECT_EQ(edits.at("loader.replace").lines.size(), 2U);
   EXPECT_EQ(edits.at("loader.replace").words, "c");
+  EXPECT_FALSE(needs_package(edits.at("loader.replace")));
+  EXPECT_TRUE(needs_package({true, "", "a.py", {{1, {"a"}, {"import unidle.data", "a"}}}}));
+  EXPECT_FALSE(needs_package({true, "", "a.py", {{1, {"import unidle", "a"}, {"import unidle", "b"}}}}));
 }
 
 }  // namespace

@@ -1,0 +1,103 @@
+// What a comparison says first, and by which of its ratios.
+#include <algorithm>
+
+#include "unidle/report/comparison.h"
+#include "unidle/report/scaling.h"
+
+namespace unidle::report {
+
+namespace {
+
+/// REQUIRES: both ratios, or c.training_ratio where the whole does not decide.
+const experiment::Ratio& decisive(const Comparison& c) { return c.by_whole() ? *c.total_ratio : *c.training_ratio; }
+
+bool fell(experiment::SpeedChange change) {
+  return change == experiment::SpeedChange::kSlower || change == experiment::SpeedChange::kRegression;
+}
+
+/// REQUIRES: c.by_whole().
+std::string end_to_end_words(const Comparison& c, const std::string& a, const std::string& b,
+                             const Translator& translator) {
+  const bool faster = c.total == experiment::SpeedChange::kFaster;
+  const experiment::Ratio& whole = *c.total_ratio;
+  const std::string interval =
+      translator.say("95 % interval {:.2f}x to {:.2f}x", whole.interval->low, whole.interval->high);
+  return faster ? translator.say(
+                      "{} is {:.2f}x as fast as {} from end to end ({}); its training steps alone run at "
+                      "{:.2f}x the rate.",
+                      b, whole.value, a, interval, c.training_ratio->value)
+                : translator.say(
+                      "{} is slower from end to end: {:.2f}x the rate of {} ({}); its training steps alone "
+                      "run at {:.2f}x the rate.",
+                      b, whole.value, a, interval, c.training_ratio->value);
+}
+
+std::string speed_words(const Comparison& c, const std::string& a, const std::string& b, const Translator& translator) {
+  if (c.different_programs) {
+    return translator.say("{} and {} are different programs: their speeds cannot be compared.", a, b);
+  }
+  if (!c.training_ratio) {
+    return translator.say("The throughput of the two runs cannot be compared.");
+  }
+  const experiment::Ratio& r = *c.training_ratio;
+  if (c.may_be_others()) {
+    return translator.say(
+        "{} ran at {:.2f}x the rate of {}, which proves nothing: other processes used the CPUs meanwhile.", b,
+        decisive(c).value, a);
+  }
+  if (!r.interval) {
+    return translator.say("{} ran at {:.2f}x the rate of {}, but there are too few steps to tell.", b, r.value, a);
+  }
+  if (c.by_whole()) {
+    return end_to_end_words(c, a, b, translator);
+  }
+  const std::string interval = translator.say("95 % interval {:.2f}x to {:.2f}x", r.interval->low, r.interval->high);
+  switch (c.training) {
+    case experiment::SpeedChange::kFaster:
+      return translator.say("{} trains {:.2f}x as fast as {} ({}).", b, r.value, a, interval);
+    case experiment::SpeedChange::kSlower:
+    case experiment::SpeedChange::kRegression:
+      return translator.say("{} is slower: it trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);
+    default:
+      if (r.interval->low >= 1 - kTolerance &&
+          r.interval->high <= 1 + kTolerance) {  // a wider one may hide a difference
+        return translator.say("Same speed: {} trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);
+      }
+      return translator.say("No difference shown: {} trains at {:.2f}x the rate of {} ({}).", b, r.value, a, interval);
+  }
+}
+
+}  // namespace
+
+bool Comparison::by_whole() const {
+  const auto interval_of = [](const std::optional<experiment::Ratio>& ratio) {
+    return ratio && ratio->interval ? *ratio->interval : Interval{1, 1};
+  };
+  const Interval whole = interval_of(total_ratio);
+  const Interval steps = interval_of(training_ratio);
+  return (total == experiment::SpeedChange::kFaster && whole.low > steps.high) ||
+         (fell(total) && whole.high < steps.low);
+}
+
+bool Comparison::may_be_others() const {
+  // A neighbour slows down a program by more than the time that it takes: both share caches and memory.
+  constexpr double kEffect = 2;
+  if (!pairs.empty() || !training_ratio || (!a.rough && !b.rough)) {
+    return false;
+  }
+  double most = 0;
+  for (const Summary* run : {&a, &b}) {
+    most = std::max(most, run->rough && run->own_cpus.value_or(0) > 0 ? *run->others_cpus / *run->own_cpus : 0);
+  }
+  const double ratio = decisive(*this).value;
+  return std::max(ratio, 1 / ratio) <= 1 + kEffect * most;
+}
+
+std::string headline(const Comparison& c, const std::string& a, const std::string& b, Language language) {
+  const Translator translator{language};
+  const auto scaling = scaling_of(c, translator);
+  return speed_words(c, a, b, translator) +
+         (scaling && scaling->efficiency.interval ? " " + scaling_words(*scaling, translator) : "");
+}
+
+}  // namespace unidle::report
