@@ -37,7 +37,9 @@ class ActuatorTest(run_case.RunCase):
         for kind, name in (("tensors", "arrays"), ("windows", "windows")):
             note = self.source_of(kind, "0")
             self.assertEqual(note["name"], name)
-            self.assertIn("unidle.data.Loader(unidle.data.like(dataset), batch_size=7, shuffle=True)", note["patch"])
+            self.assertIn(
+                "unidle.data.Loader(unidle.data.like(dataset), batch_size=7, shuffle=True)", note["patch"]
+            )
 
     def test_batches_that_the_program_chooses_are_left_to_a_person(self):
         note = self.source_of("batches", "0")

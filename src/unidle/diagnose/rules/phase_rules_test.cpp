@@ -162,7 +162,7 @@ TEST(ValidationDominates, CallsThatCannotBeLeftOutSayWhy) {
   const Finding finding = fired("validation-dominates", signals);
   EXPECT_EQ(fix_of(finding, "validation.every"), nullptr);
   EXPECT_THAT(finding.evidence,
-              ::testing::Contains(::testing::HasSubstr("skip validations in this program: Experiment.vali")));
+              ::testing::Contains(::testing::HasSubstr("make validations rarer in this program: Experiment.vali")));
 }
 
 Signals saving(double checkpoint_s) {
