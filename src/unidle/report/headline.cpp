@@ -82,6 +82,7 @@ bool Comparison::by_whole() const {
 bool Comparison::may_be_others() const {
   // A neighbour slows down a program by more than the time that it takes: both share caches and memory.
   constexpr double kEffect = 2;
+  constexpr double kMost = 2;  // what a program waits for by itself, others do not lengthen much
   if (!pairs.empty() || !training_ratio || (!a.rough && !b.rough)) {
     return false;
   }
@@ -90,7 +91,7 @@ bool Comparison::may_be_others() const {
     most = std::max(most, run->rough && run->own_cpus.value_or(0) > 0 ? *run->others_cpus / *run->own_cpus : 0);
   }
   const double ratio = decisive(*this).value;
-  return std::max(ratio, 1 / ratio) <= 1 + kEffect * most;
+  return std::max(ratio, 1 / ratio) <= std::min(1 + kEffect * most, kMost);
 }
 
 std::string headline(const Comparison& c, const std::string& a, const std::string& b, Language language) {
