@@ -164,7 +164,12 @@ void edit_for_trial(observe::Options& run, Protection protection, const fs::path
                     const std::vector<EditedFile>& edited) {
   if (protection != Protection::kLayers) {
     for (const EditedFile& each : edited) {
-      write_file_atomic(run.folder / each.file, each.text);
+      const fs::path copy = run.folder / each.file;
+      if (!observe::is_within(fs::weakly_canonical(copy.parent_path()), fs::canonical(run.folder))) {
+        throw Error(ErrorCode::kInput, each.file.string(), "is outside of the working folder, through a link",
+                    "make the change yourself");
+      }
+      write_file_atomic(copy, each.text);
     }
     return;
   }

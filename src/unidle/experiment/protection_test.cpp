@@ -95,6 +95,19 @@ TEST(ProtectionOfTrials, EditsReachTheTrialAlone) {
   }
 }
 
+TEST(ProtectionOfTrials, NoEditFollowsALinkOutOfACopy) {
+  const TemporaryFolder scratch;
+  const fs::path project = scratch.path() / "project";
+  fs::create_directories(scratch.path() / "library");
+  fs::create_directories(project);
+  write_file_atomic(scratch.path() / "library/a.py", "x");
+  fs::create_symlink(scratch.path() / "library", project / "code");
+  observe::Options run;
+  protect(run, Protection::kCopy, project, {}, scratch.path() / "own");
+  EXPECT_THROW(edit_for_trial(run, Protection::kCopy, scratch.path() / "own", {{"code/a.py", "y"}}), Error);
+  EXPECT_EQ(read_file(scratch.path() / "library/a.py"), "x");
+}
+
 TEST(Trackers, WriteToTheTrialsFolderAndFindNoToken) {
   auto environment = muted_trackers("/scratch/own");
   EXPECT_EQ(environment["MLFLOW_TRACKING_URI"], "file:///scratch/own/mlruns");

@@ -307,6 +307,9 @@ int Layers::share_and_hide() const {
     Text source;
     source << "/proc/self/fd/" << shared.fd;
     if (shared.fd < 0 || ::mount(source.c_str(), shared.path.c_str(), nullptr, MS_BIND, nullptr) != 0) {
+      if (shared.from != shared.path) {  // the command would find the file that was to be replaced
+        return errno;
+      }
       continue;  // a socket that no longer exists
     }
     if (const int failure = change_attributes(shared.path.c_str(), 0, {.clear = MOUNT_ATTR_RDONLY})) {

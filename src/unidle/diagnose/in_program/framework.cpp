@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "unidle/base/numbers.h"
@@ -191,12 +190,6 @@ std::optional<InProgram> with_rarer_validation(const CallInProgram& at, double r
   return package == "transformers" ? rarer_in_transformers(at, rarer_by)
          : package == "lightning"  ? rarer_in_lightning(at, rarer_by, batches)
                                    : std::nullopt;
-}
-
-bool may_decide_by_validation(const CallInProgram& at) {
-  constexpr std::array<std::string_view, 5> kNames = {"EarlyStopping", "ReduceLROnPlateau", "ModelCheckpoint(",
-                                                      "load_best_model_at_end", "ckpt_path=\"best\""};
-  return std::ranges::any_of(kNames, [&](std::string_view name) { return at.text.find(name) != std::string::npos; });
 }
 
 }  // namespace unidle::diagnose

@@ -38,8 +38,4 @@ std::optional<knobs::InProgram> with_knob(const CallInProgram& at, const std::st
 /// 0 when unknown.
 std::optional<knobs::InProgram> with_rarer_validation(const CallInProgram& at, double rarer_by, double batches);
 
-/// Whether something in the file of the call may decide by the results of validations: early stopping, a schedule, the
-/// best checkpoint.
-bool may_decide_by_validation(const CallInProgram& at);
-
 }  // namespace unidle::diagnose

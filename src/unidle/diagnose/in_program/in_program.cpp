@@ -86,18 +86,16 @@ class Program {
     const auto* loader = signals_.loader ? &*signals_.loader : nullptr;
     const bool known = loader != nullptr && loader->dataset_len && loader->batch_size.value_or(0) > 0;
     const double batches = known ? static_cast<double>((*loader->dataset_len - 1) / *loader->batch_size + 1) : 0;
-    bool decides = false;
     for (const CallInProgram& call : frameworks_) {
-      if (fix.in_program = with_rarer_validation(call, rarer_by, batches); fix.in_program) {
-        decides = may_decide_by_validation(call);
-        break;
+      if (!fix.in_program) {
+        fix.in_program = with_rarer_validation(call, rarer_by, batches);
       }
     }
     if (fix.in_code && !fix.in_program && frameworks_.empty()) {
       fix.in_program = with_rarer_own_interval(signals_, sources_, rarer_by);
-      decides = may_stop_by_validation(signals_, sources_);
     }
-    if (fix.in_code && !decides && fix.in_program && !fix.in_program->after.empty()) {
+    if (fix.in_code && fix.in_program && !fix.in_program->after.empty() &&
+        !may_decide_by_validation(signals_, sources_)) {
       fix.knob = "validation.every";
       fix.knob_class = knobs::find_knob(fix.knob)->knob_class;
       fix.from.emplace(1);

@@ -9,6 +9,7 @@
 #include <exception>
 #include <vector>
 
+#include "unidle/base/error.h"
 #include "unidle/base/log.h"
 #include "unidle/base/numbers.h"
 #include "unidle/base/shell.h"
@@ -16,37 +17,13 @@
 #include "unidle/diagnose/configured/configured_files.h"
 #include "unidle/diagnose/in_program/setting_words.h"
 #include "unidle/knobs/config_file.h"
+#include "unidle/knobs/interval_names.h"
 
 namespace unidle::diagnose {
 
 namespace fs = std::filesystem;
 
 namespace {
-
-/// The words of a name in lower case: {"val", "check", "interval"} of "valCheckInterval" and "--val-check-interval".
-std::vector<std::string> words_of_name(std::string_view name) {
-  std::vector<std::string> words;
-  bool fresh = true;
-  bool was_lower = false;
-  for (const char c : name) {
-    const bool letter = std::isalnum(static_cast<unsigned char>(c)) != 0;
-    const bool upper = std::isupper(static_cast<unsigned char>(c)) != 0;
-    if (letter && (fresh || (upper && was_lower))) {
-      words.emplace_back();
-    }
-    if (letter) {
-      words.back() += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-    }
-    fresh = !letter;
-    was_lower = letter && !upper;
-  }
-  return words;
-}
-
-template <std::size_t N>
-bool is_one_of(const std::string& word, const std::array<std::string_view, N>& words) {
-  return std::ranges::find(words, std::string_view(word)) != words.end();
-}
 
 struct Interval {
   std::string file;
@@ -63,7 +40,7 @@ void find_in(const std::string& file, const std::string& text, std::vector<Inter
     for (const knobs::Scalar& scalar : config.scalars()) {
       const auto value = parse_number<double>(scalar.value);
       if (value && *value >= 1 && scalar.editable && !scalar.inherited && !scalar.is_alias() &&
-          names_interval_of_validation(last_part(scalar.path))) {
+          knobs::names_interval_of_validation(last_part(scalar.path))) {
         found.push_back({file, text, scalar, *value});
       }
     }
@@ -92,7 +69,7 @@ std::optional<knobs::InProgram> by_option(const std::vector<std::string>& comman
   for (std::size_t i = 1; i < command.size(); ++i) {
     const std::size_t equals = command[i].find('=');
     const bool joined = equals != std::string::npos;
-    if (!names_interval_of_validation(last_part(command[i].substr(0, equals))) ||
+    if (!knobs::names_interval_of_validation(last_part(command[i].substr(0, equals))) ||
         (!joined && !command[i].starts_with('-'))) {
       continue;
     }
@@ -112,21 +89,6 @@ std::optional<knobs::InProgram> by_option(const std::vector<std::string>& comman
 
 }  // namespace
 
-bool names_interval_of_validation(std::string_view name) {
-  constexpr std::array<std::string_view, 8> kValidation = {"val",  "valid",      "validate", "validation",
-                                                           "eval", "evaluation", "evaluate", "test"};
-  constexpr std::array<std::string_view, 5> kInterval = {"every", "interval", "freq", "frequency", "period"};
-  constexpr std::array<std::string_view, 14> kBeside = {"n",     "num",  "check", "per",   "in",    "epoch",   "epochs",
-                                                        "steps", "step", "iter",  "iters", "batch", "batches", "x"};
-  const std::vector<std::string> words = words_of_name(name);
-  const auto any = [&](const auto& list) {
-    return std::ranges::any_of(words, [&](const std::string& word) { return is_one_of(word, list); });
-  };
-  return any(kValidation) && any(kInterval) && std::ranges::all_of(words, [&](const std::string& word) {
-           return is_one_of(word, kValidation) || is_one_of(word, kInterval) || is_one_of(word, kBeside);
-         });
-}
-
 std::optional<knobs::InProgram> with_rarer_own_interval(const Signals& signals, Sources& sources, double rarer_by) {
   if (auto option = by_option(signals.command, rarer_by)) {
     return option;
@@ -137,19 +99,26 @@ std::optional<knobs::InProgram> with_rarer_own_interval(const Signals& signals, 
   }
   const Interval& interval = found.front();
   const std::string to = fmt::format("{:.0f}", std::ceil(interval.value * rarer_by));
-  knobs::ConfigFile edited = knobs::ConfigFile::from_text(interval.text, interval.file);
-  edited.set(interval.scalar.path, to);
-  knobs::InProgram change;
-  put_lines(interval.file, interval.text, edited.text(), change);
-  put_setting_words(edited, interval.scalar.path, to, change);
-  return change;
+  try {
+    knobs::ConfigFile edited = knobs::ConfigFile::from_text(interval.text, interval.file);
+    edited.set(interval.scalar.path, to);
+    knobs::InProgram change;
+    put_lines(interval.file, interval.text, edited.text(), change);
+    put_setting_words(edited, interval.scalar.path, to, change);
+    return change;
+  } catch (const Error& failure) {  // a key that the file repeats
+    spdlog::debug("{}: the interval of validation cannot be changed: {}", interval.file, failure.what());
+    return std::nullopt;
+  }
 }
 
-bool may_stop_by_validation(const Signals& signals, const Sources& sources) {
+bool may_decide_by_validation(const Signals& signals, const Sources& sources) {
   std::string text = text_of_scripts(configured_files(signals.command, sources.folder()));
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  constexpr std::array<std::string_view, 4> kStops = {"earlystop", "early_stop", "patience", "reducelronplateau"};
-  return contains_any(text, kStops);
+  constexpr std::array<std::string_view, 7> kDecides = {
+      "earlystop",         "early_stop", "patience", "reducelronplateau", "modelcheckpoint(", "load_best_model_at_end",
+      "ckpt_path=\"best\""};
+  return contains_any(text, kDecides);
 }
 
 }  // namespace unidle::diagnose

@@ -9,16 +9,13 @@
 
 namespace unidle::diagnose {
 
-/// Whether the words of a setting's name say that it is such an interval: "eval_every", "valInterval", but not
-/// "eval_iters", which is a length.
-bool names_interval_of_validation(std::string_view name);
-
 /// The change that makes validations `rarer_by` times rarer, in the unit of the setting, whatever that is. An option of
 /// the command if it sets the interval, otherwise a file's lines. Nothing when no setting, or more than one, has such a
 /// name.
 std::optional<knobs::InProgram> with_rarer_own_interval(const Signals& signals, Sources& sources, double rarer_by);
 
-/// Whether the scripts' words say that training depends on results of validation: early stopping, a plateau.
-bool may_stop_by_validation(const Signals& signals, const Sources& sources);
+/// Whether the scripts' words say that something is decided by results of validation: early stopping, a plateau of the
+/// schedule, a framework's best checkpoint.
+bool may_decide_by_validation(const Signals& signals, const Sources& sources);
 
 }  // namespace unidle::diagnose

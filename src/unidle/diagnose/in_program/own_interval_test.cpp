@@ -9,17 +9,6 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST(OwnInterval, ByTheWordsOfItsName) {
-  for (const char* name : {"EVAL_EVERY", "eval_interval", "--val-freq", "valCheckInterval", "evaluate_every_n_steps",
-                           "test_interval", "validation_period", "check_val_every_n_epoch"}) {
-    EXPECT_TRUE(names_interval_of_validation(name)) << name;
-  }
-  for (const char* name : {"eval_iters", "eval_steps", "log_interval", "save_every", "val_split",
-                           "eval_batch_interval_size", "interval", "test", "latest_interval"}) {
-    EXPECT_FALSE(names_interval_of_validation(name)) << name;
-  }
-}
-
 class OwnIntervalTest : public ::testing::Test {
  protected:
   std::optional<knobs::InProgram> change(const std::string& script, std::vector<std::string> words = {}) {
@@ -29,7 +18,7 @@ class OwnIntervalTest : public ::testing::Test {
     signals.command = {"python", "train.py"};
     signals.command.insert(signals.command.end(), words.begin(), words.end());
     Sources sources(folder_.path());
-    stops_ = may_stop_by_validation(signals, sources);
+    stops_ = may_decide_by_validation(signals, sources);
     return with_rarer_own_interval(signals, sources, 3.5);
   }
   TemporaryFolder folder_;

@@ -1,0 +1,12 @@
+// Names of settings that say how often a program does something.
+#pragma once
+
+#include <string_view>
+
+namespace unidle::knobs {
+
+/// Whether the words of a key say that it is an interval of validation, in whatever unit: "eval_every",
+/// "--val-check-interval", but not "eval_iters", which is a length.
+bool names_interval_of_validation(std::string_view key);
+
+}  // namespace unidle::knobs
