@@ -147,11 +147,7 @@ void restore_interval() {
 /// and sets again later would be wrong.
 void shorten_interval() {
   const Interpreter& python = interpreter();
-  const unsigned long now_us = python.interval();
-  if (usual_us == 0 && now_us != kSoon_us) {
-    usual_us = now_us;
-  }
-  if (now_us == usual_us) {
+  if (python.interval() == usual_us) {
     python.set_interval(kSoon_us);
   } else {
     allowed = false;
@@ -188,6 +184,9 @@ PyObject* allow(PyObject*, PyObject* yes) {
   const int wanted = PyObject_IsTrue(yes);
   if (wanted < 0) {
     return nullptr;
+  }
+  if (wanted != 0 && interpreter().by_interval() && usual_us == 0) {
+    usual_us = interpreter().interval();  // now, as later the program may have changed it for a moment
   }
   allowed = wanted != 0 && interpreter().is_prompt();
   if (wanted == 0) {

@@ -1,6 +1,7 @@
 """The background thread: what it finds in lines of the program's source, and its signals; without torch."""
 
 import functools
+import itertools
 import os
 import signal
 import subprocess
@@ -312,6 +313,24 @@ library.allow_prompt_lock(False)
 assert sys.getswitchinterval() == before, sys.getswitchinterval()
 """
 
+CHANGED_FOR_A_MOMENT = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from _unidle_shim.host import native
+
+before, library = sys.getswitchinterval(), native.library()
+library.allow_prompt_lock(True)
+sys.setswitchinterval(1e-6)
+library.sleep_then_take(0.0005)  # the first look
+assert sys.getswitchinterval() == 1e-6, sys.getswitchinterval()
+if sys.version_info < (3, 12):
+    sys.setswitchinterval(1.1e-5)  # ours, which the program may have read
+else:
+    sys.setswitchinterval(before)
+library.allow_prompt_lock(False)
+assert sys.getswitchinterval() == before, sys.getswitchinterval()
+"""
+
 
 class Lock(unittest.TestCase):
     def shares(self, python, library, program=LOCKED):
@@ -346,10 +365,10 @@ class Lock(unittest.TestCase):
     def test_the_programs_switch_interval_stays(self):
         if not os.path.isfile(LIBRARY):
             self.skipTest("the shim's part in C++ is not built")
-        for python in PYTHONS:
+        for python, program in itertools.product(PYTHONS, (RESTORED, CHANGED_FOR_A_MOMENT)):
             with self.subTest(python):
                 environment = {**os.environ, "UNIDLE_LIGHT_LIBRARY": LIBRARY}
-                subprocess.run([python, "-c", RESTORED, SHIM], env=environment, check=True)
+                subprocess.run([python, "-c", program, SHIM], env=environment, check=True)
 
     def test_where_only_the_main_thread_is_interrupted_others_are_not_judged(self):
         for main_only, thread, held in (
