@@ -49,7 +49,8 @@ RECORDED = (
     *(f"python/unidle/data/recognition/{name}.py" for name in ("hints", "pictures", "rows", "written")),
     *(f"python/shim/_unidle_shim/{name}.py" for name in ("facts/replaceable", "samples/own_state")),
     *(f"python/shim/_unidle_shim/{name}.py" for name in ("samples/row_access", "samples/whole_batches")),
-    "python/shim/_unidle_shim/knobs/validation_interval.py",
+    *(f"python/shim/_unidle_shim/knobs/{name}.py" for name in ("trimmed_padding", "validation_interval")),
+    "python/shim/_unidle_shim/samples/trailing_padding.py",
 )
 ASIDE = (
     "_test.cpp",

@@ -19,6 +19,7 @@ ALIKE = {  # these change no result, and run together: importing torch takes lon
 RUNS = [
     ({"UNIDLE_TRACE_STEPS": "2"}, "profiled"),
     ({"UNIDLE_APPLY": json.dumps(ALIKE)}, "pictures pictures_of_workers crops table fused judged"),
+    ({"UNIDLE_APPLY": '{"batch.trim_padding": true}'}, "padded"),
     ({"UNIDLE_APPLY": '{"loader.workers": 1, "loader.pin_memory": true}'}, "packaged"),
     ({"UNIDLE_ASSUME_DEVICE": "1"}, "on_a_device"),
     # It changes results: the program prints properties that hold in any precision.

@@ -167,12 +167,12 @@ class InspectionTest(unittest.TestCase):
         padding.call_seen(torch, torch.nn.Identity(), (), {"x": mask, "attention_mask": mask + 0})
         padding.batch_seen(torch, {"x": torch.zeros(2, 3, 5), "lengths": torch.tensor([1, 3])})
         ((_, note),) = padding.notes()
-        self.assertEqual((note["real"], note["padded"]), (3 + 4, 4 + 6))
+        self.assertEqual((note["real"], note["padded"], note["longest"]), (3 + 4, 4 + 6, 3 + 6))
 
     def test_lengths_of_sequences_and_others(self):
         for lengths, shapes, wanted in (
-            ([1, 3], [(2, 8)], (4, 16)),
-            ([1, 3], [(8, 2)], (4, 16)),  # time comes first
+            ([1, 3], [(2, 8)], (4, 16, 6)),
+            ([1, 3], [(8, 2)], (4, 16, 6)),  # time comes first
             ([40, 53], [(2, 8)], None),  # of a fish
             ([1, 3], [], None),
             ([-1, 3], [(2, 8)], None),
@@ -181,17 +181,17 @@ class InspectionTest(unittest.TestCase):
 
     def test_masks_of_padding_and_others(self):
         cases = [
-            ("attention_mask", [[1, 1, 0], [1, 0, 0]], (3, 6)),
-            ("attention_mask", [[0, 1, 1], [0, 0, 1]], (3, 6)),
-            ("key_padding_mask", [[0, 0, 1], [0, 1, 1]], (3, 6)),
-            ("src_key_padding_mask", [[1, 1, 0], [1, 0, 0]], (3, 6)),
-            ("mask", [[False, True], [False, False]], (3, 4)),
-            ("mask", [[1, 1, 1], [1, 0, 0]], (4, 6)),
+            ("attention_mask", [[1, 1, 0], [1, 0, 0]], (3, 6, 4)),
+            ("attention_mask", [[0, 1, 1], [0, 0, 1]], (3, 6, 4)),
+            ("key_padding_mask", [[0, 0, 1], [0, 1, 1]], (3, 6, 4)),
+            ("src_key_padding_mask", [[1, 1, 0], [1, 0, 0]], (3, 6, 4)),
+            ("mask", [[False, True], [False, False]], (3, 4, 4)),
+            ("mask", [[1, 1, 1], [1, 0, 0]], (4, 6, 6)),
             ("mask", [[0, 1, 1], [0, 0, 1]], None),  # chooses answers, or padding at the left
             ("mask", [[1, 1, 0], [1, 1, 0]], None),  # what was observed
             ("mask", [[1, 1, 1], [0, 0, 1]], None),
-            ("pad_mask", [[1, 0, 0], [0, 0, 0]], (5, 6)),
-            ("mask", [[1, 1], [1, 1]], (4, 4)),
+            ("pad_mask", [[1, 0, 0], [0, 0, 0]], (5, 6, 6)),
+            ("mask", [[1, 1], [1, 1]], (4, 4, 4)),
             ("mask", [[0, 1], [1, 0]], None),
             ("attention_mask", [[1, 0, 1], [1, 1, 0]], None),
             ("attention_mask", [[1, 0, 0], [1, 1, 0], [1, 1, 1]], None),

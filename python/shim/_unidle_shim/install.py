@@ -26,6 +26,7 @@ def begin(torch):
     state.actuators.install_precision()
     model_calls.install(state)
     training_calls.install(state)
+    state.actuators.install_trimming()
     loaders.install(state)
     package_loaders.install(state)
     waits.install(state)

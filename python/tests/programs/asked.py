@@ -179,6 +179,29 @@ def judged():
         print(loss.item().hex())
 
 
+class Padded(Dataset):
+    def __len__(self):
+        return 40
+
+    def __getitem__(self, index):
+        mask = (torch.arange(30) < 2 + index % 5).long()
+        return {"input_ids": mask * (1 + index % 8), "attention_mask": mask, "y": index % 2}
+
+
+def padded():
+    torch.manual_seed(5)
+    net = nn.Embedding(9, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=1e-1)
+    for _ in range(2):
+        for batch in DataLoader(Padded(), 4):
+            out = (net(batch["input_ids"]) * batch["attention_mask"][..., None]).sum(1)
+            optimizer.zero_grad()
+            loss = nn.functional.cross_entropy(out, batch["y"])
+            loss.backward()
+            optimizer.step()
+        print("%.4f" % loss.item())
+
+
 def of_a_trial():
     """Starts a tracker online."""
     modules = tempfile.mkdtemp()

@@ -100,6 +100,9 @@ struct Policy {
   double disk_read_bytes_per_s = 1e6;
   /// Sorting by length leaves padding below this. Own choice.
   double padding = 0.30;
+  /// Of all elements, beyond the longest sequence of their batch. Below it batches are padded to about that sequence.
+  /// Own choice.
+  double trimmed_padding = 0.10;
 
   /// Reading a cheaper sample from memory is faster than a cache look-up: hashing the key, finding the entry and
   /// mapping a file take 50-100 us. Ten times that.
@@ -267,6 +270,7 @@ inline constexpr std::array kThresholds = {
     Threshold{"disk_wait", &Policy::disk_wait},
     Threshold{"disk_read_bytes_per_s", &Policy::disk_read_bytes_per_s},
     Threshold{"padding", &Policy::padding},
+    Threshold{"trimmed_padding", &Policy::trimmed_padding},
     Threshold{"expensive_sample_s", &Policy::expensive_sample_s},
     Threshold{"min_epochs", &Policy::min_epochs},
     Threshold{"device_full", &Policy::device_full},

@@ -87,7 +87,7 @@ TEST(Property, MoreOfACauseNeverLowersItsShare) {
   });
   expect_monotone("padding-waste", [](double x) {
     Signals signals = healthy_gpu();
-    signals.padding = PaddingFacts{1 - x, 1, ""};
+    signals.padding = PaddingFacts{1 - x, 1, {}, false, ""};
     return signals;
   });
   expect_monotone("memory-not-pinned", [](double x) {
@@ -165,7 +165,7 @@ void add_quiet_facts(Signals& signals, std::uniform_real_distribution<double>& n
   signals.processes = 3;
   signals.cpus_online = 4;
   signals.host_memory_used = some(0.3);
-  signals.padding = PaddingFacts{90, some(100) > 95 ? 110.0 : 100.0, ""};
+  signals.padding = PaddingFacts{90, some(100) > 95 ? 110.0 : 100.0, some(100), true, ""};
   signals.logging = LoggingFacts{500, some(1), ""};
   signals.syncs = {{"item", "a.py:1", 20, 20, some(0.1)}, {"gc", "a.py:2", 5, 5, some(0.1)}};
   signals.transfer = TransferFacts{1e9, some(1e7), 10, 1000, ""};

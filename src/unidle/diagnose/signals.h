@@ -192,7 +192,9 @@ struct SkippedBatches {
 
 struct PaddingFacts {
   double real = 0;
-  double padded = 0;  // all elements, including real ones
+  double padded = 0;              // all elements, including real ones
+  std::optional<double> longest;  // elements up to the longest sequence of each batch
+  bool cuts = false;              // batches may end there: batch.trim_padding
   std::string where;
 };
 

@@ -50,7 +50,8 @@ TEST(Knob, AllNamesOfTheManualAreThere) {
                                           "input.size",
                                           "validation.interval",
                                           "validation.every",
-                                          "loader.gather"};
+                                          "loader.gather",
+                                          "batch.trim_padding"};
   std::set<std::string> names;
   for (const Knob* knob : all_catalogue()) {
     EXPECT_TRUE(names.insert(knob->name).second) << knob->name;

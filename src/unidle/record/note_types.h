@@ -101,7 +101,7 @@ inline constexpr std::array kNoteShapes = {
     NoteShape{NoteType::kOptimizer, "optimizer", "",
               "class fused foreach fusable tensors parameters zero_to_none where also part zero_grad_where"},
     NoteShape{NoteType::kOptions, "options", "", "program words options switches"},
-    NoteShape{NoteType::kPadding, "padding", "", "real padded where"},
+    NoteShape{NoteType::kPadding, "padding", "", "real padded longest cuts where"},
     NoteShape{NoteType::kParallel, "parallel", "",
               "kind world_size rank backend find_unused static_graph bucket_bytes hook gradient_bytes"},
     NoteShape{NoteType::kPython, "python", "place", "in_loop where function hits held total"},

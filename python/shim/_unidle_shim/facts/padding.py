@@ -3,42 +3,55 @@
 from _unidle_shim.facts import packing, ranks
 from _unidle_shim.host import places
 from _unidle_shim.host.shapes import hidden_queries, undispatched
+from _unidle_shim.samples import trailing_padding
 
-_MOST_ELEMENTS = 1 << 18  # of a mask that is read
 _MOST_WRAPPERS = 8
 _LENGTHS = ("lengths", "length", "lens")
-_OF_OTHER_TOKENS = ("prompt", "decoder", "tgt", "target", "label", "cross", "memory")
 
 
 class Padding:
     def __init__(self):
         # Of batches as the loader gives them; of the model's arguments, which have names where batches are
-        # plain tuples: [real elements, all elements, where].
-        self.of_batches, self.of_calls = [0, 0, None], [0, 0, None]
+        # plain tuples: [real elements, all elements, those up to the longest sequence of each batch, where].
+        self.of_batches, self.of_calls = [0, 0, 0, None], [0, 0, 0, None]
         self.packs = None  # whether the model packs its sequences
+        self.cuts = False  # some batch may end after its longest sequence
+        self.why_kept = None  # why none may
 
     def batch_seen(self, torch, batch):
         if hasattr(batch, "keys"):
             _add(self.of_batches, torch, batch, ("cpu",))
+        self._note_cut(trailing_padding.cut_of(torch, batch))
 
     def call_seen(self, torch, module, args, kwargs):
         """Called in a few forward passes only, because reading a mask on a GPU waits for it."""
         module = _inner(module)
         if self.packs is None:
             self.packs = packing.packs(module, args, kwargs)
-        if self.of_batches[1] or self.packs:
+        if self.packs:
             return
         devices = ("cpu",)
         if torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():
             devices = ("cpu", "cuda")
         code = _forward_of(module)
         names = code.co_varnames[1 : code.co_argcount] if code is not None else ()
-        _add(self.of_calls, torch, dict(zip(names, args), **kwargs), devices)
+        arguments = dict(zip(names, args), **kwargs)
+        if not self.of_batches[1]:
+            _add(self.of_calls, torch, arguments, devices)
+        cut = trailing_padding.cut_of(torch, arguments, devices)
+        if cut is not None and cut.why_not is not None:
+            self._note_cut(cut)
+
+    def _note_cut(self, cut):
+        if cut is not None:
+            self.cuts = self.cuts or cut.width < cut.shape[1]
+            self.why_kept = self.why_kept or cut.why_not
 
     def notes(self):
-        real, padded, where = self.of_batches if self.of_batches[1] else self.of_calls
+        real, padded, longest, where = self.of_batches if self.of_batches[1] else self.of_calls
         if padded and not self.packs:
-            yield ("padding",), {"type": "padding", "real": real, "padded": padded, "where": where}
+            body = {"type": "padding", "real": real, "padded": padded, "longest": longest, "where": where}
+            yield ("padding",), dict(body, cuts=self.cuts and self.why_kept is None)
 
 
 def _inner(module):
@@ -65,11 +78,11 @@ def _add(counts, torch, batch, devices):
         tensors = {str(key).lower(): batch[key] for key in batch.keys()}
         tensors = {name: value for name, value in tensors.items() if _is_plain(torch, value)}
         for name, values in tensors.items():
-            dimensions = 1 if name in _LENGTHS else 2 if _says_padding(name) else None
+            dimensions = 1 if name in _LENGTHS else 2 if trailing_padding.says_padding(name) else None
             if (
                 values.dim() != dimensions
                 or values.device.type not in devices
-                or not 0 < values.numel() <= _MOST_ELEMENTS
+                or not 0 < values.numel() <= trailing_padding.MOST_ELEMENTS
                 or values.is_floating_point()
             ):
                 continue
@@ -81,9 +94,8 @@ def _add(counts, torch, batch, devices):
             rows = values.tolist()  # no operation, which the program's profiler would show
             found = real_by_lengths(rows, shapes) if dimensions == 1 else real_of(rows, name, shapes)
             if found is not None:
-                counts[0] += found[0]
-                counts[1] += found[1]
-                counts[2] = counts[2] or places.here()
+                counts[:3] = [before + more for before, more in zip(counts, found)]
+                counts[3] = counts[3] or places.here()
                 return
 
 
@@ -91,28 +103,20 @@ def _is_plain(torch, value):
     return type(value) is torch.Tensor and value.layout is torch.strided and not value.is_nested
 
 
-def _says_padding(name):
-    """Models have masks of other kinds as well."""
-    return (
-        "mask" in name
-        and ("attention" in name or "pad" in name or name in ("mask", "input_mask"))
-        and not any(word in name for word in _OF_OTHER_TOKENS)
-    )
-
-
 def real_by_lengths(lengths, shapes):
-    """(real, all) elements of a batch whose sequences have these lengths. `shapes`: the first two extents of
-    its other tensors, among which the sequences must be: a number of each sample may be called a length."""
+    """(real, all, up to the longest sequence) elements of a batch by its lengths. `shapes`: the first two
+    extents of its other tensors, among which the sequences must be: a number of each sample may be called a
+    length."""
     for rows, width in shapes + [shape[::-1] for shape in shapes]:
         if rows == len(lengths) and 1 < max(lengths) <= width and min(lengths) >= 0:
-            return sum(lengths), rows * width
+            return sum(lengths), rows * width, rows * max(lengths)
     return None
 
 
 def real_of(rows, name, shapes):
-    """(real, all) elements of a batch by its mask. `shapes`: the first two extents of its other tensors,
-    among which the masked sequences must be. None for a mask of another kind: one of padding changes at most
-    once in a row, and a triangular one is causal."""
+    """The same by the mask of a batch. `shapes`: the first two extents of its other tensors, among which the
+    masked sequences must be. None for a mask of another kind: one of padding changes at most once in a row,
+    and a triangular one is causal."""
     rows = [bytes(map(bool, row)) for row in rows]
     width = len(rows[0])
     if not {(len(rows), width), (width, len(rows))} & set(shapes):
@@ -126,7 +130,10 @@ def real_of(rows, name, shapes):
     if len(rows) == width > 2 and sorted(heads) == list(range(1, width + 1)):
         return None
     real = _value_of_real(rows, name)
-    return None if real is None else (sum(row.count(real) for row in rows), len(rows) * width)
+    if real is None:
+        return None
+    lengths = [row.count(real) for row in rows]
+    return sum(lengths), len(rows) * width, len(rows) * max(lengths)
 
 
 def _value_of_real(rows, name):

@@ -18,6 +18,7 @@ from _unidle_shim.knobs import (
     fp16,
     fused,
     package_options,
+    trimmed_padding,
     validation_interval,
 )
 from _unidle_shim.knobs.results import to_contiguous, to_float
@@ -43,6 +44,7 @@ KNOWN = set(_LOADER) | {
     "cpu.threads",
     "cache.features",
     "loader.gather",
+    trimmed_padding.KNOB,
     validation_interval.KNOB,
 }
 
@@ -75,6 +77,7 @@ class Actuators:
         self.scaling = None  # fp16.LossScaling
         self.adapts = False  # some forward pass is wrapped
         self.fetching = None  # fetching.Fetching
+        self.trimming = None  # trimmed_padding.Trimming
         self.validating = validation_interval.Validating(state, self)
         state.actor_notes.append(self.notes)
         try:
@@ -120,6 +123,11 @@ class Actuators:
             self.say("precision.amp", asked, "refused", "off, bf16 and fp16 are known")
         elif "precision.amp" in self.asked:
             autocast_off.install(torch)
+
+    def install_trimming(self):
+        """Called before the fetch of a batch is patched."""
+        if self.on(trimmed_padding.KNOB):
+            self.trimming = trimmed_padding.install(self.state, self.say)
 
     def install(self):
         """Called when torch has been imported and before the program uses it."""
@@ -341,6 +349,8 @@ class Actuators:
         to `settings`."""
         if self.fetching is not None:
             settings.update((knob, self.fetching.value(knob)) for knob in fetching.KNOBS)
+        if self.trimming is not None and self.trimming.trimmed:
+            settings[trimmed_padding.KNOB] = True
         yield ("validation",), self.validating.note()
         if self.validating.place is not None:
             settings[validation_interval.KNOB] = self.validating.in_force()
@@ -357,8 +367,8 @@ class Actuators:
                 if body and body.get("type") == "setting"
             }
             for knob, asked in self.asked.items():
-                if knob == validation_interval.KNOB:
-                    continue  # the program may validate much later
+                if knob in (validation_interval.KNOB, trimmed_padding.KNOB):
+                    continue  # the program may validate much later, and the next batches have padding
                 if (
                     any(said[0] == knob for said in self.said)
                     or self.fetching is not None

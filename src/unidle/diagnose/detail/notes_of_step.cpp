@@ -82,6 +82,10 @@ void read_computing(const Notes& notes, Signals& signals) {
     PaddingFacts facts = signals.padding.value_or(PaddingFacts{});
     facts.real += note.number("real").value_or(0);
     facts.padded += note.number("padded").value_or(0);
+    if (const auto longest = note.number("longest")) {
+      facts.longest = facts.longest.value_or(0) + *longest;
+    }
+    facts.cuts = facts.cuts || note.flag("cuts").value_or(false);
     facts.where = facts.where.empty() ? note.text("where") : facts.where;
     signals.padding = std::move(facts);
   });

@@ -1,4 +1,4 @@
-// precision-fp32, layout-not-channels-last, sync-each-step, batch-too-small.
+// precision-fp32, layout-not-channels-last, sync-each-step, batch-too-small, padding-waste.
 #include <gmock/gmock.h>
 
 #include "unidle/diagnose/testing/asking.h"
@@ -240,6 +240,29 @@ TEST(BatchTooSmall, MissingIsNotZero) {
   EXPECT_FALSE(fired("batch-too-small", signals).evidence.empty());
   signals.device_busy.reset();
   EXPECT_THAT(missing("batch-too-small", signals), HasSubstr("busy"));
+}
+
+TEST(PaddingWaste, BatchesEndAfterTheirLongestSequenceWhereTheyCan) {
+  Signals signals = healthy_cpu();
+  signals.padding = PaddingFacts{30, 100, 60, true, "train.py:20"};
+  const Finding cut = fired("padding-waste", signals);
+  EXPECT_EQ(fix_of(cut, "batch.trim_padding")->to, true);
+  EXPECT_EQ(cut.where, "train.py:20");
+  signals.padding->cuts = false;
+  EXPECT_TRUE(fix_of(fired("padding-waste", signals), "batch.trim_padding")->in_code);
+}
+
+TEST(PaddingWaste, BucketsWhereBatchesAlreadyEndThere) {
+  Signals signals = healthy_cpu();
+  for (const std::optional<double> longest : {std::optional<double>(), std::optional(95.0)}) {
+    signals.padding = PaddingFacts{30, 100, longest, true, ""};
+    const Finding finding = fired("padding-waste", signals);
+    EXPECT_TRUE(finding.fixes.empty());
+    EXPECT_THAT(finding.proposes, HasSubstr("similar length"));
+  }
+  signals.padding->longest = 80;
+  set_effective(signals, "batch.trim_padding", "true");
+  EXPECT_TRUE(fired("padding-waste", signals).fixes.empty()) << "the first batches were not trimmed yet";
 }
 
 }  // namespace

@@ -8,6 +8,25 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
+/// Ends batches after their longest sequence where they go on beyond it and a run can do so; else sequences of similar
+/// length have to meet in a batch.
+void add_fixes_of_padding(const Context& context, const Policy& policy, const PaddingFacts& padding, Finding& finding) {
+  const double beyond = padding.longest ? std::clamp(1 - *padding.longest / padding.padded, 0.0, 1.0) : 0;
+  if (beyond < policy.trimmed_padding || detail::effective_on(context, "batch.trim_padding").value_or(false)) {
+    finding.proposes =
+        "put sequences of similar length into one batch (buckets, a token budget, or group_by_length=True in "
+        "transformers)";
+    return;
+  }
+  finding.evidence.push_back(
+      context.say("{} of all elements come after the longest sequence of their batch", format_share(beyond)));
+  constexpr const char* kHow =
+      "pad each batch to its own longest sequence instead of a fixed length (in transformers: a tokenizer that does "
+      "not pad, and DataCollatorWithPadding)";
+  finding.fixes.push_back(padding.cuts ? detail::make_fix(context, "batch.trim_padding", true, kHow)
+                                       : detail::code_fix(context, "batch.trim_padding", kHow));
+}
+
 Evaluation evaluate_padding_waste(const Context& context, const Policy& policy) {
   const auto& padding = context.signals.padding;
   if (!padding || padding->padded <= 0) {
@@ -27,6 +46,7 @@ Evaluation evaluate_padding_waste(const Context& context, const Policy& policy) 
       context.say("{} of all elements in the batches are padding", format_share(waste)),
       context.say("forward and backward take {} of the wall time, on padding too", format_share(*context.computing)),
   };
+  add_fixes_of_padding(context, policy, *padding, finding);
   return finding;
 }
 
@@ -44,12 +64,12 @@ const Rule& padding_waste() {
           "little.",
       .thresholds =
           "From padding (30 %) of all elements; the share counts compute in proportion, which holds for layers that "
-          "are linear in the length and is too low for attention; from warning_share (10 %) of the wall time.",
-      .needs = "real and padded elements of the batches, step times",
+          "are linear in the length and is too low for attention; from warning_share (10 %) of the wall time. "
+          "Batches are cut where trimmed_padding (10 %) of their elements come after the longest sequence.",
+      .needs = "real and padded elements of the batches, those up to the longest sequence, step times",
       .proposes =
-          "pad each batch to its own longest sequence instead of a fixed length, and put sequences of similar length "
-          "into one batch (buckets or a token budget; in transformers a tokenizer that does not pad, "
-          "DataCollatorWithPadding and group_by_length=True)",
+          "batch.trim_padding where batches go on beyond their longest sequence, or the lines that pad to a fixed "
+          "length; else sequences of similar length in one batch",
       .evaluate = evaluate_padding_waste,
       .counts = Counts::kDeviceTime,
       .sentence = "Your {device} spends {share} of the run on padding",

@@ -1,0 +1,62 @@
+"""batch.trim_padding: a batch for training ends after its longest sequence.
+
+Batches for validation stay as they are, because programs join the outputs for them. So a loader's batches are
+trimmed once one of them has been trained on.
+"""
+
+from _unidle_shim.host.guard import caught
+from _unidle_shim.host.patching import put
+from _unidle_shim.samples import trailing_padding
+
+KNOB = "batch.trim_padding"
+
+
+class Trimming:
+    def __init__(self, state, say):
+        self.state, self.say = state, say
+        self.trimmed = False  # some batch was
+        self.refused = False
+
+    def of(self, batch):
+        state = self.state
+        why = state.facts.padding.why_kept
+        if state.compiled is not None:
+            why = "the model is compiled, and would be compiled again for other lengths"
+        cut = trailing_padding.cut_of(state.torch, batch) if why is None else None
+        if cut is not None:
+            why = cut.why_not
+        if why is not None:
+            self.refused = True
+            self.say(KNOB, True, "refused", why)
+        elif cut is not None and cut.width < cut.shape[1]:
+            batch = trailing_padding.shortened(state.torch, batch, cut)
+            if not self.trimmed:
+                self.trimmed = True
+                self.say(KNOB, True, "taken", None, True)
+        return batch
+
+    def finish(self):
+        if not self.trimmed and not self.refused:
+            self.say(KNOB, True, "ignored", "no batch had a mask of padding, and columns of padding alone")
+
+
+def install(state, say):
+    """Called before the fetch of a batch is observed, which then includes this."""
+    from torch.utils.data import dataloader
+
+    trimming = Trimming(state, say)
+    state.at_finish.append(trimming.finish)
+    original = dataloader._BaseDataLoaderIter.__next__
+
+    def trimmed(self):
+        batch = original(self)
+        try:
+            loader = self.__dict__.get("_unidle")
+            if loader is not None and loader.use == "train" and not trimming.refused:
+                batch = trimming.of(batch)
+        except BaseException as failure:
+            caught(failure)
+        return batch
+
+    put(dataloader._BaseDataLoaderIter, "__next__", trimmed)
+    return trimming

@@ -1,0 +1,74 @@
+"""Trains on sequences padded to a fixed length; prints what the model and the test got, and the weights' sum.
+
+padded.py FORM: dict, tuple, pair (a dict and labels), copied (labels are the tokens), left (padding at the
+left), fixed (another tensor has the length), full (no padding)."""
+
+import sys
+
+import torch
+from torch.utils.data import DataLoader, Dataset
+
+LENGTH, FORM = 40, sys.argv[1]
+
+
+class Texts(Dataset):
+    def __init__(self, samples):
+        draw = torch.Generator().manual_seed(3)
+        longest = [LENGTH] * samples if FORM == "full" else [3 + one % 11 for one in range(samples)]
+        self.rows = [torch.randint(1, 50, (one,), generator=draw) for one in longest]
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, index):
+        row, at_left = self.rows[index], FORM == "left"
+        pad = torch.zeros(LENGTH - len(row), dtype=torch.long)
+        tokens = torch.cat([pad, row] if at_left else [row, pad])
+        mask, label = (tokens > 0).long(), index % 2
+        if FORM == "tuple":
+            return tokens, mask, label
+        if FORM == "pair":
+            return {"input_ids": tokens, "attention_mask": mask}, label
+        batch = {"input_ids": tokens, "attention_mask": mask, "y": label}
+        if FORM == "fixed":
+            batch["weights"] = torch.ones(LENGTH, 2)
+        return batch
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embed, self.head = torch.nn.Embedding(50, 8), torch.nn.Linear(8, 2)
+
+    def forward(self, tokens, attention_mask, labels=None):
+        seen.append(tuple(tokens.shape))
+        weights = attention_mask[..., None].float()
+        return self.head((self.embed(tokens) * weights).sum(1) / weights.sum(1))
+
+
+def parts(batch):
+    if FORM == "pair":
+        batch = dict(batch[0], y=batch[1])
+    return batch if FORM == "tuple" else (batch["input_ids"], batch["attention_mask"], batch["y"])
+
+
+torch.manual_seed(0)
+seen = []
+model = Model()
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+loader = DataLoader(Texts(64), batch_size=4, shuffle=True)
+test = DataLoader(Texts(8), batch_size=4)
+for epoch in range(2):
+    for batch in loader:
+        tokens, mask, y = parts(batch)
+        out = model(tokens, mask, tokens) if FORM == "copied" else model(tokens, attention_mask=mask)
+        optimizer.zero_grad()
+        torch.nn.functional.cross_entropy(out, y).backward()
+        optimizer.step()
+trained = seen[:]
+seen.clear()
+with torch.no_grad():
+    for batch in test:
+        model(*parts(batch)[:2])
+print(sorted({width for _, width in trained}), sorted({width for _, width in seen}))
+print(float(sum(parameter.double().abs().sum() for parameter in model.parameters())))
