@@ -58,8 +58,8 @@ class ValidatingTest(run_case.RunCase):
             ("schedules", "changes an optimiser"),
             ("plateau", "steps a scheduler or an optimiser"),
             ("patient", "steps a scheduler or an optimiser"),
-            ("listed", "changes what it is given"),
-            ("stopper", "changes what it is given"),
+            ("listed", "changes its arguments"),
+            ("stopper", "changes its arguments"),
             ("raises", "can end the training (EndOfTraining)"),
             ("stops", "changes done, which"),
             ("remembers", "changes history, which"),
@@ -68,7 +68,7 @@ class ValidatingTest(run_case.RunCase):
             ("draws", "random numbers"),
             ("shuffles", "random numbers"),
             ("picks", "random numbers"),
-            ("loop", "the loop or a library validates"),
+            ("loop", "the training loop or a library validates"),
         )
         ways = [how for how, _ in refused]
         bare = self.bare(*ways)

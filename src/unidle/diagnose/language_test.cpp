@@ -40,7 +40,7 @@ TEST(Language, SentencesThatTheProgramRecordedAreInChineseToo) {
   signals.loader.emplace().source.emplace();
   signals.loader->source->code = "unidle.data.images(folder)";
   signals.loader->source->left = {
-      "the folder has to have a folder for each class, or a text file lists lines PATH LABEL",
+      "the folder needs a subfolder for each class, or a text file with lines PATH LABEL",
       "ToTensor and Normalize are to follow the crop, where the data set has ColorJitter, ToTensor"};
   const Diagnosis diagnosis = diagnose::diagnose(signals, {}, Language::kChinese);
   ASSERT_FALSE(diagnosis.findings.empty());

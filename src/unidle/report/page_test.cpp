@@ -225,7 +225,8 @@ TEST(Page, AnInconclusiveSearchShowsItsPairsAndNoInterval) {
   account::RunData run;
   run.name = "fix";
   run.meta["kind"] = "optimize";
-  run.meta["conclusion"] = "the search is inconclusive: 2 pairs gave 2.02x and 1.41x; too few, or too unlike, to prove";
+  run.meta["conclusion"] =
+      "the search is inconclusive: 2 pairs gave 2.02x and 1.41x; too few pairs, or too different, to prove";
   run.meta["changes"] = nlohmann::json::array();
   run.meta["program"] = {{"command", {"python", "train.py"}}, {"settings", {{"loader.workers", "0"}}}};
   tune::LoggedTrial trial;

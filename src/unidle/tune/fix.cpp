@@ -102,7 +102,7 @@ ByHand left_to_person(const diagnose::Finding& finding, const diagnose::Rule& ru
   if (!fix.in_code && fix.to) {
     left.setting = fix.knob + ": " + (fix.from ? fmt::format("{} -> ", *fix.from) : "") + fix.to->to_text();
     if (fix.knob_class == knobs::KnobClass::kSemantic && can_try({{fix.knob, *fix.to}})) {
-      left.what = "changes what is trained, so that only --allow semantic tries it";
+      left.what = "changes what is trained; only --allow semantic tries it";
     }
   }
   return left;
@@ -184,17 +184,18 @@ void fit_budget(const RecordedRun& run, double asked_s, FixPlan& plan) {
   plan.budget_s = asked_s > 0 ? asked_s : std::clamp(kUsualRuns * run_s(longest), kLeastBudget_s, kMostBudget_s);
   const double least_s = kLeastRuns * run_s(shortest);
   if (plan.budget_s < least_s) {
-    throw Error(ErrorCode::kUsage, fmt::format("--budget {:.0f}s", plan.budget_s),
-                fmt::format("is too short: {:.0f} runs are the least, and one of this program takes about {:.1f} s",
-                            kLeastRuns, run_s(shortest)),
-                fmt::format("--budget {:.0f}s leaves a margin", std::ceil(1.5 * least_s / 10) * 10));
+    throw Error(
+        ErrorCode::kUsage, fmt::format("--budget {:.0f}s", plan.budget_s),
+        fmt::format("is too short: at least {:.0f} runs are needed, and one of this program takes about {:.1f} s",
+                    kLeastRuns, run_s(shortest)),
+        fmt::format("--budget {:.0f}s leaves a margin", std::ceil(1.5 * least_s / 10) * 10));
   }
   std::erase_if(plan.proposals, [&](const Proposal& proposal) {
     const double each_s = run_s(proposal);
     const bool fits = kLeastRuns * each_s <= plan.budget_s;
     if (!fits) {
       plan.notes.push_back(
-          fmt::format("{} is not tried: it shows in runs of {:.0f} s, for which --budget {:.0f}s is needed",
+          fmt::format("{} is not tried: it shows only in runs of {:.0f} s; --budget {:.0f}s is enough for that",
                       knobs::describe(proposal.changes), each_s, std::ceil(kUsualRuns * each_s / 10) * 10));
       std::erase_if(plan.attempts, [&](const Attempt& attempt) {
         return proposal.changes.contains(attempt.change.knob) &&

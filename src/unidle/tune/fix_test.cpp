@@ -142,8 +142,8 @@ TEST_F(Fix, ACacheIsTriedInRunsOfTwoEpochs) {
   EXPECT_TRUE(is_tried(scarce, "loader.workers"));
   EXPECT_EQ(scarce.least_steps, 30);
   EXPECT_THAT(scarce.notes,
-              ::testing::Contains(HasSubstr("cache.features=memory is not tried: it shows in runs of 12 s, "
-                                            "for which --budget 120s is needed")));
+              ::testing::Contains(HasSubstr("cache.features=memory is not tried: it shows only in runs of 12 s; "
+                                            "--budget 120s is enough for that")));
 }
 
 TEST_F(Fix, WhatCannotBeRunAgainIsRefused) {

@@ -61,7 +61,7 @@ class FixPage {
     const ProgramResult& program = *result.program;
     line("");
     for (const std::string& refused : result.outcome->not_taken) {
-      add(translator_.say("did not take: {}", sentence(refused)));
+      add(translator_.say("not taken: {}", sentence(refused)));
     }
     add_conclusion(*result.outcome);
     for (knobs::Change change : result.changes) {

@@ -17,7 +17,7 @@ from _unidle_shim.source.stand_in import Stub
 
 KNOB = "validation.every"
 _MOST_LOOKS = 256  # calls of eval() that are inspected
-_LOOP = "unidle can skip calls of the program's own validation function; here the loop or a library validates"
+_LOOP = "it can only skip calls of a validation function; here the training loop or a library validates"
 
 
 class Validating:
@@ -70,7 +70,7 @@ class Validating:
         ):
             function, why = (
                 None,
-                "%s returns something that the program may decide by" % function.__qualname__,
+                "the program may use what %s returns" % function.__qualname__,
             )
         if why is None:
             why = self._by_its_code(function)
@@ -254,7 +254,7 @@ class ValidationSkipper:
         if rates_now != rates:
             return "%s changes an optimiser, as schedulers do" % name
         if given_now != given:
-            return "%s changes what it is given" % name
+            return "%s changes its arguments" % name
         changed = {key for key, what in left.items() if kept.get(key, self) != what}
         changed |= side_effects.stored(self.original, args)
         needed = _why_needed(self.original, self.used, self.validating.read_of(changed, self.original))
@@ -263,4 +263,6 @@ class ValidationSkipper:
         if own is None:
             return "%s holds too many objects to find their random generators" % name
         self.draws = None if generators.moved(own) else purity.draws(before, purity.random_states())
-        return "%s draws random numbers that training would miss" % name if self.draws is None else None
+        if self.draws is None:
+            return "%s draws random numbers, and without it the training would draw others" % name
+        return None

@@ -27,14 +27,14 @@ def of(dataset: Any, function: Function) -> Optional[Found]:
         return Found(
             "pairs",
             "unidle.data.pairs(folder, crop=..., scale=...)",
-            ["it wants a folder with high/ and low/, of the same names, and cuts both out alike"],
+            ["the folder needs high/ and low/ with files of the same names, and both are cropped alike"],
             where=seen["picture"][0],
         )
     if "npy" in seen:
         return Found(
             "npy",
             "unidle.data.npy(folder, fields=(...))",
-            ["which files are which field, and what is done with their rows, is for a person to say"],
+            ["say which files are which field, and what is done with their rows"],
             where=seen["npy"][0],
         )
     place = seen["table"][0] if "table" in seen else _of_frame(dataset, function)
@@ -43,21 +43,21 @@ def of(dataset: Any, function: Function) -> Optional[Found]:
     return Found(
         "table",
         "unidle.data.table(paths, features=[...], targets=[...])",
-        ["which columns are features and which are targets is for a person to say"],
+        ["say which columns are features and which are targets"],
         where=place,
     )
 
 
 def _picture(dataset: Any, place: Place) -> Found:
     options: dict = {}
-    left = ["the folder has to have a folder for each class, or a text file lists lines PATH LABEL"]
+    left = ["the folder needs a subfolder for each class, or a text file with lines PATH LABEL"]
     for value in vars(dataset).values():
         if type(value).__module__.startswith("torchvision.transforms"):
             options, more = pictures.options_of(value)
             left += more
             break
     else:
-        left.append("what it does with the pictures has to be what unidle.data.images does")
+        left.append("check that the data set transforms its pictures as unidle.data.images does")
     named = "".join(f", {name}={value!r}" for name, value in options.items())
     return Found("images", f"unidle.data.images(folder{named})", left, where=place)
 

@@ -87,7 +87,7 @@ int try_out(const Arguments& arguments, const tune::FixPlan& plan, const tune::F
   enter(plan.folder);
   SignalStop stop;
   print_to(stderr, "{}\n",
-           translate(language, "a short run of the program as it is comes first; nothing is written to your files"));
+           translate(language, "first comes a short run of the program as it is; your files stay as they are"));
   tune::OptimizeResult result;
   try {
     const tune::Progress progress = {

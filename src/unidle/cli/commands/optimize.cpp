@@ -90,7 +90,7 @@ void report(const Arguments& arguments, const tune::OptimizeResult& result,
   if (written) {
     print_to(stdout, "{}\n", translate(language, "wrote {}", written->output.string()));
     if (written->backup) {
-      print_to(stdout, "{}\n", translate(language, "the old one is {}", written->backup->string()));
+      print_to(stdout, "{}\n", translate(language, "the old file is kept as {}", written->backup->string()));
     }
   } else if (!arguments.dry_run) {
     print_to(stdout, "{}\n", translate(language, "{} is unchanged", result.config));
@@ -107,8 +107,8 @@ int undo(const Arguments& arguments) {
     print_to(stdout, "{}\n", json_text(document));
   } else {
     print_to(stdout, "{}\n",
-             translate(arguments.speaks(), "{} is what it was before; what it was until now is {}",
-                       undone.config.string(), undone.kept.string()));
+             translate(arguments.speaks(), "{} is restored; what it held until now is in {}", undone.config.string(),
+                       undone.kept.string()));
   }
   return 0;
 }

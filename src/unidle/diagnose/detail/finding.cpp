@@ -285,7 +285,7 @@ void add_source(const Context& context, Finding& finding) {
   const std::string& where = source.where.empty() ? context.signals.loader->where : source.where;
   if (!source.left.empty()) {
     finding.evidence.push_back(
-        context.say("unidle.data has a source for such data ({}): {}; left to a person: {}", where, source.code,
+        context.say("unidle.data has a source for such data ({}): {}; left to you: {}", where, source.code,
                     translate_sentence(context.language, fmt::format("{}", fmt::join(source.left, "; ")))));
   } else {
     finding.evidence.push_back(

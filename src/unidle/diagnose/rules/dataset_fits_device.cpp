@@ -21,7 +21,7 @@ Evaluation evaluate_dataset_fits_device(const Context& context, const Policy& po
     return Missing{"device memory use"};
   }
   if (!context.epochs || !context.transfer) {
-    return Missing{context.transfer ? "how often the data was passed over" : context.no_steps};
+    return Missing{context.transfer ? "how many passes over the data the run made" : context.no_steps};
   }
   const double free =
       static_cast<double>(*signals.gpu.memory_bytes) * std::max(0.0, policy.memory_target - *signals.gpu_memory_used);

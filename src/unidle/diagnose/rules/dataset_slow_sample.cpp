@@ -55,7 +55,7 @@ Evaluation evaluate_dataset_slow_sample(const Context& context, const Policy& po
   add_cost(context, finding);
   detail::add_stages(context, finding);
   finding.evidence.push_back(
-      context.say("with all {} CPUs at work a step would still take {}; without loading it takes {}",
+      context.say("even if all {} CPUs made samples, a step would take {}; without loading it takes {}",
                   format_number(*context.cpus), format_seconds(*best_s), format_seconds(*context.rest_s)));
   if (detail::effective_on(context, "cache.features") == true) {
     return finding;  // everything that can be kept is kept

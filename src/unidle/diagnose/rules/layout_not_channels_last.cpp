@@ -54,7 +54,7 @@ Evaluation evaluate_layout_not_channels_last(const Context& context, const Polic
         context.say("the model has depth-wise convolutions, which run about {}x as fast channels-last",
                     format_number(policy.layout_gain_depthwise)));
   } else {
-    finding.evidence.emplace_back("the gain depends on the model: compare a run in channels-last with this one");
+    finding.evidence.emplace_back("the gain depends on the model: compare a channels-last run with this one");
     if (context.on_cpu && context.signals.model_has_depthwise == false) {
       finding.severity = Severity::kInfo;  // plain convolutions gain next to nothing there
     }

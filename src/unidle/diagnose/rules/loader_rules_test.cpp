@@ -346,7 +346,7 @@ TEST(LoaderSource, TakesThePlaceOfADataSetOrNamesWhatIsLeft) {
                                        .note = "another",
                                        .patch = "--- train.py\n"};
   const Finding left = first();
-  EXPECT_THAT(left.evidence, Contains(HasSubstr("(data.py:9): unidle.data.table(...); left to a person: which columns; "
+  EXPECT_THAT(left.evidence, Contains(HasSubstr("(data.py:9): unidle.data.table(...); left to you: which columns; "
                                                 "what else")));
   EXPECT_THAT(left.evidence, Contains("another"));
   EXPECT_EQ(fix_of(left, "loader.replace"), nullptr);

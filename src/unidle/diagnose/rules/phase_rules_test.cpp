@@ -158,11 +158,12 @@ TEST(ValidationDominates, CallsThatCanBeLeftOutNeedNoInterval) {
 
 TEST(ValidationDominates, CallsThatCannotBeLeftOutSayWhy) {
   Signals signals = validating(60);
-  signals.validation_kept = "Experiment.vali returns something that the program may decide by";
+  signals.validation_kept = "the program may use what Experiment.vali returns";
   const Finding finding = fired("validation-dominates", signals);
   EXPECT_EQ(fix_of(finding, "validation.every"), nullptr);
-  EXPECT_THAT(finding.evidence,
-              ::testing::Contains(::testing::HasSubstr("make validations rarer in this program: Experiment.vali")));
+  EXPECT_THAT(
+      finding.evidence,
+      ::testing::Contains(::testing::HasSubstr("refused for this program: the program may use what Experiment.vali")));
 }
 
 Signals saving(double checkpoint_s) {

@@ -43,22 +43,20 @@ void add_evidence(const Context& context, Finding& finding, double later_s) {
   const SampleFacts samples = signals.samples.value_or(SampleFacts{});
   if (samples.differ()) {
     finding.evidence.push_back(
-        context.say("one sample costs {}, and the data was passed over {} times", format_seconds(later_s), epochs));
-    finding.evidence.push_back(
-        context.say("{} of {} samples that were made again differed: only what a sample "
-                    "begins with can be the same each time",
-                    samples.compared_samples - samples.identical_samples, samples.compared_samples));
+        context.say("one sample costs {}, and the run made {} passes over the data", format_seconds(later_s), epochs));
+    finding.evidence.push_back(context.say(
+        "{} of {} samples that were made again differed: at most the results of single functions can be kept",
+        samples.compared_samples - samples.identical_samples, samples.compared_samples));
   } else if (samples.compared_samples > 0) {
-    finding.evidence.push_back(
-        context.say("one sample costs {}, and the data was passed over {} times: {} of that work "
-                    "gave results that were there before",
-                    format_seconds(later_s), epochs, repeated));
-    finding.evidence.push_back(
-        context.say("{} samples were looked at again, and all were the same to the byte", samples.compared_samples));
+    finding.evidence.push_back(context.say(
+        "one sample costs {}, and the run made {} passes over the data: {} of that work repeated earlier results",
+        format_seconds(later_s), epochs, repeated));
+    finding.evidence.push_back(context.say(
+        "{} samples were compared when they were made again: all were the same to the byte", samples.compared_samples));
   } else {
     finding.evidence.push_back(
-        context.say("one sample costs {}, and the data was passed over {} times: {} of that work "
-                    "was for samples that had been made before",
+        context.say("one sample costs {}, and the run made {} passes over the data: {} of that work made samples that "
+                    "had been made before",
                     format_seconds(later_s), epochs, repeated));
   }
 }
@@ -73,7 +71,7 @@ Evaluation evaluate_recomputed_features(const Context& context, const Policy& po
     return Nothing{};
   }
   if (!context.epochs) {
-    return Missing{"how often the data was passed over"};
+    return Missing{"how many passes over the data the run made"};
   }
   if (*context.epochs <= policy.min_epochs) {
     return Nothing{};

@@ -118,7 +118,7 @@ TEST(RecomputedFeatures, NearMissesAreSilent) {
 TEST(RecomputedFeatures, MissingIsNotZero) {
   Signals signals = recomputing();
   signals.epochs.reset();
-  EXPECT_THAT(missing("recomputed-features", signals), HasSubstr("passed over"));
+  EXPECT_THAT(missing("recomputed-features", signals), HasSubstr("passes over the data"));
   signals.epochs = 0;
   EXPECT_TRUE(silent("recomputed-features", signals));
   signals = recomputing();

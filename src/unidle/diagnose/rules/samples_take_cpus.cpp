@@ -33,7 +33,7 @@ Evaluation evaluate_samples_take_cpus(const Context& context, const Policy& poli
   finding.evidence = {
       context.say("workers spend {} of CPU time on each sample, and take {} of the CPUs in all",
                   format_seconds(*each_s), format_share(used)),
-      context.say("the run fills the CPUs, and the step computes on the same ones"),
+      context.say("the run keeps all CPUs busy, and the step computes on the same ones"),
   };
   if (const auto hot = detail::hot_sample_function(signals)) {
     detail::add_hot_function(context, *hot, finding);

@@ -151,7 +151,7 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
                      : of_loop >= policy.validation_of_loop        ? Severity::kWarning
                                                                    : Severity::kInfo;
   finding.evidence.push_back(context.say(
-      "{} validations of {} each, one for {} of training: {} of the loop", all.count, format_seconds(each_s),
+      "{} validations of {} each, one every {} of training: {} of the loop", all.count, format_seconds(each_s),
       format_seconds(signals.time.train / static_cast<double>(all.count)), format_share(of_loop)));
   if (signals.tests) {
     finding.evidence.push_back(context.say("validating the trained model after the last step takes another {}",
@@ -161,7 +161,7 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
     name_function(context, finding);
   }
   if (signals.validation_where.empty() && !signals.validation_kept.empty()) {
-    finding.evidence.push_back(context.say("--apply cannot make validations rarer in this program: {}",
+    finding.evidence.push_back(context.say("--apply validation.every is refused for this program: {}",
                                            translate_sentence(context.language, signals.validation_kept)));
   }
   Rarer change = rarer(context, policy.validation_target);
@@ -182,10 +182,9 @@ const Rule& validation_dominates() {
       .title = "Validation takes an undue share of the loop",
       .topic = "validation",
       .explanation =
-          "Validating after every few steps spends most of the run on looking at the model instead of training it. "
-          "Unless a schedule, early stopping or the choice of the best checkpoint uses the result, a longer interval "
-          "changes "
-          "only how often one looks.",
+          "Validating after every few steps spends much of the run on evaluation instead of training. Unless a "
+          "schedule, early stopping or the choice of the best checkpoint uses the results, a longer interval only "
+          "makes them less frequent.",
       .thresholds =
           "From validation_of_loop (20 %) of training plus validation and warning_share (10 %) of the wall time; "
           "critical from validation_of_loop_critical (50 %) of training plus validation, and a hint from three "

@@ -93,7 +93,7 @@ Html missing_html(const RunData& run, const std::optional<diagnose::Diagnosis>& 
       rows.push_back({abstention.id, abstention.missing});
     }
     out += element(
-        "details", element("summary", translator.say("{} rules could not look", rows.size())),
+        "details", element("summary", translator.say("{} rules could not be checked", rows.size())),
         table(translator.say("Rules that abstained"), {translator.word("Rule"), translator.word("Needs")}, rows));
   }
   return out;

@@ -111,7 +111,7 @@ Html work_html(const HotWork& hot, const Translator& translator) {
     bars += bar(element("span.quiet", translator.say("other lines and packages")), rest, "other");
   }
   return element("div.hot", element("h3", work_title(hot.work, translator)),
-                 element("p.quiet", translator.say("{} looks at its stack", hot.looks)), element("ol.bars", bars));
+                 element("p.quiet", translator.say("{} stack samples", hot.looks)), element("ol.bars", bars));
 }
 
 }  // namespace

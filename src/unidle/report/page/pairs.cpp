@@ -40,11 +40,12 @@ Html pairs_html(const tune::Verification& found, const Translator& translator) {
   for (std::size_t i = 0; i < count; ++i) {
     rows += pair_row(i + 1, found.baseline[i], found.winner[i], longest, translator);
   }
-  return rows.empty() ? rows
-                      : legend({{"run0", translator.word("unchanged")}, {"run1", translator.word("changed")}}) +
-                            element("ol.bars.pairs", rows) +
-                            element("p.quiet", translator.say("Samples/s from 0 on; the two runs of a pair follow one "
-                                                              "another, so that a slower machine slows both."));
+  return rows.empty()
+             ? rows
+             : legend({{"run0", translator.word("unchanged")}, {"run1", translator.word("changed")}}) +
+                   element("ol.bars.pairs", rows) +
+                   element("p.quiet", translator.say("Samples/s; the scale begins at 0. The runs of a pair follow one "
+                                                     "another, so that a slower machine slows both."));
 }
 
 }  // namespace unidle::report

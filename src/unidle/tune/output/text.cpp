@@ -51,7 +51,7 @@ class Page {
     add_trials(outcome.trials);
     line("");
     for (const std::string& refused : outcome.not_taken) {
-      line(translator_.say("did not take: {}", sentence(refused)));
+      line(translator_.say("not taken: {}", sentence(refused)));
     }
     for (const knobs::Change& change : result_.changes) {
       if (change.knob.starts_with("validation.")) {

@@ -46,7 +46,7 @@ std::string why_open(const TunerOutcome& outcome, const Circumstances& circumsta
   }
   if (outcome.verification && outcome.verification->interval.high >= 1 + kWorthAsking) {
     return outcome.verification->winner.size() < kPairsOfAnInterval
-               ? "too few, or too unlike, to prove a gain; give more time with --budget"
+               ? "too few pairs, or too different, to prove a gain; give more time with --budget"
                : "the runs differ too much, or were too few, to say more; give more time with --budget";
   }
   if (circumstances.untried > 0 && circumstances.first.trials > circumstances.searched + kRemovalReserve) {
@@ -73,7 +73,7 @@ std::string nothing_verified(const TunerOutcome& outcome, const Circumstances& c
                        outcome.trials.back().why);
   }
   if (!circumstances.had_candidates) {
-    return "nothing to gain: nothing that could matter to it can be changed";
+    return "nothing to gain: no setting that could matter can be changed";
   }
   if (circumstances.searched < 2) {
     return nothing_tried(circumstances.first);
@@ -117,19 +117,20 @@ std::string shown(const Verification& found, const Circumstances& circumstances)
 std::string not_shown(const TunerOutcome& outcome, const Circumstances& circumstances) {
   const Verification& found = *outcome.verification;
   if (!found.parity.held) {
-    return fmt::format("the best cannot be taken: {}", found.parity.why);
+    return fmt::format("the fastest change cannot be used: {}", found.parity.why);
   }
   const std::vector<double> pairs = found.ratios();
   if (pairs.size() < 2) {
-    return fmt::format("the search is inconclusive: {:.2f}x of the baseline in one pair, then the budget ended",
+    return fmt::format("the search is inconclusive: {:.2f}x as fast as the baseline in one pair, then the budget ended",
                        found.ratio);
   }
   const auto [low, high] = found.interval;
   const std::string facts =
       pairs.size() < kPairsOfAnInterval ? fmt::format("2 pairs gave {:.2f}x and {:.2f}x", pairs[0], pairs[1])
       : circumstances.found_better
-          ? fmt::format("the best is {:.2f}x of the baseline (95 % interval {:.2f} to {:.2f})", found.ratio, low, high)
-          : fmt::format("the fastest change tried is {:.2f}x of the baseline (95 % interval {:.2f} to {:.2f})",
+          ? fmt::format("the best is {:.2f}x as fast as the baseline (95 % interval {:.2f} to {:.2f})", found.ratio,
+                        low, high)
+          : fmt::format("the fastest change tried is {:.2f}x as fast as the baseline (95 % interval {:.2f} to {:.2f})",
                         found.ratio, low, high);
   return judged(facts, outcome, circumstances);
 }

@@ -66,11 +66,11 @@ TEST(Conclusion, NothingToGainHasItsReason) {
   TunerOutcome narrow = verified(1.0, false);
   narrow.verification->interval = {0.98, 1.02};
   EXPECT_EQ(conclusion_of(narrow, of_a_program()),
-            "nothing to gain: the best is 1.00x of the baseline (95 % interval 0.98 to 1.02)");
+            "nothing to gain: the best is 1.00x as fast as the baseline (95 % interval 0.98 to 1.02)");
   TunerOutcome broken = verified(1.5, false);
   broken.verification->parity.held = false;
   broken.verification->parity.why = "loss 2 instead of 1";
-  EXPECT_EQ(conclusion_of(broken, of_a_program()), "the best cannot be taken: loss 2 instead of 1");
+  EXPECT_EQ(conclusion_of(broken, of_a_program()), "the fastest change cannot be used: loss 2 instead of 1");
   Circumstances tried = of_a_program();
   tried.found_better = false;
   EXPECT_EQ(conclusion_of({}, tried), "nothing to gain: no change was faster than the program as it is");
@@ -112,7 +112,7 @@ TEST(Conclusion, IsOpenWhenTheSearchCannotTell) {
   TunerOutcome one = verified(1.5, false);
   one.verification->winner = {15};
   EXPECT_EQ(conclusion_of(one, of_a_program()),
-            "the search is inconclusive: 1.50x of the baseline in one pair, then the budget ended");
+            "the search is inconclusive: 1.50x as fast as the baseline in one pair, then the budget ended");
 }
 
 TEST(Conclusion, OfTwoPairsShowsTheirRatios) {
@@ -120,8 +120,8 @@ TEST(Conclusion, OfTwoPairsShowsTheirRatios) {
   two.verification->interval = {0.18, 16.13};
   two.verification->winner = {24, 11.5};
   EXPECT_EQ(conclusion_of(two, of_a_program()),
-            "the search is inconclusive: 2 pairs gave 2.40x and 1.15x; too few, or too unlike, to prove a gain; give "
-            "more time with --budget");
+            "the search is inconclusive: 2 pairs gave 2.40x and 1.15x; too few pairs, or too different, to prove a "
+            "gain; give more time with --budget");
   two.verification->winner = {50, 54};
   two.verification->shown = true;
   two.verification->ratio = 5.2;

@@ -24,7 +24,7 @@ void Refusals::take_out(LoggedTrial& trial) {
     }
     const std::string asked = knobs::pair_key(knob, *value);
     trial.changes.erase(knob);
-    trial.why += "; " + fmt::format("{} did not take: {}", knob, why);
+    trial.why += "; " + fmt::format("{} was not taken: {}", knob, why);
     add(asked, fmt::format("{}: {}", asked, why));
   }
   for (const auto& [knob, asked] : knobs::Settings(trial.changes)) {
@@ -37,8 +37,8 @@ void Refusals::take_out(LoggedTrial& trial) {
       continue;
     }
     trial.changes.erase(knob);
-    trial.why += "; " + fmt::format("{} did not take: {} is in force, not {}", knob, in_force, asked);
-    add(knobs::pair_key(knob, asked), fmt::format("{}: asked for {}, in force is {}", knob, asked, in_force));
+    trial.why += "; " + fmt::format("{} was not taken: {} is in effect, not {}", knob, in_force, asked);
+    add(knobs::pair_key(knob, asked), fmt::format("{}: asked for {}, but {} is in effect", knob, asked, in_force));
   }
 }
 

@@ -21,7 +21,7 @@ TEST(Refusals, WhatTheProgramRefusedIsNoChange) {
   trial.result.refused = {{"loader.workers", "given by position"}, {"cpu.threads", "never asked for"}};
   refusals.take_out(trial);
   EXPECT_EQ(trial.changes, (knobs::Settings{{"optimizer.fused", true}}));
-  EXPECT_THAT(trial.why, HasSubstr("loader.workers did not take: given by position"));
+  EXPECT_THAT(trial.why, HasSubstr("loader.workers was not taken: given by position"));
   EXPECT_TRUE(refusals.contain("loader.workers", 2));
   EXPECT_FALSE(refusals.contain("loader.workers", 3)) << "another value may take";
   EXPECT_THAT(refusals.sentences(), ElementsAre("loader.workers=2: given by position"));
