@@ -27,7 +27,7 @@ namespace {
 constexpr const char* kAbout =
     "unidle sees why a training run leaves its GPU idle, fixes it, and proves the gain.\n\n"
     "  unidle run -- python train.py  observe a training command\n"
-    "  unidle diagnose                why its device idles\n"
+    "  unidle diagnose                say why its device idles\n"
     "  unidle fix                     try the fix, prove the gain";
 
 /// One line on stderr, for scripts and people alike.

@@ -94,13 +94,13 @@ int execute(const Arguments& arguments) {
 std::function<int()> setup(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   app.group("");  // not listed: people call unidle.observe()
-  app.add_option("-o,--output", arguments->record, "folder of the record (default: .unidle/runs/<UTC time>-<name>)")
+  app.add_option("-o,--output", arguments->record, "Folder of the record (default: .unidle/runs/<UTC time>-<name>)")
       ->type_name("RECORD");
-  app.add_option("--name", arguments->name, "name of the run in .unidle/runs (default: that of the program)");
-  app.add_option("--pid", arguments->pid, "the process")->required()->type_name("PID");
-  app.add_option("--remove-at-end", arguments->remove_at_end, "a file by which ranks of a job find their record")
+  app.add_option("--name", arguments->name, "Name of the run in .unidle/runs (default: the name of the program)");
+  app.add_option("--pid", arguments->pid, "The process")->required()->type_name("PID");
+  app.add_option("--remove-at-end", arguments->remove_at_end, "A file by which ranks of a job find their record")
       ->type_name("FILE");
-  app.add_option("command", arguments->command, "its command and arguments, after --")->required()->type_name("CMD");
+  app.add_option("command", arguments->command, "Its command and arguments, after --")->required()->type_name("CMD");
   app.positionals_at_end();
   return [arguments] { return execute(*arguments); };
 }

@@ -237,7 +237,7 @@ int warm(const Arguments& arguments) {
 }
 
 CLI::App* add_warm(CLI::App& app, Arguments& arguments) {
-  CLI::App* action = app.add_subcommand("warm", "Compute ahead what is missing; what was stopped goes on");
+  CLI::App* action = app.add_subcommand("warm", "Compute missing entries ahead; a second call continues");
   action->add_option("path", arguments.path, "The cache's folder; made when it is not there")->required();
   action->add_option("command", arguments.command, "After --: a program that speaks docs/predictor-protocol.md");
   action->add_option("--inputs", arguments.inputs, "One input a line, or a FASTA file")->required();
@@ -277,10 +277,10 @@ CLI::App* add_action(CLI::App& app, const std::string& name, const std::string& 
 std::function<int()> setup(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   app.require_subcommand(1);
-  CLI::App* stats = add_action(app, "stats", "How many entries there are, and their bytes", *arguments);
+  CLI::App* stats = add_action(app, "stats", "Count the entries and their bytes", *arguments);
   CLI::App* verifies =
       add_action(app, "verify", "Read every entry; set aside what is damaged (exit code 1)", *arguments);
-  CLI::App* prunes = add_action(app, "prune", "Evict down to a size, and remove what is of no use", *arguments);
+  CLI::App* prunes = add_action(app, "prune", "Evict entries down to a size, and remove useless files", *arguments);
   prunes
       ->add_option("--max-bytes", arguments->max_bytes, "Keep at most this, e.g. 20GB; the cache's own bound otherwise")
       ->transform(CLI::AsSizeValue(true));
@@ -302,7 +302,7 @@ std::function<int()> setup(CLI::App& app) {
 const Subcommand& cache() {
   static const Subcommand kCommand{
       "cache",
-      "The feature cache: what is in it, whether it is intact, more and less of it",
+      "The feature cache: list, verify, shrink and fill it",
       "Examples:\n"
       "  unidle cache stats\n"
       "  unidle cache verify features --format json\n"

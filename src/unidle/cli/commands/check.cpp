@@ -37,7 +37,7 @@ int execute(const Arguments& arguments) {
 
 std::function<int()> setup(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  app.add_flag("--speed", arguments->speed, "also measure: arithmetic, copies, disk, decoding (half a minute)");
+  app.add_flag("--speed", arguments->speed, "Also measure: arithmetic, copies, disk, decoding (half a minute)");
   app.add_option("--format", arguments->format, "text or json")->check(CLI::IsMember({"text", "json"}));
   add_language_option(app, arguments->language);
   return [arguments] { return execute(*arguments); };
@@ -46,13 +46,13 @@ std::function<int()> setup(CLI::App& app) {
 }  // namespace
 
 const Subcommand& check() {
-  static const Subcommand kCommand = {"check", "What this machine offers a training run, and what is wrong with it",
-                                      "Exit code: 0 all is well, 1 there is a problem of level warning or worse, 3 "
-                                      "--speed needs unidle-train.\n\nExamples:\n"
-                                      "  unidle check\n"
-                                      "  unidle check --speed\n"
-                                      "  unidle check --format json",
-                                      setup};
+  static const Subcommand kCommand = {
+      "check", "Say what this machine offers a training run, and what is wrong with it",
+      "Exit code: 0 no problem, 1 a warning or worse, 3 --speed needs unidle-train.\n\nExamples:\n"
+      "  unidle check\n"
+      "  unidle check --speed\n"
+      "  unidle check --format json",
+      setup};
   return kCommand;
 }
 

@@ -126,11 +126,11 @@ std::function<int()> setup(CLI::App& app) {
                  "Before: a record (its folder, its record.db or its name) or a configuration; without A and B, the "
                  "last two records of one program");
   app.add_option("B", options->b, "After: the same; the latest record by default");
-  app.add_option("--format", options->format, "How to print the answer")
+  app.add_option("--format", options->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   app.add_option("--tolerance", options->tolerance_percent,
-                 "Per cent by which B may be slower before it counts as a regression")
+                 "B may be this many per cent slower before it counts as a regression")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
   app.add_option("--runs", options->runs, "Of two configurations: runs of each, in turns")
@@ -148,13 +148,13 @@ std::function<int()> setup(CLI::App& app) {
 
 const Subcommand& compare() {
   static const Subcommand kCommand = {
-      "compare", "Two records or configurations side by side: is the second faster, and does it learn as well?",
+      "compare", "Compare two records or configurations: is the second faster, and does it learn as well?",
       "Examples:\n"
       "  unidle compare .unidle/runs/before .unidle/runs/after\n"
       "  unidle compare before after --format json --tolerance 2\n"
       "  unidle compare naive.yaml tuned.yaml --runs 5\n"
       "  unidle compare a.yaml b.yaml --seconds 60 -- python train.py --config {config}\n\n"
-      "Exit code 1: B is a regression (slower beyond the tolerance, a loss or metric that is worse, or a run that\n"
+      "Exit code 1: B is a regression (slower beyond the tolerance, a loss or metric that is worse, or a run that "
       "failed).",
       setup};
   return kCommand;

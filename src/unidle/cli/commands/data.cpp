@@ -121,7 +121,7 @@ std::function<int()> setup(CLI::App& app) {
 }  // namespace
 
 const Subcommand& data() {
-  static const Subcommand kCommand = {"data", "What the data pipeline sees in files",
+  static const Subcommand kCommand = {"data", "Show what the data pipeline sees in files",
                                       "Examples:\n  unidle data inspect log.csv\n  unidle data inspect photographs/ "
                                       "--format json\n  unidle data inspect part1.csv part2.csv --rows 10",
                                       setup};

@@ -190,10 +190,10 @@ int execute(const Arguments& arguments) {
 
 std::function<int()> setup(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  app.add_option("--python", arguments->python, "the Python that has torch (default: python, or python3)")
+  app.add_option("--python", arguments->python, "The Python that has torch (default: python, or python3)")
       ->type_name("PROGRAM")
       ->take_last();
-  app.add_option("-o,--output", arguments->folder, "the folder for the program and its records")
+  app.add_option("-o,--output", arguments->folder, "The folder for the program and its records")
       ->type_name("FOLDER")
       ->capture_default_str();
   add_language_option(app, arguments->language);

@@ -208,9 +208,8 @@ std::function<int()> setup(CLI::App& app) {
                      "A record's folder, its record.db or its name, a folder with records of several nodes, or what "
                      "one run left behind (" +
                          logs::known_logs() + "); the latest record by default");
-  auto* job =
-      app.add_option("--job-id", options->job_id, "Diagnose the records or the logs of this job, found in --results");
-  app.add_option("--results", options->results, "The folder to look for the job's logs in")
+  auto* job = app.add_option("--job-id", options->job_id, "Diagnose the records or the logs of this job");
+  app.add_option("--results", options->results, "Where to look for the records and logs of the job")
       ->needs(job)
       ->check(CLI::ExistingDirectory)
       ->capture_default_str();
@@ -219,17 +218,18 @@ std::function<int()> setup(CLI::App& app) {
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   app.add_flag("-v,--verbose", options->verbose,
-               "Also the checks that found nothing, those that could not be made, and all findings");
-  app.add_option("--fail-on", options->fail_on, "Exit with 1 when a finding of this severity or above is there")
+               "Also list all findings, the checks that found nothing, and those that lack a measurement");
+  app.add_option("--fail-on", options->fail_on, "Exit with 1 if a finding has this severity or a higher one")
       ->check(CLI::IsMember({"info", "warning", "critical"}));
-  app.add_option("--explain", options->explain, "Explain one rule and leave");
+  app.add_option("--explain", options->explain, "Explain one rule and exit");
   add_language_option(app, options->language);
   app.add_option("--price", options->price, "Price of a GPU hour: also print what the run and its idle time cost")
       ->check(CLI::PositiveNumber);
-  app.add_option("--policy", options->policy, "A file with thresholds in place of our own: YAML, NAME: VALUE");
-  app.add_flag("--print-policy", options->print_policy, "Print all thresholds as such a file and leave");
+  app.add_option("--policy", options->policy,
+                 "Read thresholds from this YAML file (NAME: VALUE); those it leaves out keep their values");
+  app.add_flag("--print-policy", options->print_policy, "Print all thresholds in the format of such a file and exit");
   app.add_flag("--texts", options->texts,
-               "with JSON: also the text, its first sentence and titles, for people to read");
+               "With --format json: also the text for people, its first sentence and the titles");
   app.add_flag("--rules-markdown", options->rules_markdown)->group("");
   return [options] { return run(*options); };
 }
@@ -239,7 +239,7 @@ std::function<int()> setup(CLI::App& app) {
 const Subcommand& diagnose() {
   static const Subcommand kCommand{
       "diagnose",
-      "Say why the device idles, ranked by what can be won",
+      "Say why the device idles, the costliest cause first",
       "Examples:\n"
       "  unidle diagnose\n"
       "  unidle diagnose -v\n"

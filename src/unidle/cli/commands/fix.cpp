@@ -126,26 +126,25 @@ int run(const Arguments& given) {
 
 std::function<int()> setup(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  app.add_option("record", arguments->record,
-                 "A record's folder, its record.db or its name, or -1 for the newest by name; the latest record by "
-                 "default");
+  app.add_option(
+      "record", arguments->record,
+      "A record's folder, its record.db or its name; -1 is the newest by name; the latest record by default");
   app.add_option("--budget", arguments->budget,
-                 "Time for all trials, e.g. 90s, 10m; by default that of ten runs, from 5 to 30 minutes");
-  app.add_option("--allow", arguments->allow, "semantic: also try what changes what is trained")
+                 "Time for all trials, e.g. 90s, 10m; by default the time of ten runs, but 5 to 30 minutes");
+  app.add_option("--allow", arguments->allow, "semantic: also try settings that change what is trained")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::IsMember({"semantic"}));
-  app.add_flag("--dry-run", arguments->dry_run, "Say what would be tried, and leave");
-  app.add_flag("--yes", arguments->yes,
-               "Trials may write over the program's files where the kernel cannot keep them from it");
-  app.add_flag("--fresh", arguments->fresh, "Do not continue trials that were stopped; measure everything again");
+  app.add_flag("--dry-run", arguments->dry_run, "Say what would be tried and exit");
+  app.add_flag("--yes", arguments->yes, "Run trials also where nothing keeps them from overwriting your files");
+  app.add_flag("--fresh", arguments->fresh, "Measure everything again instead of continuing a search that was stopped");
   app.add_option("--format", arguments->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   add_language_option(app, arguments->language);
-  app.add_option(
-      "command", arguments->command,
-      "After --: the command to try, in place of the record's; without a record, the newest one of this command");
+  app.add_option("command", arguments->command,
+                 "After --: the command to run instead of the recorded one; without a record, fix takes the newest one "
+                 "of this command");
   return [arguments] { return run(*arguments); };
 }
 

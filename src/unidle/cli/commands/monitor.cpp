@@ -76,16 +76,16 @@ std::function<int()> setup(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   app.add_option("RECORD", arguments->record,
                  "Record to follow: its folder or its name (default: the newest run that is under way)");
-  app.add_option("--seconds", arguments->seconds, "stop after so many seconds (0: when told to)")
+  app.add_option("--seconds", arguments->seconds, "Stop after so many seconds (0: run until Ctrl-C)")
       ->check(CLI::NonNegativeNumber);
-  app.add_option("--interval", arguments->interval_ms, "milliseconds between readings (1000)")
+  app.add_option("--interval", arguments->interval_ms, "Milliseconds between readings (1000)")
       ->check(CLI::Range(10.0, 3600000.0));
-  app.add_option("--pid", arguments->pid, "watch this process and its children, and stop when it ends")
+  app.add_option("--pid", arguments->pid, "Watch this process and its children, and stop when it ends")
       ->check(CLI::PositiveNumber);
   app.add_option("--format", arguments->format,
-                 "live on a terminal, otherwise lines; csv or json (lines) to go on with")
+                 "By default a live view on a terminal, lines elsewhere; csv and json are for programs")
       ->check(CLI::IsMember({"live", "lines", "csv", "json"}));
-  app.add_option("--listen", arguments->listen, "serve metrics for Prometheus, on 127.0.0.1 unless a host is named")
+  app.add_option("--listen", arguments->listen, "Serve metrics for Prometheus, on 127.0.0.1 unless a host is named")
       ->type_name("HOST:PORT");
   add_language_option(app, arguments->language);
   return [arguments] { return execute(*arguments); };

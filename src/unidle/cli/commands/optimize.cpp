@@ -181,7 +181,7 @@ std::function<int()> setup(CLI::App& app) {
   app.add_flag("--in-place", arguments->in_place, "Change CONFIG itself; the old one becomes NAME.bak.EXT")
       ->excludes(output);
   app.add_flag("--benchmark", arguments->benchmark, "Measure every change in short trials, and verify the winner");
-  app.add_option("--allow", arguments->allow, "semantic: also change what is trained")
+  app.add_option("--allow", arguments->allow, "semantic: also try settings that change what is trained")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::IsMember({"semantic"}));
@@ -189,7 +189,7 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--trials", arguments->trials, "Trials of the search")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
-  app.add_option("--only", arguments->only, "Search these knobs alone, e.g. batch.size,loader.workers")
+  app.add_option("--only", arguments->only, "Try only these knobs, e.g. batch.size,loader.workers")
       ->delimiter(',')
       ->type_name("KNOB,...")
       ->allow_extra_args(false);
@@ -201,10 +201,9 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--device", arguments->device, "Advise for this GPU, e.g. A100-40GB, RTX 4090, or cpu");
   app.add_option("--cpus", arguments->cpus, "Advise for this many CPUs")->check(CLI::Range(1.0, 4096.0));
   app.add_flag("--dry-run", arguments->dry_run, "Write nothing");
-  app.add_flag("--yes", arguments->yes,
-               "Trials may write over the program's files where the kernel cannot keep them from it");
-  app.add_flag("--fresh", arguments->fresh, "Do not continue a search that was stopped; measure everything again");
-  app.add_flag("--undo", arguments->undo, "Take back the last --in-place");
+  app.add_flag("--yes", arguments->yes, "Run trials also where nothing keeps them from overwriting your files");
+  app.add_flag("--fresh", arguments->fresh, "Measure everything again instead of continuing a search that was stopped");
+  app.add_flag("--undo", arguments->undo, "Undo the last --in-place");
   app.add_option("--format", arguments->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();

@@ -57,7 +57,7 @@ std::function<int()> setup(CLI::App& app) {
 
 const Subcommand& report() {
   static const Subcommand kCommand = {
-      "report", "One self-contained HTML page with plots out of one or more records",
+      "report", "Make one self-contained HTML page, with plots, of one or more records",
       "Examples:\n"
       "  unidle report\n"
       "  unidle report before after -o gain.html\n\n"

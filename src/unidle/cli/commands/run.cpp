@@ -184,30 +184,31 @@ int execute(const Arguments& arguments) {
 
 std::function<int()> setup(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
-  app.add_option("-o,--output", arguments->record, "folder of the record (default: .unidle/runs/<UTC time>-<name>)")
+  app.add_option("-o,--output", arguments->record, "Folder of the record (default: .unidle/runs/<UTC time>-<name>)")
       ->type_name("RECORD");
-  app.add_option("--name", arguments->name, "name of the run in .unidle/runs (default: that of the program)");
-  app.add_flag("--no-capture", arguments->no_capture, "leave the command's output streams alone; its end is not kept");
-  app.add_option("--timeout", arguments->timeout_s, "end the command after SECONDS (TERM, five seconds later KILL)")
+  app.add_option("--name", arguments->name, "Name of the run in .unidle/runs (default: the name of the program)");
+  app.add_flag("--no-capture", arguments->no_capture,
+               "Leave the command's output streams alone; the record then lacks its last output");
+  app.add_option("--timeout", arguments->timeout_s, "End the command after SECONDS (TERM, five seconds later KILL)")
       ->check(CLI::PositiveNumber)
       ->type_name("SECONDS");
   app.add_option("--apply", arguments->apply,
-                 "change a setting of the running program; KNOB=VALUE, or a file of them; may be repeated")
+                 "Change a setting of the running program; KNOB=VALUE, or a file of them; may be repeated")
       ->type_name("KNOB=VALUE|FILE")
       ->allow_extra_args(false)
       ->trigger_on_parse(false);
-  app.add_option("--steps", arguments->steps, "stop the program in order after N optimiser steps")
+  app.add_option("--steps", arguments->steps, "Stop the program cleanly after N optimiser steps")
       ->check(CLI::PositiveNumber)
       ->type_name("N");
   auto* trace = app.add_option("--trace", arguments->trace,
-                               "record N steps with the torch profiler, once start-up is over; unidle trace shows them")
+                               "Record N steps after start-up with the torch profiler; unidle trace shows them")
                     ->check(CLI::Range(1, 1000))
                     ->type_name("N");
   app.add_flag("--kernels", arguments->kernels,
-               "watch the kernels of the whole run through CUPTI; a profiler in the program gets no kernels meanwhile")
+               "Watch the kernels of the whole run through CUPTI; a profiler in the program then sees none")
       ->excludes(trace);
   add_language_option(app, arguments->language);
-  app.add_option("command", arguments->command, "the command and its arguments, after --")
+  app.add_option("command", arguments->command, "The command and its arguments, after --")
       ->required()
       ->type_name("CMD");
   app.positionals_at_end();

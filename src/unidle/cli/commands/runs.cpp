@@ -241,12 +241,13 @@ int export_one(const Arguments& arguments) {
 }
 
 void add_filters(CLI::App& app, Arguments& arguments) {
-  app.add_option("--folder", arguments.folder, "A folder of records, also one that many people share")
+  app.add_option("--folder", arguments.folder, "The folder of the records; several people may share one")
       ->type_name("DIR");
-  app.add_flag("--bad", arguments.bad, "Failed, timed out, stopped, cut off, or not readable");
-  app.add_option("--since", arguments.since, "Began then or later: 2026-11-01, 12h or 7d ago")->type_name("TIME");
-  app.add_option("--before", arguments.before, "Began before that")->type_name("TIME");
-  app.add_option("--user", arguments.user, "Of that person")->type_name("NAME");
+  app.add_flag("--bad", arguments.bad, "Only runs that failed, timed out, were stopped or cut off, or cannot be read");
+  app.add_option("--since", arguments.since, "Only runs that began then or later: 2026-11-01, or 12h, 7d ago")
+      ->type_name("TIME");
+  app.add_option("--before", arguments.before, "Only runs that began earlier")->type_name("TIME");
+  app.add_option("--user", arguments.user, "Only runs of this user")->type_name("NAME");
 }
 
 std::function<int()> setup(CLI::App& app) {
@@ -255,16 +256,16 @@ std::function<int()> setup(CLI::App& app) {
   add_filters(app, *arguments);
   add_language_option(app, arguments->language);
   app.add_option("--format", arguments->format, "text or json")->check(CLI::IsMember({"text", "json"}));
-  CLI::App* rm = app.add_subcommand("rm", "Remove records, by name or by what tells which");
+  CLI::App* rm = app.add_subcommand("rm", "Remove the named records, or those that the options select");
   rm->add_option("NAME", arguments->names, "Names of the list, or folders");
   add_filters(*rm, *arguments);
   add_language_option(*rm, arguments->language);
-  rm->add_flag("--yes", arguments->yes, "Remove what --bad, --before ... name; without it they are listed");
+  rm->add_flag("--yes", arguments->yes, "Remove what the options select; without it they are only listed");
   rm->callback([action] { *action = remove; });
-  CLI::App* exported = app.add_subcommand("export", "One file that every command reads in place of a record");
+  CLI::App* exported = app.add_subcommand("export", "Write a record as one file, which every command reads");
   exported->add_option("NAME", arguments->names, "A name of the list, or a folder")->required()->expected(1);
-  exported->add_option("--folder", arguments->folder, "Where the list lies")->type_name("DIR");
-  exported->add_option("-o,--output", arguments->output, "Its name; NAME.db by default")->type_name("FILE");
+  exported->add_option("--folder", arguments->folder, "The folder of the records")->type_name("DIR");
+  exported->add_option("-o,--output", arguments->output, "The file to write; NAME.db by default")->type_name("FILE");
   exported->callback([action] { *action = export_one; });
   return [arguments, action] {
     sqlite::disable_sqlite_memory_statistics();
@@ -275,7 +276,7 @@ std::function<int()> setup(CLI::App& app) {
 }  // namespace
 
 const Subcommand& runs() {
-  static const Subcommand kCommand = {"runs", "List recorded runs, remove them, make one file of one",
+  static const Subcommand kCommand = {"runs", "List, remove and export recorded runs",
                                       "Examples:\n"
                                       "  unidle runs\n"
                                       "  unidle runs --bad --since 7d\n"

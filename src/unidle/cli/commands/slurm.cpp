@@ -260,7 +260,7 @@ CLI::App* add_submit(CLI::App& app, Arguments& arguments) {
       "{scratch} in its words, which is removed at its end");
   action->add_option("--stage", request.staged, "A file or folder that is copied there first")->allow_extra_args(false);
   action->add_option("--before", request.before, "A line of shell to run first: 'module load cuda'");
-  action->add_flag("-n,--dry-run", arguments.dry_run, "Print the script and leave");
+  action->add_flag("-n,--dry-run", arguments.dry_run, "Print the script and exit");
   action->add_option("command", arguments.command, "CONFIG.yaml, or -- and a command")->required();
   return action;
 }
@@ -296,7 +296,7 @@ std::function<int()> setup(CLI::App& app) {
 const Subcommand& slurm() {
   static const Subcommand kCommand{
       "slurm",
-      "Slurm jobs: submit them observed, watch them, say why they failed or idled",
+      "Submit Slurm jobs observed, watch them, say why they failed or idled",
       "Examples:\n"
       "  unidle slurm submit --gpus 1 --time 4:00:00 --dry-run -- python train.py\n"
       "  unidle slurm submit --nodes 2 --gpus 4 --torchrun -- python train.py\n"

@@ -157,7 +157,7 @@ std::function<int()> setup(CLI::App& app) {
 const Subcommand& trace() {
   static const Subcommand kCommand{
       "trace",
-      "Show what a profiler window of a run, or a trace file, tells about the device",
+      "Analyse a profiler window of a run, or a trace file",
       "Examples:\n"
       "  unidle run --trace 10 -- python train.py && unidle trace\n"
       "  unidle trace .unidle/runs/latest -o timeline.json.gz\n"
