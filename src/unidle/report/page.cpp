@@ -177,8 +177,8 @@ Html several_opening(const std::string& names, const std::vector<Comparison>& al
   }
   const Comparison& first = all.front();
   return opening(names,
-                 before_and_after ? with_capital(headline(first, translator.word("the run before"),
-                                                          translator.word("the run after"), translator.language))
+                 before_and_after ? with_capital(headline(first, translator.word(R"(the "before" run)"),
+                                                          translator.word(R"(the "after" run)"), translator.language))
                                   : headline(first, first.a.name, first.b.name, translator.language),
                  below);
 }

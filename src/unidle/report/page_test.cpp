@@ -158,7 +158,7 @@ TEST(Page, TwoRunsNamedByTheirTimeAreBeforeAndAfter) {
   after.name = "20261130-005403-train";
   const std::string html = page({{before, {}}, {after, {}}});
   expect_sound(html);
-  EXPECT_THAT(html, HasSubstr("<h1>The run after trains "));
+  EXPECT_THAT(html, HasSubstr("<h1>The &quot;after&quot; run trains "));
   EXPECT_THAT(html, HasSubstr("before: 20261130-004855-train \u00b7 after: 20261130-005403-train"));
   EXPECT_EQ(count(html, "20261130-004855"), 2U) << "in the title and at the top, nowhere else";
   before.name = "naive";

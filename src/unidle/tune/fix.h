@@ -34,7 +34,7 @@ struct Attempt {
   std::string where = {};  // file:line; may be empty
 };
 
-/// A finding, or a fix of one, that is left to the person.
+/// A finding, or a fix of one, that is left to the user.
 struct ByHand {
   std::string finding;       // id
   std::string title;         // of its rule
@@ -72,9 +72,9 @@ std::size_t count_fixable(const std::filesystem::path& record, const diagnose::D
 /// optimize_program().
 OptimizeResult try_fix(const FixPlan& plan, const FixOptions& options, const Progress& progress, std::stop_token stop);
 
-/// What will be tried, and, unless trials follow, what is left to the person.
+/// What will be tried, and, unless trials follow, what is left to the user.
 std::string to_text(const FixPlan& plan, bool trials_follow, int width, Language language);
-/// The gain, how to get it, and what is left. `here`: the folder in which the person is.
+/// The gain, how to get it, and what is left to the user. `here`: the present working folder.
 std::string to_text(const FixPlan& plan, const OptimizeResult& result, const std::filesystem::path& here, int width,
                     Language language);
 /// One trial in plain words.

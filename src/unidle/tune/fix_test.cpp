@@ -99,7 +99,7 @@ TEST_F(Fix, TheCommandCanBeAnother) {
   options.command = {"sh", (temporary_.path() / "train.py").string(), "--epochs", "1"};
   const FixPlan plan = plan_fix(options);
   EXPECT_EQ(plan.command, options.command);
-  EXPECT_EQ(plan.folder, std::filesystem::current_path()) << "where the person wrote it";
+  EXPECT_EQ(plan.folder, std::filesystem::current_path()) << "where the user wrote it";
 }
 
 TEST_F(Fix, ABudgetForNoTrialIsRefusedBeforeItIsSpent) {

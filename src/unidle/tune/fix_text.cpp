@@ -214,7 +214,7 @@ std::string to_text(const FixPlan& plan, const OptimizeResult& result, const fs:
 std::string fix_line(const LoggedTrial& trial, Language language) {
   const Translator translator{language};
   const std::string what =
-      trial.changes.empty() ? translator.say("as it is") : translator.say("with {}", knobs::describe(trial.changes));
+      trial.changes.empty() ? translator.word("unchanged") : translator.say("with {}", knobs::describe(trial.changes));
   if (!trial.result.ok) {
     return translator.say("run {}: {}: failed: {}", trial.index, what, trial.result.problem);
   }

@@ -1,7 +1,7 @@
 """Finds the source that gives the samples of a program's data set: `like(dataset)`.
 
 A data set is recognised from its class and attributes, without asking it for a sample; like() then compares
-samples. Whatever is uncertain is left to the person, in words.
+samples. Whatever is uncertain is left to the user, in words.
 
 Imports here are relative, and the rest of unidle is imported only within like(): `unidle run` looks at data
 sets of programs that do not use this package.

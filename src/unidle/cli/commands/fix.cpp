@@ -87,7 +87,7 @@ int try_out(const Arguments& arguments, const tune::FixPlan& plan, const tune::F
   enter(plan.folder);
   SignalStop stop;
   print_to(stderr, "{}\n",
-           translate(language, "first comes a short run of the program as it is; your files stay as they are"));
+           translate(language, "first comes a short run of the unchanged program; your files stay as they are"));
   tune::OptimizeResult result;
   try {
     const tune::Progress progress = {

@@ -16,7 +16,7 @@ Finding of_share(double share, const Policy& policy);
 
 /// A fix from the live program's value of `knob` (null when unknown). `how` is translated where the catalogue has it.
 knobs::Change make_fix(const Context& context, std::string knob, std::optional<knobs::Value> to, std::string_view how);
-/// A fix that no setting makes: the person edits the program.
+/// A fix that no setting makes: the user edits the program.
 knobs::Change code_fix(const Context& context, std::string knob, std::string_view how);
 
 /// cache.features: in memory, or on disk when the program recreates its data set, which would discard an in-memory
