@@ -55,7 +55,7 @@ struct EditedFile {
   std::string text;
 };
 
-/// Lets a trial that protect() has prepared find edited files; the user's own stay as they are. REQUIRES:
+/// Shows edited files to a trial that protect() has prepared; the user's own stay as they are. REQUIRES:
 /// is_isolated(protection). Throws kIo, and kInput for a file that a link leads to from outside of a copy.
 void edit_for_trial(observe::Options& run, Protection protection, const std::filesystem::path& own,
                     const std::vector<EditedFile>& edited);

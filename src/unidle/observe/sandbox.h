@@ -23,7 +23,7 @@ struct SandboxOptions {
   std::filesystem::path needed;               // a folder that the command must be able to change; empty: none
   std::vector<std::filesystem::path> shared;  // not covered: writes are seen from outside
   std::vector<std::filesystem::path> hidden;  // files that read as empty
-  /// For kLayers: files in whose place the command finds other ones. Those that do not exist are left out.
+  /// For kLayers: by file, the one that the command finds in its place. Files that do not exist are left out.
   std::map<std::filesystem::path, std::filesystem::path> replaced;
 };
 

@@ -1,4 +1,4 @@
-// What a comparison says first, and by which of its ratios.
+// The first sentence of a comparison, and the ratio that it states.
 #include <algorithm>
 
 #include "unidle/report/comparison.h"
@@ -80,9 +80,9 @@ bool Comparison::by_whole() const {
 }
 
 bool Comparison::may_be_others() const {
-  // A neighbour slows down a program by more than the time that it takes: both share caches and memory.
+  // Another process costs a program more than the CPU time that it takes, because both share caches and memory.
   constexpr double kEffect = 2;
-  constexpr double kMost = 2;  // what a program waits for by itself, others do not lengthen much
+  constexpr double kMost = 2;  // others hardly lengthen the time in which a program waits without them
   if (!pairs.empty() || !training_ratio || (!a.rough && !b.rough)) {
     return false;
   }

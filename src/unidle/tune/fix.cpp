@@ -132,7 +132,7 @@ std::vector<ByHand> by_hand_of(const diagnose::Diagnosis& diagnosis, const std::
   return left;
 }
 
-/// The run of a record, for what a trial of it takes.
+/// The recorded run, from which the length of a trial is estimated.
 class RecordedRun {
  public:
   explicit RecordedRun(const record::Reader& reader)
@@ -140,8 +140,8 @@ class RecordedRun {
         account_(account::account_of(run_)),
         settings_(known_settings(effective_settings(run_))) {}
 
-  /// Steps of a trial that can show these changes: a cache gains in the second epoch, and of rarer validations one is
-  /// to be seen.
+  /// The steps that a trial needs to show these changes: a cache gains from the second epoch on, and a longer interval
+  /// needs one validation.
   long long steps_for(const knobs::Settings& changes) const {
     double steps = static_cast<double>(kCalibrationSteps);
     for (const auto& [knob, value] : changes) {
@@ -154,7 +154,7 @@ class RecordedRun {
     return static_cast<long long>(std::ceil(std::min(steps, static_cast<double>(steps_().size()))));
   }
 
-  /// From the start to the end of so many steps.
+  /// The time from the start of the run to the end of this step.
   double seconds_of(long long steps) const {
     if (steps_().empty()) {
       return 0;

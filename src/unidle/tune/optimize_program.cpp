@@ -138,7 +138,7 @@ std::unique_ptr<ApplyRunner> runner_for(const OptimizeOptions& options, const fs
   return runner;
 }
 
-/// The command that runs with the changes, where it needs no edits, and what to write in the program.
+/// The command that makes the changes, if they need no edits, and what to write in the program.
 void say_how(const OptimizeOptions& options, const std::vector<knobs::Change>& changes, const knobs::Settings& wanted,
              ProgramResult& program) {
   const ProgramPlan& plan = program.plan;

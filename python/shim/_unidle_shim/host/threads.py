@@ -79,7 +79,7 @@ def _walk(thread):
 
 
 def register_at_fork(library):
-    """Forks wait until no thread gives way to ours (python/native/prompt_lock.cpp). Once in a process."""
+    """Makes forks wait while a thread hands us Python's lock (python/native/prompt_lock.cpp). Once a process."""
     if not _registered:
         _registered.append(library)
         os.register_at_fork(

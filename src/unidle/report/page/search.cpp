@@ -22,7 +22,7 @@ using tune::LoggedTrial;
 
 bool is_turn(const LoggedTrial& trial) { return trial.stage == "again" || trial.stage == "reference"; }
 bool is_of_search(const LoggedTrial& trial) { return !is_turn(trial) && !trial.stage.starts_with("verify"); }
-/// What the settings have that `before` has not, and what they lack; see Gain.
+/// Sets what `after` has and `before` lacks, and the reverse; see Gain.
 void set_difference(Gain& gain, const knobs::Settings& before, const knobs::Settings& after) {
   knobs::Settings added = after;
   added.erase_if([&](const auto& setting) { return before.has(setting.first, setting.second); });

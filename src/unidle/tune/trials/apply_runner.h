@@ -43,7 +43,7 @@ struct ProgramPlan {
 /// The program's command with what the plan knows of it.
 knobs::ProgramCommand command_of(const ProgramPlan& plan, std::vector<std::string> words);
 
-/// How the changes reach the program, but for those that edits make.
+/// How the changes reach the program, except for those that edits make.
 knobs::Reach reach_of(const ProgramPlan& plan, const std::vector<std::string>& command, const knobs::Settings& changes);
 
 /// Why the program would reject its command with `changes`; empty when it would not.

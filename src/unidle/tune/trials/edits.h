@@ -1,4 +1,4 @@
-// Changes of the program's own lines, for what neither an option nor the running program takes.
+// Edits of the program's own lines, for settings that no option of the command and no running program takes.
 #pragma once
 
 #include <filesystem>
@@ -26,20 +26,20 @@ struct Edit {
 
 using Edits = std::map<std::string, Edit>;  // by knob
 
-/// The edits of files in the working folder that the fixes of a diagnosis show, as lines before and after or as a
-/// patch, for what `program` takes in no other way.
+/// The edits that the fixes of a diagnosis show, as lines before and after or as a patch: those of files in the working
+/// folder, for settings that `program` takes in no other way.
 Edits edits_of(const diagnose::Diagnosis& diagnosis, const knobs::ProgramCommand& program);
 
 /// Whether an edit adds an import of the package unidle.
 bool needs_package(const Edit& edit);
 
-/// Those of `changes` that an edit makes.
+/// The settings among `changes` that an edit makes.
 knobs::Settings edited_part(const Edits& edits, const knobs::Settings& changes);
-/// Those that no edit makes.
+/// The settings among `changes` that no edit makes.
 knobs::Settings unedited_part(const Edits& edits, const knobs::Settings& changes);
 
-/// The files below `folder` with the edits that make `changes`. Throws kInput when a file has other lines by now, or
-/// when two edits concern the same ones.
+/// The files below `folder` with the edits that make `changes`. Throws kInput when a file no longer has the old lines,
+/// or when two edits change the same lines.
 std::vector<experiment::EditedFile> edited_files(const Edits& edits, const knobs::Settings& changes,
                                                  const std::filesystem::path& folder);
 
