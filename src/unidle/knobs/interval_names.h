@@ -5,7 +5,7 @@
 
 namespace unidle::knobs {
 
-/// Whether the words of a key say that it is an interval of validation, in whatever unit: "eval_every",
+/// Whether the words of a key say that it is a validation interval, in whatever unit: "eval_every",
 /// "--val-check-interval", but not "eval_iters", which is a length.
 bool names_interval_of_validation(std::string_view key);
 

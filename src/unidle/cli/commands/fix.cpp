@@ -130,7 +130,7 @@ std::function<int()> setup(CLI::App& app) {
       "record", arguments->record,
       "A record's folder, its record.db or its name; -1 is the newest by name; the latest record by default");
   app.add_option("--budget", arguments->budget,
-                 "Time for all trials, e.g. 90s, 10m; by default the time of ten runs, but 5 to 30 minutes");
+                 "Time for all trials, e.g. 90s, 10m; by default the time of ten runs, within 5 to 30 minutes");
   app.add_option("--allow", arguments->allow, "semantic: also try settings that change what is trained")
       ->delimiter(',')
       ->allow_extra_args(false)

@@ -296,7 +296,7 @@ std::function<int()> setup(CLI::App& app) {
 const Subcommand& slurm() {
   static const Subcommand kCommand{
       "slurm",
-      "Submit Slurm jobs observed, watch them, say why they failed or idled",
+      "Submit Slurm jobs under observation, watch them, say why they failed or idled",
       "Examples:\n"
       "  unidle slurm submit --gpus 1 --time 4:00:00 --dry-run -- python train.py\n"
       "  unidle slurm submit --nodes 2 --gpus 4 --torchrun -- python train.py\n"

@@ -63,7 +63,7 @@ struct HotFunction {
 double validated_between_steps_s(const Signals& signals);
 std::int64_t validations_between_steps(const Signals& signals);
 
-/// The factor by which the interval of validation must grow for it to take `wanted` of the loop; smaller when a run of
+/// The factor by which the validation interval must grow for it to take `wanted` of the loop; smaller when a run of
 /// this length would not validate any more. 1 when nothing can be said.
 double rarer_validation_by(const Signals& signals, double wanted);
 

@@ -45,7 +45,7 @@ void find_in(const std::string& file, const std::string& text, std::vector<Inter
       }
     }
   } catch (const std::exception& failure) {
-    spdlog::debug("{}: not searched for an interval of validation: {}", file, failure.what());
+    spdlog::debug("{}: not searched for a validation interval: {}", file, failure.what());
   }
 }
 
@@ -107,7 +107,7 @@ std::optional<knobs::InProgram> with_rarer_own_interval(const Signals& signals, 
     put_setting_words(edited, interval.scalar.path, to, change);
     return change;
   } catch (const Error& failure) {  // a key that the file repeats
-    spdlog::debug("{}: the interval of validation cannot be changed: {}", interval.file, failure.what());
+    spdlog::debug("{}: the validation interval cannot be changed: {}", interval.file, failure.what());
     return std::nullopt;
   }
 }
