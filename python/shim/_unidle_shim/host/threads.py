@@ -79,7 +79,7 @@ def _walk(thread):
 
 
 def register_at_fork(library):
-    """Makes forks wait while a thread hands us Python's lock (python/native/prompt_lock.cpp). Once a process."""
+    """Makes forks wait while a thread hands us Python's lock (native/prompt_lock.cpp). Once in a process."""
     if not _registered:
         _registered.append(library)
         os.register_at_fork(
