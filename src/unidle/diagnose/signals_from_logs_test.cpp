@@ -282,7 +282,7 @@ TEST_F(RealLogs, AnIdleGpuAndItsRunTogether) {
   EXPECT_EQ(diagnosis.verdict, Verdict::kValidationBound);
   ASSERT_FALSE(diagnosis.findings.empty());
   EXPECT_EQ(diagnosis.findings.front().id, "validation-dominates");
-  EXPECT_THAT(evidence(diagnosis, "validation-dominates"), HasSubstr("238 validations of 1 min 35 s each, one for"));
+  EXPECT_THAT(evidence(diagnosis, "validation-dominates"), HasSubstr("238 validations of 1 min 35 s each, one every"));
   EXPECT_THAT(evidence(diagnosis, "validation-dominates"), HasSubstr("14.1 s of training"));
   EXPECT_TRUE(abstains(diagnosis, "loader-no-workers"));
 }

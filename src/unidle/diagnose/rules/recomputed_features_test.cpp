@@ -62,10 +62,10 @@ TEST(RecomputedFeatures, WhatTheFeatureCacheKeepsIsThereForLaterRuns) {
 
 TEST(RecomputedFeatures, SaysOnlyOfTheSameSamplesThatTheyWereThere) {
   Signals signals = recomputing();
-  EXPECT_THAT(fired("recomputed-features", signals).evidence, Not(Contains(HasSubstr("results that were there"))));
+  EXPECT_THAT(fired("recomputed-features", signals).evidence, Not(Contains(HasSubstr("repeated earlier results"))));
   signals.samples.emplace();
   signals.samples->compared_samples = signals.samples->identical_samples = 12;
-  EXPECT_THAT(fired("recomputed-features", signals).evidence, Contains(HasSubstr("results that were there")));
+  EXPECT_THAT(fired("recomputed-features", signals).evidence, Contains(HasSubstr("repeated earlier results")));
 }
 
 TEST(RecomputedFeatures, OfSamplesThatDifferOnlyAFunctionsResultsCanBeKept) {
@@ -82,7 +82,7 @@ TEST(RecomputedFeatures, OfSamplesThatDifferOnlyAFunctionsResultsCanBeKept) {
   signals.loader->keepable = {"read_picture"};
   const Finding finding = fired("recomputed-features", signals);
   EXPECT_THAT(finding.evidence, Contains(HasSubstr("7 of 12 samples")));
-  EXPECT_THAT(finding.evidence, Not(Contains(HasSubstr("results that were there"))));
+  EXPECT_THAT(finding.evidence, Not(Contains(HasSubstr("repeated earlier results"))));
   EXPECT_NEAR(*finding.share, 0.54 * 2 / 3 * 0.6, 1e-9) << "that part of the sample work";
 }
 

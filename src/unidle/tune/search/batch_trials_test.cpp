@@ -61,7 +61,7 @@ TEST(BatchInTuner, ASizeThatTheProgramDoesNotTakeLeavesNothingBehind) {
   options.batches = batch_choices(program, true);
   const TunerOutcome outcome = Tuner(runner, clock, program, {}, options).run({});
   EXPECT_EQ(outcome.best, (knobs::Settings{{"batch.size", 16}, {"optimizer.lr", 0.002}}));
-  EXPECT_THAT(outcome.not_taken, ElementsAre(HasSubstr("asked for 32, in force is 16"), ::testing::_));
+  EXPECT_THAT(outcome.not_taken, ElementsAre(HasSubstr("asked for 32, but 16 is in effect"), ::testing::_));
 }
 
 /// Short trials fit 64 samples; a batch of the longest samples fits only `room` of them.

@@ -84,7 +84,7 @@ TEST(Conclusion, NothingToGainHasItsReason) {
             "change was faster");
   Circumstances none = of_a_program();
   none.had_candidates = false;
-  EXPECT_THAT(conclusion_of({}, none), HasSubstr("nothing that could matter to it can be changed"));
+  EXPECT_THAT(conclusion_of({}, none), HasSubstr("no setting that could matter can be changed"));
 }
 
 TEST(Conclusion, IsOpenWhenTheSearchCannotTell) {

@@ -34,7 +34,7 @@ TEST(Refusals, AnotherValueInForceIsARefusal) {
   refusals.take_out(trial);
   EXPECT_EQ(trial.changes, (knobs::Settings{{"optimizer.fused", true}, {"loader.workers", 2}}))
       << "True is true, and of workers nothing was said";
-  EXPECT_THAT(refusals.sentences(), ElementsAre("precision.amp: asked for bf16, in force is off"));
+  EXPECT_THAT(refusals.sentences(), ElementsAre("precision.amp: asked for bf16, but off is in effect"));
 }
 
 TEST(Refusals, AreToldOnce) {
