@@ -50,8 +50,8 @@ class ValidatingTest(run_case.RunCase):
 
     def test_what_it_depends_on_is_left_alone(self):
         refused = (
-            ("returns", "Experiment.look returns something"),
-            ("chooses", "Experiment.chooses returns something"),
+            ("returns", "what Experiment.look returns"),
+            ("chooses", "what Experiment.chooses returns"),
             ("trains", "trains as well"),
             ("saves", "saves a checkpoint"),
             ("pickles", "saves a checkpoint or results"),

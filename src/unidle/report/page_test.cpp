@@ -247,9 +247,9 @@ TEST(Page, AnInconclusiveSearchShowsItsPairsAndNoInterval) {
   account::tidy(run);
   const std::string html = page({{run, {}}});
   expect_sound(html);
-  for (const char* text :
-       {"<h1>The search is inconclusive: 2 pairs gave 2.02x and 1.41x</h1>", "Too few pairs, or too", "no gain is proven",
-        "- loader.workers: 0", "+ loader.workers: 4", "2.02x", "1.42x", "dot run1", "python train.py"}) {
+  for (const char* text : {"<h1>The search is inconclusive: 2 pairs gave 2.02x and 1.41x</h1>", "Too few pairs, or too",
+                           "no gain is proven", "- loader.workers: 0", "+ loader.workers: 4", "2.02x", "1.42x",
+                           "dot run1", "python train.py"}) {
     EXPECT_THAT(html, HasSubstr(text));
   }
   for (const char* text : {"16.13", "whisker\" style", "What it brought", "What each change"}) {
