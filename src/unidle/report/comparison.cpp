@@ -16,6 +16,7 @@
 #include "unidle/knobs/same_value.h"
 #include "unidle/record/note_types.h"
 #include "unidle/report/learning.h"
+#include "unidle/report/same_program.h"
 #include "unidle/report/scaling.h"
 
 namespace unidle::report {
@@ -194,6 +195,12 @@ void add_notes_of_runs(Comparison& c, std::span<const RunData> a, std::span<cons
 }
 
 void add_notes(Comparison& c, const RunData& a, const RunData& b, const Translator& translator) {
+  if (c.pairs.empty() && c.training_ratio && c.training_ratio->interval && !c.different_programs) {
+    c.notes.push_back(
+        translator.say("One run each: runs of one program differ as well, which is not in the intervals. unidle fix "
+                       "and unidle optimize "
+                       "make several runs of both, in turns."));
+  }
   if (has_settings(a) != has_settings(b)) {
     c.notes.push_back(
         translator.say("{} recorded no settings, so they are not compared.", has_settings(a) ? "B" : "A"));
@@ -342,6 +349,7 @@ Comparison compare(std::span<const RunData> a, std::span<const RunData> b, doubl
   if (pairs.size() > 1) {
     c.pairs = std::move(pairs);
   }
+  c.unchanged = c.pairs.empty() && c.settings.empty() && same_program(shown_a, shown_b);
   find_regressions(c, translator);
   add_notes(c, shown_a, shown_b, translator);
   if (!c.pairs.empty()) {

@@ -77,6 +77,7 @@ struct Comparison {
   std::vector<RunPair> pairs;                    // alternating runs; empty for two single runs
   experiment::Parity learning;                   // the loss, then the metrics
   bool different_programs = false;               // their rates say nothing of each other
+  bool unchanged = false;                        // two single runs, and no record tells of a difference
   std::vector<std::string> regressions;          // one sentence each; empty: B is no regression
   std::vector<std::string> notes;                // caveats about the figures
   nlohmann::json changes, trials, verification;  // as an optimising run recorded them; null when absent

@@ -97,7 +97,12 @@ bool Comparison::may_be_others() const {
 std::string headline(const Comparison& c, const std::string& a, const std::string& b, Language language) {
   const Translator translator{language};
   const auto scaling = scaling_of(c, translator);
+  const bool unchanged = c.unchanged && (fell(c.training) || c.training == experiment::SpeedChange::kFaster);
   return speed_words(c, a, b, translator) +
+         (unchanged
+              ? " " + translator.say("But command, source files, settings, versions and machine are the same: runs "
+                                     "of this program differ by as much.")
+              : "") +
          (scaling && scaling->efficiency.interval ? " " + scaling_words(*scaling, translator) : "");
 }
 

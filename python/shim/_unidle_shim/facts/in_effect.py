@@ -9,7 +9,15 @@ import sys
 import time
 import weakref
 
-from _unidle_shim.facts import arguments, growing, live_settings, memory_errors, padding, ranks
+from _unidle_shim.facts import (
+    arguments,
+    growing,
+    live_settings,
+    memory_errors,
+    padding,
+    program_files,
+    ranks,
+)
 from _unidle_shim.host import exceptions, places
 from _unidle_shim.host.guard import caught, value_or_none
 from _unidle_shim.host.notes import write_notes
@@ -196,6 +204,7 @@ class Facts:
         yield from places.called_notes()
         if state.role != "worker":
             yield ("arguments",), arguments.note()
+            yield ("program",), value_or_none(program_files.note)
         yield ("shim",), self._shim_note(final)
 
     def _shim_note(self, final):

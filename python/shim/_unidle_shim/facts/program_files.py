@@ -1,0 +1,47 @@
+"""A digest of the program's files, by which two runs of the same program are recognised."""
+
+import hashlib
+import os
+import sys
+
+from _unidle_shim.host import places
+from _unidle_shim.host.exception_origin import pass_on
+
+_MOST_FILES = 1000
+_MOST_BYTES = 4 << 20  # of a file named in the command, such as a configuration
+
+_digests = {}  # path -> digest when it was first read, usually soon after it was imported
+
+
+def note():
+    """None if a file could not be read. Their names do not count: the program may be in another folder."""
+    paths = set(map(os.path.realpath, _modules() | _named_in_command()))
+    if not paths or len(paths) > _MOST_FILES:
+        return None
+    found = [_digest_of(path) for path in paths]
+    if None in found:
+        return None
+    whole = hashlib.sha256("".join(sorted(found)).encode()).hexdigest()
+    return {"type": "program", "files": len(found), "digest": whole}
+
+
+def _modules():
+    modules = list(sys.modules.values())
+    files = {vars(module).get("__file__") for module in modules if type(module) is type(sys)}
+    return {file for file in files if type(file) is str and file.endswith(".py") and places.is_own_file(file)}
+
+
+def _named_in_command():
+    """Configurations and scripts, but no data."""
+    return {word for word in sys.argv if os.path.isfile(word) and os.path.getsize(word) <= _MOST_BYTES}
+
+
+def _digest_of(path):
+    if path not in _digests:
+        try:
+            with open(path, "rb") as file:
+                _digests[path] = hashlib.sha256(file.read()).hexdigest()
+        except OSError as failure:
+            pass_on(failure)
+            _digests[path] = None
+    return _digests[path]
