@@ -53,6 +53,10 @@ struct Policy {
   /// loop must be Python's own work. Own choice.
   double interpreted_loop = 0.20;
   double interpreted_line = 0.80;
+  /// The calls of shorter operations are a large part of them: 5 to 20 us each, depending on the CPU and its load.
+  double small_operation_s = 50e-6;
+  /// Fewer in a forward pass are those of any small model. Own choice.
+  double many_operations = 300;
   /// What a program does after its last step is named from here on; below, it is the end of any short run. Own choice.
   double after_training = 0.20;
   /// Steps become slower from here on: the last fifth against the first one, growing in each fifth. Own choice.
@@ -249,6 +253,8 @@ inline constexpr std::array kThresholds = {
     Threshold{"between_steps", &Policy::between_steps},
     Threshold{"interpreted_loop", &Policy::interpreted_loop},
     Threshold{"interpreted_line", &Policy::interpreted_line},
+    Threshold{"small_operation_s", &Policy::small_operation_s},
+    Threshold{"many_operations", &Policy::many_operations},
     Threshold{"after_training", &Policy::after_training},
     Threshold{"slower_steps", &Policy::slower_steps},
     Threshold{"slower_steps_disturbed", &Policy::slower_steps_disturbed},

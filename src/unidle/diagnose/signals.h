@@ -106,6 +106,12 @@ struct PythonPlace {
   std::int64_t of_looks = 0;  // all stack samples of the forward pass
 };
 
+/// Differentiable operations of torch in the forward passes of training.
+struct OperationFacts {
+  double per_pass = 0;
+  double seconds_each = 0;  // of the forward pass, divided by them
+};
+
 /// A call that makes the host wait, by kind and place.
 struct SyncCall {
   std::string call;  // "item", "cpu", "synchronize", "empty_cache", ...
@@ -366,6 +372,7 @@ struct Signals {
   std::optional<double> epochs;           // epochs so far
   std::vector<HotLine> hot;
   std::vector<PythonPlace> python_places;     // of the training process
+  std::optional<OperationFacts> operations;   // of the training process
   std::map<std::string, std::string> called;  // for lines of the program, the function of a package that they call
 
   // Device and host

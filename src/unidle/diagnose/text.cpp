@@ -100,9 +100,8 @@ std::string changes(const Finding& finding, const Rule* rule, const Diagnosis& d
     }
   }
   if (finding.fixes.empty() && rule != nullptr) {
-    out += style.block(3, "=> ",
-                       style.word(finding.proposes.empty() ? rule->proposes : finding.proposes) +
-                           (finding.where ? style.say("; see {}", *finding.where) : ""));
+    out += style.block(
+        3, "=> ", proposal(finding, style.language) + (finding.where ? style.say("; see {}", *finding.where) : ""));
   }
   for (const SourceLine& line : finding.lines) {
     out += fmt::format("      | {}\n", printable_line(line.text));
@@ -322,6 +321,12 @@ std::string to_text(const Diagnosis& diagnosis, int width, bool colour, Language
     out += "\n" + style.block(0, "", style.say("{} more with unidle diagnose -v.", diagnosis.findings.size() - shown));
   }
   return out + detail::other_checks_text(diagnosis, style);
+}
+
+std::string proposal(const Finding& finding, Language language) {
+  const Rule* rule = find_rule(finding.id);
+  const std::string& words = finding.proposes.empty() && rule != nullptr ? rule->proposes : finding.proposes;
+  return std::string(translate(language, words));
 }
 
 std::string title(const Finding& finding, Language language) {

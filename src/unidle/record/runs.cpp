@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <fstream>
@@ -96,6 +97,47 @@ fs::path run_before(std::size_t back) {
               fmt::format("there are {} runs in {}", runs, runs_folder().string()), "unidle runs lists them");
 }
 
+/// Programs and modules of Python that start the script named in one of their words.
+constexpr std::array<std::string_view, 22> kLaunchers = {"torchrun",
+                                                         "torch.distributed.run",
+                                                         "torch.distributed.launch",
+                                                         "accelerate",
+                                                         "accelerate.commands.launch",
+                                                         "deepspeed",
+                                                         "horovodrun",
+                                                         "mpirun",
+                                                         "mpiexec",
+                                                         "srun",
+                                                         "uv",
+                                                         "poetry",
+                                                         "pipenv",
+                                                         "conda",
+                                                         "env",
+                                                         "nice",
+                                                         "timeout",
+                                                         "taskset",
+                                                         "numactl",
+                                                         "stdbuf",
+                                                         "time",
+                                                         "ipython"};
+
+/// Nothing for a word that is no script, such as the text of `bash -c`.
+std::optional<std::string> script_name(const std::string& word) {
+  const fs::path path(word);
+  const bool one_word = word.find_first_of(" \t\r\n;") == std::string::npos;
+  return one_word && (path.extension() == ".py" || path.extension() == ".sh") ? std::optional(path.stem().string())
+                                                                              : std::nullopt;
+}
+
+std::optional<std::string> first_script(const std::vector<std::string>& command, std::size_t from) {
+  for (std::size_t i = from; i < command.size(); ++i) {
+    if (auto name = script_name(command[i])) {
+      return name;
+    }
+  }
+  return std::nullopt;
+}
+
 constexpr std::string_view kListThem = "unidle runs lists them";
 
 }  // namespace
@@ -114,15 +156,19 @@ fs::path new_run_folder(std::string_view name, Clock& clock) {
 }
 
 std::string run_name(const std::vector<std::string>& command) {
-  std::string program = fs::path(command[0]).filename().string();
-  if (program.starts_with("python") || program == "bash" || program == "sh") {
-    for (std::size_t i = 1; i < command.size(); ++i) {
-      if (!command[i].starts_with("-")) {
-        const std::string extension = fs::path(command[i]).extension().string();
-        const bool one_word = command[i].find_first_of(" \t\r\n;") == std::string::npos;  // not the script of `bash -c`
-        const bool script = one_word && (extension == ".py" || extension == ".sh");
-        return script ? fs::path(command[i]).stem().string() : program;
-      }
+  const std::string program = fs::path(command[0]).filename().string();
+  const bool python = program.starts_with("python");
+  if (!python && program != "bash" && program != "sh") {
+    return std::ranges::find(kLaunchers, program) == kLaunchers.end() ? program
+                                                                      : first_script(command, 1).value_or(program);
+  }
+  for (std::size_t i = 1; i < command.size(); ++i) {
+    if (python && command[i] == "-m" && i + 1 < command.size()) {
+      const bool launches = std::ranges::find(kLaunchers, command[i + 1]) != kLaunchers.end();
+      return launches ? first_script(command, i + 2).value_or(program) : command[i + 1];
+    }
+    if (!command[i].starts_with("-")) {
+      return script_name(command[i]).value_or(program);
     }
   }
   return program;

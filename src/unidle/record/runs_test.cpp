@@ -42,6 +42,11 @@ TEST_F(Runs, OfOneSecondAreNumbered) {
 TEST_F(Runs, AreNamedAfterTheScript) {
   EXPECT_EQ(run_name({"python3.12", "-u", "src/train.py", "--epochs", "3"}), "train");
   EXPECT_EQ(run_name({"/usr/bin/bash", "job.sh"}), "job");
+  EXPECT_EQ(run_name({"torchrun", "--nproc-per-node", "2", "src/train.py", "--config", "b.py"}), "train");
+  EXPECT_EQ(run_name({"python", "-m", "torch.distributed.run", "--nproc_per_node=2", "train.py"}), "train");
+  EXPECT_EQ(run_name({"accelerate", "launch", "train.py"}), "train");
+  EXPECT_EQ(run_name({"accelerate", "launch", "-m", "pkg.train"}), "accelerate");
+  EXPECT_EQ(run_name({"python", "-m", "pkg.train", "--config", "b.py"}), "pkg.train");
   EXPECT_EQ(run_name({"python", "-m", "package"}), "python") << "what -m names is no script";
   EXPECT_EQ(run_name({"./train", "config.yaml"}), "train");
   EXPECT_EQ(run_name({"bash", "-c", "set -e\npython train.py"}), "bash") << "what -c runs is no script";

@@ -12,7 +12,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 /// A run of a program with these files, which has told of some before it had imported all.
-account::RunData run_of(const std::string& digest, double compute_ms = 50) {
+account::RunData run_with_files(const std::string& digest, double compute_ms = 50) {
   testing::Script script;
   script.compute_ms = compute_ms;
   account::RunData run = testing::scripted_run(script);
@@ -24,9 +24,9 @@ account::RunData run_of(const std::string& digest, double compute_ms = 50) {
 }
 
 TEST(SameProgram, OnlyIfNothingRecordedDiffers) {
-  const account::RunData a = run_of("abc");
-  EXPECT_TRUE(same_program(a, run_of("abc", 80))) << "its speed may differ";
-  EXPECT_FALSE(same_program(a, run_of("def")));
+  const account::RunData a = run_with_files("abc");
+  EXPECT_TRUE(same_program(a, run_with_files("abc", 80))) << "its speed may differ";
+  EXPECT_FALSE(same_program(a, run_with_files("def")));
   account::RunData b = a;
   b.meta["command"] = {"python", "train.py", "--batch-size", "8"};
   EXPECT_FALSE(same_program(a, b));
@@ -42,15 +42,16 @@ TEST(SameProgram, OnlyIfNothingRecordedDiffers) {
 }
 
 TEST(SameProgram, UnknownFilesMayDiffer) {
-  account::RunData run = run_of("abc");
+  account::RunData run = run_with_files("abc");
   std::erase_if(run.notes, [](const record::Note& note) { return note.body["type"] == "program"; });
   EXPECT_FALSE(same_program(run, run));
 }
 
 TEST(SameProgram, ItsSpeedIsNoEffectOfAChange) {
-  EXPECT_THAT(headline(compare(run_of("abc", 80), run_of("abc"))), HasSubstr("runs of this program differ by as much"));
-  EXPECT_THAT(headline(compare(run_of("abc"), run_of("abc"))), Not(HasSubstr("differ")));
-  const Comparison changed = compare(run_of("abc", 80), run_of("def"));
+  EXPECT_THAT(headline(compare(run_with_files("abc", 80), run_with_files("abc"))),
+              HasSubstr("runs of this program differ by as much"));
+  EXPECT_THAT(headline(compare(run_with_files("abc"), run_with_files("abc"))), Not(HasSubstr("differ")));
+  const Comparison changed = compare(run_with_files("abc", 80), run_with_files("def"));
   EXPECT_THAT(headline(changed), Not(HasSubstr("runs of this program")));
   EXPECT_THAT(changed.notes, ::testing::Contains(HasSubstr("One run each")));
 }

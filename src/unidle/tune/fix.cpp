@@ -120,8 +120,7 @@ std::vector<ByHand> by_hand_of(const diagnose::Diagnosis& diagnosis, const std::
       continue;
     }
     if (finding.fixes.empty()) {
-      const std::string& what = finding.proposes.empty() ? rule->proposes : finding.proposes;
-      left.push_back({finding.id, rule->title, what, finding.where.value_or("")});
+      left.push_back({finding.id, rule->title, diagnose::proposal(finding), finding.where.value_or("")});
     }
     for (const knobs::Change& fix : finding.fixes) {
       if (fix.in_code || !is_tried(fix)) {

@@ -14,6 +14,7 @@ from _unidle_shim.facts import (
     growing,
     live_settings,
     memory_errors,
+    operations,
     padding,
     program_files,
     ranks,
@@ -49,6 +50,7 @@ class Facts:
         self.threads_where = None  # file:line of the last call of torch.set_num_threads
         self.shapes, self.batches, self.shape = set(), 0, None
         self.padding = padding.Padding()
+        self.operations = operations.Operations(state.torch)
         self.seen_lengths = 0
         self.memory = memory_errors.MemoryErrors(state)
         self.began = time.monotonic()
@@ -201,6 +203,7 @@ class Facts:
             yield ("logging",), state.logging.note()
             yield from state.loop.saved_notes()
             yield from self.growing.notes()
+            yield ("operations",), self.operations.note()
         yield from places.called_notes()
         if state.role != "worker":
             yield ("arguments",), arguments.note()

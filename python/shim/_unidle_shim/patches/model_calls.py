@@ -96,6 +96,7 @@ def _outermost(state, torch):
                 if kind:
                     if loop.marking is None:
                         state.facts.forward_seen(self, args, kwargs)
+                        state.facts.operations.begin()
                         if state.device is not None:
                             state.device.begin()
                 elif kind is None and state.device is not None and loop.works_on_batch():
@@ -124,6 +125,8 @@ def _outermost(state, torch):
                 state.facts.forward_over()
             own = t2 - t0 - (loop.total - before)
             loop.total = before + t2 - t0
+            if kind and loop.marking is None:
+                state.facts.operations.end(own)
             loop.forward_ends(kind, t2, own, samples)
             if timed:
                 loop.own_cost.ns += t1 - t0 + now() - t2

@@ -187,8 +187,15 @@ void add_hot_function(const Context& context, const HotFunction& hot, Finding& f
   }
 }
 
+constexpr double kMostOfFunction = 0.8;  // of its time in one line, which then stands for the function
+
 std::string HotFunction::text() const {
-  return where.empty() ? function : function == "<module>" ? where : fmt::format("{} ({})", function, where);
+  if (where.empty() || function == "<module>") {
+    return where.empty() ? function : where;
+  }
+  const bool many_lines = of_line > 0 && of_line < kMostOfFunction * share;
+  return many_lines ? fmt::format("{} ({}: {})", function, where, format_share(of_line))
+                    : fmt::format("{} ({})", function, where);
 }
 
 double validated_between_steps_s(const Signals& signals) {

@@ -228,6 +228,17 @@ void read_python_places(const Notes& notes, Signals& signals) {
   });
 }
 
+void read_operations(const Notes& notes, Signals& signals) {
+  notes.each<record::NoteType::kOperations>([&](const auto& note) {
+    const double passes = note.number("passes").value_or(0);
+    const double count = note.number("count").value_or(0);
+    const double seconds = note.number("seconds").value_or(0);
+    if (notes.of_training(note) && passes > 0 && count > 0 && seconds > 0) {
+      signals.operations = OperationFacts{count / passes, seconds / count};
+    }
+  });
+}
+
 void read_affinity(const Notes& notes, Signals& signals) {
   std::set<int> of_workers;
   notes.each<record::NoteType::kAffinity>([&](const auto& note) {
@@ -247,6 +258,7 @@ void read_input(const Notes& notes, Signals& signals) {
   read_samples(notes, signals);
   read_hot_lines(notes, signals);
   read_python_places(notes, signals);
+  read_operations(notes, signals);
   read_affinity(notes, signals);
 }
 

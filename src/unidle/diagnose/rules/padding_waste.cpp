@@ -14,7 +14,7 @@ void add_fixes_of_padding(const Context& context, const Policy& policy, const Pa
   const double beyond = padding.longest ? std::clamp(1 - *padding.longest / padding.padded, 0.0, 1.0) : 0;
   if (beyond < policy.trimmed_padding || detail::effective_on(context, "batch.trim_padding").value_or(false)) {
     finding.proposes =
-        "put sequences of similar length into one batch (buckets, a token budget, or group_by_length=True in "
+        "put sequences of similar length into one batch (buckets, a token budget, or group_by_length in "
         "transformers)";
     return;
   }

@@ -61,13 +61,13 @@ Html fix_html(const Finding& finding, const knobs::Change& fix, const Translator
                  element("p", fix.reason, mark.empty() ? Html() : element("span.quiet", " " + mark)));
 }
 
-Html changes_html(const Diagnosis& diagnosis, const Finding& finding, const Rule* rule, const Translator& translator) {
+Html changes_html(const Diagnosis& diagnosis, const Finding& finding, const Translator& translator) {
   Html out;
   for (const knobs::Change& fix : finding.fixes) {
     out += fix_html(finding, fix, translator);
   }
-  if (finding.fixes.empty() && rule != nullptr) {
-    out += place_html(finding.where.value_or("")) + element("p", translator.word(rule->proposes));
+  if (finding.fixes.empty()) {
+    out += place_html(finding.where.value_or("")) + element("p", diagnose::proposal(finding, translator.language));
   }
   for (const diagnose::SourceLine& line : finding.lines) {
     out += code_html({line.text});
@@ -91,7 +91,6 @@ std::string weight_of(const Finding& finding, const Translator& translator) {
 }
 
 Html finding_html(const Diagnosis& diagnosis, const Finding& finding, bool shown, const Translator& translator) {
-  const Rule* rule = diagnose::find_rule(finding.id);
   const std::string severity = to_string(finding.severity);
   const std::string title = diagnose::title(finding, translator.language);
   const std::string weight = weight_of(finding, translator);
@@ -100,7 +99,7 @@ Html finding_html(const Diagnosis& diagnosis, const Finding& finding, bool shown
     evidence.push_back(prose(fact));
   }
   const Html change = shown ? element("p.quiet", translator.say("The change is at the top of this page."))
-                            : changes_html(diagnosis, finding, rule, translator);
+                            : changes_html(diagnosis, finding, translator);
   return element(fmt::format("article.card.{}", severity), element("h3", title, " ", element("span.rule", finding.id)),
                  element("p.weight", element("span.tag", translator.word(severity)), " ", weight),
                  finding.share ? element("span.track", element("i.share", width_of(*finding.share))) : Html(),
@@ -116,7 +115,7 @@ Html leading_change(const Diagnosis& diagnosis, const Translator& translator) {
     return {};
   }
   const Finding& leading = diagnosis.findings.front();
-  return changes_html(diagnosis, leading, diagnose::find_rule(leading.id), translator);
+  return changes_html(diagnosis, leading, translator);
 }
 
 Html findings_html(const Diagnosis& diagnosis, bool leading_shown, const Translator& translator) {
