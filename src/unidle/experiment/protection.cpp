@@ -59,6 +59,16 @@ void share_compiled(observe::Options& run, const fs::path& own, SandboxOptions& 
   sandbox.shared.push_back(cache);
 }
 
+/// Whether the command runs `file`, or it or Python's search path names the working folder, by its full path. The
+/// interpreter may lie in the folder.
+bool is_read_in(const fs::path& folder, const fs::path& file, const std::vector<std::string>& command) {
+  const char* path = std::getenv("PYTHONPATH");
+  const auto names = [&](std::string_view text) { return text.find(folder.native()) != std::string_view::npos; };
+  return names(path == nullptr ? "" : path) ||
+         (!command.empty() &&
+          (command.front() == folder / file || std::any_of(command.begin() + 1, command.end(), names)));
+}
+
 }  // namespace
 
 std::string_view to_string(Protection protection) { return names_of(protection).name; }
@@ -160,16 +170,20 @@ void protect(observe::Options& run, Protection protection, const fs::path& folde
   }
 }
 
-void edit_for_trial(observe::Options& run, Protection protection, const fs::path& own,
+void edit_for_trial(observe::Options& run, Protection protection, const fs::path& folder, const fs::path& own,
                     const std::vector<EditedFile>& edited) {
   if (protection != Protection::kLayers) {
     for (const EditedFile& each : edited) {
+      if (is_read_in(folder, each.file, run.argv)) {
+        throw Error(ErrorCode::kInput, each.file.string(), "is read by its full path, which a copy does not have",
+                    "make the change yourself");
+      }
       const fs::path copy = run.folder / each.file;
-      if (!observe::is_within(fs::weakly_canonical(copy.parent_path()), fs::canonical(run.folder))) {
+      if (!observe::is_within(fs::weakly_canonical(copy), fs::canonical(run.folder))) {  // it may be a link itself
         throw Error(ErrorCode::kInput, each.file.string(), "is outside of the working folder, through a link",
                     "make the change yourself");
       }
-      write_file_atomic(copy, each.text);
+      write_file_like(copy, each.text, copy);
     }
     return;
   }
@@ -177,7 +191,7 @@ void edit_for_trial(observe::Options& run, Protection protection, const fs::path
   for (const EditedFile& each : edited) {
     const fs::path copy = copies / each.file;
     make_folders(copy.parent_path());
-    write_file_atomic(copy, each.text);
+    write_file_like(copy, each.text, run.folder / each.file);
     run.sandbox->replaced[run.folder / each.file] = copy;
   }
 }

@@ -56,8 +56,9 @@ struct EditedFile {
 };
 
 /// Shows edited files to a trial that protect() has prepared; the user's own stay as they are. REQUIRES:
-/// is_isolated(protection). Throws kIo, and kInput for a file that a link leads to from outside of a copy.
-void edit_for_trial(observe::Options& run, Protection protection, const std::filesystem::path& own,
-                    const std::vector<EditedFile>& edited);
+/// is_isolated(protection). Throws kIo, and kInput where a copy's file is not what the trial would read: a link leads
+/// out of the copy, or the command or PYTHONPATH names `folder`.
+void edit_for_trial(observe::Options& run, Protection protection, const std::filesystem::path& folder,
+                    const std::filesystem::path& own, const std::vector<EditedFile>& edited);
 
 }  // namespace unidle::experiment

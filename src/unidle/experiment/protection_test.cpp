@@ -83,14 +83,16 @@ TEST(ProtectionOfTrials, EditsReachTheTrialAlone) {
   const fs::path project = scratch.path() / "project";
   fs::create_directories(project / "code");
   write_file_atomic(project / "code/train.py", "x");
+  fs::permissions(project / "code/train.py", fs::perms(0750));
   for (const Protection way : {Protection::kLayers, Protection::kWriteLock, Protection::kCopy}) {
     const fs::path own = scratch.path() / std::string(to_string(way));
     observe::Options run;
     protect(run, way, project, {}, own);
-    edit_for_trial(run, way, own, {{"code/train.py", "y"}});
+    edit_for_trial(run, way, project, own, {{"code/train.py", "y"}});
     const fs::path seen =
         way == Protection::kLayers ? run.sandbox->replaced.at(project / "code/train.py") : run.folder / "code/train.py";
     EXPECT_EQ(read_file(seen), "y");
+    EXPECT_EQ(fs::status(seen).permissions(), fs::perms(0750)) << to_string(way);  // ./train.py needs them
     EXPECT_EQ(read_file(project / "code/train.py"), "x");
   }
 }
@@ -102,10 +104,25 @@ TEST(ProtectionOfTrials, NoEditFollowsALinkOutOfACopy) {
   fs::create_directories(project);
   write_file_atomic(scratch.path() / "library/a.py", "x");
   fs::create_symlink(scratch.path() / "library", project / "code");
+  fs::create_symlink(scratch.path() / "library/a.py", project / "a.py");
   observe::Options run;
   protect(run, Protection::kCopy, project, {}, scratch.path() / "own");
-  EXPECT_THROW(edit_for_trial(run, Protection::kCopy, scratch.path() / "own", {{"code/a.py", "y"}}), Error);
+  for (const char* file : {"code/a.py", "a.py"}) {
+    EXPECT_THROW(edit_for_trial(run, Protection::kCopy, project, scratch.path() / "own", {{file, "y"}}), Error) << file;
+  }
   EXPECT_EQ(read_file(scratch.path() / "library/a.py"), "x");
+}
+
+TEST(ProtectionOfTrials, NoEditOfACopyThatIsNotRead) {
+  const TemporaryFolder scratch;
+  const fs::path project = scratch.path() / "project";
+  make_folders(project);
+  write_file_atomic(project / "train.py", "x");
+  observe::Options run;
+  run.argv = {"python", (project / "train.py").string()};
+  protect(run, Protection::kCopy, project, {}, scratch.path() / "own");
+  EXPECT_THROW(edit_for_trial(run, Protection::kCopy, project, scratch.path() / "own", {{"train.py", "y"}}), Error);
+  EXPECT_EQ(read_file(run.folder / "train.py"), "x");
 }
 
 TEST(Trackers, WriteToTheTrialsFolderAndFindNoToken) {

@@ -173,7 +173,7 @@ ApplyRunner::Ended ApplyRunner::start(const knobs::Settings& changes, const Leng
   run.stop = ending.get_token();
   const fs::path own = options_.scratch / (name + "-folder");
   protect(run, options_.protection, options_.folder, options_.command, own);
-  edit_for_trial(run, options_.protection, own, edited);
+  edit_for_trial(run, options_.protection, options_.folder, own, edited);
   const std::int64_t begin = system_clock().now_ns();
   Ended ended;
   {
