@@ -57,6 +57,32 @@ int write_text(const char* path, const std::string& text) {
   return failure;
 }
 
+constexpr int kNoDescriptor = -1;
+
+bool is_of_overlay(int fd) {
+  struct statfs status {};
+  constexpr unsigned long kOverlay = 0x794c7630;
+  return fd >= 0 && ::fstatfs(fd, &status) == 0 && static_cast<unsigned long>(status.f_type) == kOverlay;
+}
+
+/// Returns 0 or errno. Async-signal-safe.
+int copy_bytes(int from, int to) {
+  std::array<char, 4096> bytes;
+  for (ssize_t size = 0; (size = ::read(from, bytes.data(), bytes.size())) != 0;) {
+    if (size < 0) {
+      return errno;
+    }
+    for (ssize_t done = 0; done < size;) {
+      const ssize_t written = ::write(to, bytes.data() + done, static_cast<std::size_t>(size - done));
+      if (written < 0) {
+        return errno;
+      }
+      done += written;
+    }
+  }
+  return 0;
+}
+
 /// Builds a short text without allocating.
 class Text {
  public:
@@ -131,20 +157,29 @@ class Layers : public Sandbox {
     std::string work;
     mutable int fd = -1;
   };
-  /// What is mounted over the layers at `path`: `from`, opened before they lie over it.
+  /// What is mounted over the layers at `path`: what was there before, opened before they lie over it.
   struct Shared {
     std::string path;
+    mutable int fd = -1;
+  };
+  /// A file whose bytes become those of `from`.
+  struct Replaced {
+    std::string path;
     std::string from;
+    bool in_layer = false;  // where writes are thrown away
     mutable int fd = -1;
   };
 
   void add(const Cover& cover, bool in_memory);
+  bool is_in_layer(const fs::path& file) const;
   int leave_namespaces() const;
   int open_all() const;
   int make_read_only() const;
   int cover(const Place& place) const;
   int cover_all() const;
-  int share_and_hide() const;
+  int share() const;
+  int replace() const;
+  int hide() const;
 
   bool user_namespace_;
   std::string options_;  // common to all overlays
@@ -153,6 +188,7 @@ class Layers : public Sandbox {
   std::vector<std::string> kernels_;  // mounts of kernel file systems; they stay writable
   std::vector<Place> places_;
   std::vector<Shared> shared_;
+  std::vector<Replaced> replaced_;
   std::vector<std::string> hidden_;
 };
 
@@ -173,18 +209,17 @@ Layers::Layers(const SandboxOptions& options)
     add(each, in_memory || each.folder == "/dev/shm");
     if (each.layer) {
       for (const fs::path& path : meeting_points(each.folder)) {
-        shared_.push_back({path.string(), path.string()});
+        shared_.push_back({path.string()});
       }
     }
   }
   for (const fs::path& path : options.shared) {
-    const std::string shared = fs::canonical(path).string();
-    shared_.push_back({shared, shared});
+    shared_.push_back({fs::canonical(path).string()});
   }
   for (const auto& [path, by] : options.replaced) {
     std::error_code unknown;
     if (const fs::path file = fs::canonical(path, unknown); !unknown) {
-      shared_.push_back({file.string(), fs::canonical(by).string()});
+      replaced_.push_back({file.string(), fs::canonical(by).string(), is_in_layer(file)});
     }
   }
   for (const fs::path& path : options.hidden) {
@@ -223,6 +258,18 @@ void Layers::add(const Cover& cover, bool in_memory) {
   places_.push_back(std::move(place));
 }
 
+bool Layers::is_in_layer(const fs::path& file) const {
+  const Place* innermost = nullptr;
+  for (const Place& place : places_) {
+    if (is_within(file, place.folder) && (innermost == nullptr || place.folder.size() >= innermost->folder.size())) {
+      innermost = &place;
+    }
+  }
+  return innermost != nullptr && innermost->layer &&
+         std::none_of(shared_.begin(), shared_.end(),
+                      [&](const Shared& shared) { return is_within(file, shared.path); });
+}
+
 int Layers::leave_namespaces() const {
   if (::unshare(CLONE_NEWNS | (user_namespace_ ? CLONE_NEWUSER : 0)) != 0) {
     return errno;
@@ -249,7 +296,13 @@ int Layers::open_all() const {
     }
   }
   for (const Shared& shared : shared_) {
-    shared.fd = ::open(shared.from.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    shared.fd = ::open(shared.path.c_str(), O_PATH | O_NOFOLLOW | O_CLOEXEC);
+  }
+  for (const Replaced& replaced : replaced_) {
+    replaced.fd = ::open(replaced.from.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (replaced.fd < 0) {
+      return errno;
+    }
   }
   return 0;
 }
@@ -302,14 +355,11 @@ int Layers::cover_all() const {
   return 0;
 }
 
-int Layers::share_and_hide() const {
+int Layers::share() const {
   for (const Shared& shared : shared_) {
     Text source;
     source << "/proc/self/fd/" << shared.fd;
     if (shared.fd < 0 || ::mount(source.c_str(), shared.path.c_str(), nullptr, MS_BIND, nullptr) != 0) {
-      if (shared.from != shared.path) {  // the command would find the file that was to be replaced
-        return errno;
-      }
       continue;  // a socket that no longer exists
     }
     if (const int failure = change_attributes(shared.path.c_str(), 0, {.clear = MOUNT_ATTR_RDONLY})) {
@@ -317,6 +367,33 @@ int Layers::share_and_hide() const {
     }
     ::close(shared.fd);
   }
+  return 0;
+}
+
+/// Writes into the layer, where the command may rename, remove and write the file like any other. Where there is none,
+/// a mount hides the file.
+int Layers::replace() const {
+  for (const Replaced& replaced : replaced_) {
+    const int file =
+        replaced.in_layer ? ::open(replaced.path.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC) : kNoDescriptor;
+    int failure = 0;
+    if (is_of_overlay(file)) {
+      failure = ::ftruncate(file, 0) == 0 ? copy_bytes(replaced.fd, file) : errno;
+    } else {
+      Text source;
+      source << "/proc/self/fd/" << replaced.fd;
+      failure = ::mount(source.c_str(), replaced.path.c_str(), nullptr, MS_BIND, nullptr) == 0 ? 0 : errno;
+    }
+    if (failure != 0) {  // the command would find the file that was to be replaced
+      return failure;
+    }
+    ::close(file);
+    ::close(replaced.fd);
+  }
+  return 0;
+}
+
+int Layers::hide() const {
   for (const std::string& path : hidden_) {
     if (::mount("/dev/null", path.c_str(), nullptr, MS_BIND, nullptr) != 0) {
       return errno;
@@ -342,7 +419,15 @@ int Layers::enter(const char*& step) const {
   }
   if (failure == 0) {
     step = "a folder or a file cannot be mounted";
-    failure = share_and_hide();
+    failure = share();
+  }
+  if (failure == 0) {
+    step = "a file cannot be replaced";
+    failure = replace();
+  }
+  if (failure == 0) {
+    step = "a file cannot be hidden";
+    failure = hide();
   }
   return failure;
 }

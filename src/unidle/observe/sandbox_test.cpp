@@ -195,9 +195,20 @@ TEST_P(Layered, WhatIsReplacedIsAnotherFile) {
   std::ofstream(root_.path() / "edited") << "another";
   options_.replaced = {{home() / "project/train.log", root_.path() / "edited"},
                        {home() / "absent", root_.path() / "edited"}};
-  const Result result = attack("cat train.log; echo more >>train.log; test ! -e ~/absent");
+  const Result result =
+      attack("cat train.log; echo more >>train.log; mv train.log x && mv x train.log; test ! -e ~/absent");
   EXPECT_TRUE(result.status.ok()) << result.err_tail;
   EXPECT_EQ(result.out_tail, "another");
+  EXPECT_EQ(read_file(home() / "project/train.log"), "the user's home/project/train.log\n");
+}
+
+TEST_P(Layered, WhatIsReplacedKeepsItsMode) {
+  std::ofstream(root_.path() / "edited") << "echo edited";
+  fs::permissions(home() / "project/train.log", fs::perms(0555));
+  options_.replaced = {{home() / "project/train.log", root_.path() / "edited"}};
+  const Result result = attack("stat -c %a train.log; cat train.log");
+  EXPECT_TRUE(result.status.ok()) << result.err_tail;
+  EXPECT_EQ(result.out_tail, "555\necho edited");
   EXPECT_EQ(read_file(home() / "project/train.log"), "the user's home/project/train.log\n");
 }
 
