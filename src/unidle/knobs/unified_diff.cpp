@@ -107,7 +107,9 @@ std::string unified_diff(std::string_view before, std::string_view after, std::s
     return {};
   }
   const std::vector<LineEdit> edits = compare(lines_of(before), lines_of(after));
-  std::string out = fmt::format("--- {}\n+++ {}\n", name, name);
+  // Programs that apply it read a name up to the first blank, unless a tab ends it.
+  const std::string_view end_of_name = name.find(' ') == std::string_view::npos ? "" : "\t";
+  std::string out = fmt::format("--- {0}{1}\n+++ {0}{1}\n", name, end_of_name);
   std::size_t line_a = 1;
   std::size_t line_b = 1;
   std::size_t at = 0;

@@ -25,6 +25,10 @@ TEST(UnifiedDiff, MarksAMissingLastLineEnd) {
             "--- x\n+++ x\n@@ -1,2 +1,3 @@\n a\n-b\n\\ No newline at end of file\n+b\n+c\n");
 }
 
+TEST(UnifiedDiff, EndsANameWithBlanks) {
+  EXPECT_EQ(unified_diff("a\n", "b\n", "my x.py"), "--- my x.py\t\n+++ my x.py\t\n@@ -1 +1 @@\n-a\n+b\n");
+}
+
 TEST(UnifiedDiff, InsertsIntoNothing) { EXPECT_EQ(unified_diff("", "a\n", "x"), "--- x\n+++ x\n@@ -0,0 +1 @@\n+a\n"); }
 
 }  // namespace
