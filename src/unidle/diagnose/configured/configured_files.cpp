@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <exception>
+#include <set>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -162,6 +163,31 @@ ConfiguredFiles configured_files(const std::vector<std::string>& command, const 
     return find_files(command, folder);
   } catch (const std::exception&) {
     return {};  // settings are optional: the run goes on without them
+  }
+}
+
+std::optional<std::string> text_of_program(const std::vector<std::string>& command, const fs::path& folder) {
+  try {
+    ConfiguredFiles files = find_files(command, folder);
+    if (files.scripts.empty()) {
+      return std::nullopt;
+    }
+    for (std::size_t i = 0; i < files.scripts.size(); ++i) {  // which grow
+      const fs::path script = files.scripts[i];
+      const std::string text = text_of(script);
+      for (const fs::path& of : std::set<fs::path>{script.parent_path(), files.scripts.front().parent_path(), folder}) {
+        add_imported(of, text, files.scripts);
+      }
+      keep_first_of_equal(files.scripts);
+    }
+    std::string text = text_of(files.scripts) + text_of(files.configurations);
+    for (const std::string& word : command) {
+      const bool option = word.starts_with('-') || word.find('=') != std::string::npos;
+      text += option ? word + '\n' : "";
+    }
+    return text;
+  } catch (const std::exception&) {
+    return std::nullopt;
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,11 @@ struct ConfiguredFiles {
 
 /// Never throws; files that cannot be read are left out.
 ConfiguredFiles configured_files(const std::vector<std::string>& command, const std::filesystem::path& folder);
+
+/// The text of all of the program that static reading finds: the options of its command, the files, and its own modules
+/// that they import at any depth. Nothing when the command names no script. Never throws.
+std::optional<std::string> text_of_program(const std::vector<std::string>& command,
+                                           const std::filesystem::path& folder);
 
 /// The text of the scripts; unreadable ones contribute nothing. Never throws.
 std::string text_of_scripts(const ConfiguredFiles& files);

@@ -28,12 +28,6 @@ bool is_used(const FrameworkCall& framework, const Signals& signals) {
   });
 }
 
-/// The name by which messages call a file: below the folder without it.
-std::string name_of(const fs::path& file, const fs::path& folder) {
-  const std::string relative = file.lexically_relative(folder).string();
-  return relative.empty() || relative.starts_with("..") ? file.string() : relative;
-}
-
 bool imports(const std::string& text, const FrameworkCall& framework) {
   return std::any_of(framework.packages.begin(), framework.packages.end(), [&](std::string_view package) {
     return text.find(fmt::format("import {}", package)) != std::string::npos ||
@@ -45,7 +39,7 @@ std::optional<CallInProgram> only_call(const FrameworkCall& framework, const std
                                        Sources& sources) {
   std::optional<CallInProgram> found;
   for (const fs::path& script : scripts) {
-    const std::string file = name_of(script, sources.folder());
+    const std::string file = sources.name_of(script);
     const std::optional<std::string>& text = sources.text(file);
     auto source = text && imports(*text, framework) ? PythonSource::read(*text) : std::nullopt;
     const std::size_t calls = source ? source->count_calls(framework.functions) : 0;

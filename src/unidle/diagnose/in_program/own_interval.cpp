@@ -32,6 +32,19 @@ struct Interval {
   double value = 0;
 };
 
+/// Without what follows a # on a line, unless a string may hold it.
+std::string without_comments(std::string_view text) {
+  std::string found;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, std::min(text.find('\n'), text.size() - 1) + 1);
+    const std::size_t mark = line.find('#');
+    found += line.find_first_of("'\"") < mark ? line : line.substr(0, mark);
+    found += '\n';
+    text.remove_prefix(line.size());
+  }
+  return found;
+}
+
 std::string last_part(const std::string& path) { return path.substr(path.find_last_of("./") + 1); }
 
 void find_in(const std::string& file, const std::string& text, std::vector<Interval>& found) {
@@ -54,14 +67,23 @@ std::vector<Interval> intervals(const Signals& signals, Sources& sources) {
   const ConfiguredFiles files = configured_files(signals.command, sources.folder());
   for (const auto* each : {&files.configurations, &files.scripts}) {
     for (const fs::path& path : *each) {
-      const std::string relative = path.lexically_relative(sources.folder()).string();
-      const std::string file = relative.empty() || relative.starts_with("..") ? path.string() : relative;
+      const std::string file = sources.name_of(path);
       if (const std::optional<std::string>& text = sources.text(file)) {
         find_in(file, *text, found);
       }
     }
   }
   return found;
+}
+
+/// Whether a word of the command gives the argument whose default this is: "-e 5", "-e5", "--eval-ev 5".
+bool is_given(const knobs::Scalar& scalar, const std::vector<std::string>& command) {
+  return std::ranges::any_of(scalar.argument, [&](const std::string& flag) {
+    return std::any_of(command.begin() + 1, command.end(), [&](const std::string& word) {
+      const std::string name = word.substr(0, word.find('='));
+      return flag.starts_with("--") ? name.size() > 2 && flag.starts_with(name) : word.starts_with(flag);
+    });
+  });
 }
 
 /// The command with the option of that name set to another value; nothing when it has none.
@@ -98,6 +120,9 @@ std::optional<knobs::InProgram> with_rarer_own_interval(const Signals& signals, 
     return std::nullopt;
   }
   const Interval& interval = found.front();
+  if (is_given(interval.scalar, signals.command)) {  // as an option of another spelling; the default is not in use
+    return std::nullopt;
+  }
   const std::string to = fmt::format("{:.0f}", std::ceil(interval.value * rarer_by));
   try {
     knobs::ConfigFile edited = knobs::ConfigFile::from_text(interval.text, interval.file);
@@ -113,12 +138,14 @@ std::optional<knobs::InProgram> with_rarer_own_interval(const Signals& signals, 
 }
 
 bool may_decide_by_validation(const Signals& signals, const Sources& sources) {
-  std::string text = text_of_scripts(configured_files(signals.command, sources.folder()));
+  const auto whole = text_of_program(signals.command, sources.folder());
+  std::string text = whole ? without_comments(*whole) : "";
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  constexpr std::array<std::string_view, 7> kDecides = {
-      "earlystop",         "early_stop", "patience", "reducelronplateau", "modelcheckpoint(", "load_best_model_at_end",
-      "ckpt_path=\"best\""};
-  return contains_any(text, kDecides);
+  // Programs that keep the best weights themselves call it best_loss, is_best, min_val_loss.
+  constexpr std::array<std::string_view, 9> kDecides = {"earlystop", "early_stop",        "early-stop",
+                                                        "patience",  "reducelronplateau", "modelcheckpoint(",
+                                                        "best",      "min_val",           "lowest"};
+  return !whole || contains_any(text, kDecides);
 }
 
 }  // namespace unidle::diagnose

@@ -43,6 +43,12 @@ TEST_F(OwnIntervalTest, ADefaultAndTheOptionThatReplacesIt) {
   EXPECT_THAT(by_default->after, ElementsAre("p.add_argument('--eval-every', type=int, default=7)"));
   EXPECT_EQ(change(script, {"--eval-every", "10"})->command, "python train.py --eval-every 35");
   EXPECT_EQ(change(script, {"--eval_every=10"})->words, "--eval_every=35");
+  EXPECT_FALSE(change(script, {"--eval-ev", "10"})) << "the default is not in use";
+  const std::string with_letter =
+      "import argparse\np = argparse.ArgumentParser()\np.add_argument('-e', '--eval-every', type=int, default=2)\n";
+  EXPECT_TRUE(change(with_letter, {"--epochs", "3"}));
+  EXPECT_FALSE(change(with_letter, {"-e", "10"}));
+  EXPECT_FALSE(change(with_letter, {"-e10"}));
 }
 
 TEST_F(OwnIntervalTest, AFileOfTheCommand) {
@@ -62,6 +68,40 @@ TEST_F(OwnIntervalTest, NothingWhereItIsNotKnownWhichOne) {
 TEST_F(OwnIntervalTest, EarlyStoppingDependsOnIt) {
   EXPECT_TRUE(change("eval_every = 20\npatience = 3\n"));
   EXPECT_TRUE(stops_);
+  change("eval_every = 20  # without patience\n");
+  EXPECT_FALSE(stops_);
+  change("eval_every = 20\n", {"--early-stopping=3"});
+  EXPECT_TRUE(stops_);
+}
+
+TEST_F(OwnIntervalTest, TheBestCheckpointDependsOnIt) {
+  change("eval_every = 20\nbest_loss = 1e9\n\nif loss < best_loss:\n    torch.save(model, 'x.pt')\n");
+  EXPECT_TRUE(stops_);
+}
+
+TEST_F(OwnIntervalTest, WhatDecidesMayBeInAFileOrInAModuleOfAModule) {
+  write_file_atomic(folder_.path() / "a.yaml", "val_interval: 1\npatience: 3\n");
+  change("import yaml\n", {"--config", "a.yaml"});
+  EXPECT_TRUE(stops_);
+  make_folders(folder_.path() / "lib");
+  write_file_atomic(folder_.path() / "lib/a.py", "from .b import stop\n");
+  write_file_atomic(folder_.path() / "lib/b.py", "class EarlyStopping:\n    pass\n");
+  change("from lib.a import stop\neval_every = 20\n");
+  EXPECT_TRUE(stops_);
+}
+
+TEST_F(OwnIntervalTest, AProgramThatCannotBeReadMayDecide) {
+  Signals signals;
+  signals.command = {"bash", "run.sh", "a.yaml"};
+  EXPECT_TRUE(may_decide_by_validation(signals, Sources(folder_.path())));
+}
+
+TEST_F(OwnIntervalTest, NamesAreThoseBelowTheFolder) {
+  change("EVAL_EVERY = 20\n");
+  Signals signals;
+  signals.command = {"./train.py"};
+  Sources sources(folder_.path());
+  EXPECT_EQ(with_rarer_own_interval(signals, sources, 2)->where, "train.py:1");
 }
 
 }  // namespace

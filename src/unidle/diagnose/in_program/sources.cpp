@@ -34,6 +34,11 @@ std::optional<std::string> read_source(const fs::path& path) {
 
 }  // namespace
 
+std::string Sources::name_of(const fs::path& file) const {
+  const std::string relative = file.lexically_normal().lexically_relative(folder_).string();
+  return relative.empty() || relative.starts_with("..") ? file.string() : relative;
+}
+
 const std::optional<std::string>& Sources::text(const std::string& file) {
   const auto [entry, added] = texts_.try_emplace(file);
   if (added) {

@@ -22,6 +22,8 @@ class Sources {
   explicit Sources(std::filesystem::path folder) : folder_(std::move(folder)) {}
 
   const std::filesystem::path& folder() const { return folder_; }
+  /// The name by which messages and patches call a file: below the folder without it.
+  std::string name_of(const std::filesystem::path& file) const;
   /// The text of a Python or configuration file; nothing when it is another kind of file, large or unreadable.
   const std::optional<std::string>& text(const std::string& file);
   /// False when the file was written after that time.
