@@ -51,7 +51,10 @@ assert d["run"] is None, d["run"]
 assert d["code"][0]["where"] == "train.py:6" and d["code"][0]["code"].startswith("EVAL_INTERVAL = "), d["code"]
 PY
 check "leaves the file alone" cmp train.py before.py
+record=$(ls -d .unidle/runs/*-train)
 check "the patch fits" bash -c 'patch -s -p0 -i .unidle/runs/*-fix/changes.patch && grep -q "^EVAL_INTERVAL = [2-9]\|^EVAL_INTERVAL = 1[0-9]" train.py'
+"$unidle" fix "$record" --dry-run >out.txt 2>err.txt
+check "the old record does not multiply the interval again" bash -c '! grep -q "EVAL_INTERVAL = " out.txt && grep -q "validate less often" out.txt'
 "$unidle" run -- "$python" train.py >out.txt 2>err.txt
 "$unidle" compare >out.txt 2>err.txt
 check "a comparison after it judges the whole run" test $? -eq 0

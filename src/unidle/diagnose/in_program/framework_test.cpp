@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "unidle/base/clock.h"
 #include "unidle/base/files.h"
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/diagnose/in_program/in_program.h"
@@ -141,6 +142,13 @@ TEST_F(FrameworkTest, RarerValidationCanBeTriedUnlessItsResultsDecide) {
   EXPECT_TRUE(fix.by_hand && !fix.in_code) << "nothing changes it at run time";
   uses("lightning", "Trainer(max_epochs=30, callbacks=[EarlyStopping('loss')])");
   EXPECT_TRUE(rarer());
+  EXPECT_TRUE(fix.in_code);
+}
+
+TEST_F(FrameworkTest, AFileThatWasChangedSinceMaySayItAlready) {
+  uses("lightning", "Trainer(max_epochs=30, check_val_every_n_epoch=9)");
+  signals.started_wall_ns = system_clock().wall_ns() - 3600 * kNsPerSecond;
+  EXPECT_FALSE(rarer());
   EXPECT_TRUE(fix.in_code);
 }
 

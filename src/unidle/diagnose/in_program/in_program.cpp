@@ -94,6 +94,9 @@ class Program {
     if (fix.in_code && !fix.in_program && frameworks_.empty()) {
       fix.in_program = with_rarer_own_interval(signals_, sources_, rarer_by);
     }
+    if (fix.in_program && is_changed(fix.in_program->where)) {  // perhaps by this very change
+      fix.in_program.reset();
+    }
     if (fix.in_code && fix.in_program && !fix.in_program->after.empty() &&
         !may_decide_by_validation(signals_, sources_)) {
       fix.knob = "validation.every";
@@ -121,6 +124,12 @@ class Program {
     InProgram words;
     Given given;
   };
+
+  /// True when the file was written after the run began.
+  bool is_changed(const std::string& where) const {
+    const auto place = knobs::place_of(where);
+    return place && signals_.started_wall_ns && !sources_.is_of(place->file, *signals_.started_wall_ns);
+  }
 
   bool of_package() const { return signals_.loader && signals_.loader->of_package(); }
 
