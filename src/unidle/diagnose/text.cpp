@@ -13,6 +13,7 @@
 #include "unidle/diagnose/detail/try_command.h"
 #include "unidle/diagnose/diagnosis.h"
 #include "unidle/diagnose/rule.h"
+#include "unidle/knobs/changed_lines.h"
 
 namespace unidle::diagnose {
 
@@ -43,15 +44,18 @@ std::string lines_text(const knobs::InProgram& change, const Style& style) {
     }
   }
   std::string out;
-  const auto add = [&](const std::vector<std::string>& lines, const char* mark, const char* code) {
-    for (const std::string& line : lines) {
-      out +=
-          style.paint(code, fmt::format("      {} {}\n", mark,
-                                        printable_line(std::string_view(line).substr(std::min(indent, line.size())))));
+  const auto moved = [indent](const std::vector<std::string>& lines, std::size_t i) {
+    return i < lines.size() ? std::string_view(lines[i]).substr(std::min(indent, lines[i].size())) : "";
+  };
+  const auto add = [&](const std::vector<std::string>& lines, const std::vector<std::string>& others, const char* mark,
+                       const char* code) {
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      out += style.paint(
+          code, fmt::format("      {} {}\n", mark, printable_line(knobs::excerpt(moved(lines, i), moved(others, i)))));
     }
   };
-  add(change.before, change.after.empty() ? "|" : "-", change.after.empty() ? "2" : "31");
-  add(change.after, "+", "32");
+  add(change.before, change.after, change.after.empty() ? "|" : "-", change.after.empty() ? "2" : "31");
+  add(change.after, change.before, "+", "32");
   return out;
 }
 

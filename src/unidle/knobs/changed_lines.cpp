@@ -1,5 +1,7 @@
 #include "unidle/knobs/changed_lines.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "unidle/base/numbers.h"
@@ -77,6 +79,32 @@ std::optional<std::string> with_lines(std::string_view text, const ChangedLines&
     edited.erase(edited.size() - line_end.size());
   }
   return edited.append(text.substr(end));
+}
+
+std::string excerpt(std::string_view line, std::string_view other) {
+  constexpr std::size_t kLongest = 300;
+  constexpr std::size_t kAround = 60;
+  if (line.size() <= kLongest) {
+    return std::string(line);
+  }
+  const auto is_inside = [&](std::size_t at) {  // a character of several bytes
+    return at < line.size() && (static_cast<unsigned char>(line[at]) & 0xC0U) == 0x80U;
+  };
+  const std::size_t head = static_cast<std::size_t>(
+      std::mismatch(line.begin(), line.end(), other.begin(), other.end()).first - line.begin());
+  const std::size_t tail =
+      std::min(line.size() - head,
+               static_cast<std::size_t>(std::mismatch(line.rbegin(), line.rend(), other.rbegin(), other.rend()).first -
+                                        line.rbegin()));
+  std::size_t begin = head - std::min(head, kAround);
+  std::size_t end = std::min({line.size(), line.size() - tail + kAround, begin + kLongest});
+  while (is_inside(begin)) {
+    ++begin;
+  }
+  while (is_inside(end)) {
+    ++end;
+  }
+  return fmt::format("{}{}{}", begin > 0 ? "..." : "", line.substr(begin, end - begin), end < line.size() ? "..." : "");
 }
 
 std::string_view line_of(std::string_view text, int line) {

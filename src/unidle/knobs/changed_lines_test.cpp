@@ -44,6 +44,15 @@ TEST(ChangesOfADiff, WithTheirContext) {
   EXPECT_THAT(changes_of_diff("no diff\n+at all\n"), IsEmpty());
 }
 
+TEST(Excerpt, ShowsTheChangeInALongLine) {
+  const std::string filler(1000, 'x');
+  EXPECT_EQ(excerpt("short", "other"), "short");
+  EXPECT_EQ(excerpt(filler + "a=1" + filler, filler + "a=16" + filler).size(), 60 + 60 + 6 + 0U);
+  EXPECT_EQ(excerpt(filler + "a=1", filler + "a=2"), "..." + filler.substr(0, 58) + "a=1");
+  EXPECT_EQ(excerpt(filler, ""), filler.substr(0, 300) + "...");
+  EXPECT_EQ(excerpt("ä" + filler, "ö" + filler).substr(0, 2), "ä");
+}
+
 TEST(LineOf, IsEmptyWhereThereIsNone) {
   EXPECT_EQ(line_of("a\nb", 2), "b");
   EXPECT_EQ(line_of("a\nb", 3), "");

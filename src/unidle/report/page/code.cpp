@@ -1,5 +1,7 @@
 #include "unidle/report/page/code.h"
 
+#include "unidle/knobs/changed_lines.h"
+
 namespace unidle::report {
 
 Html patch_html(std::string_view patch) {
@@ -10,18 +12,21 @@ Html patch_html(std::string_view patch) {
     patch.remove_prefix(end == std::string_view::npos ? patch.size() : end + 1);
     const bool header = line.starts_with("---") || line.starts_with("+++") || line.starts_with("@@");
     const std::string_view tag = header ? "i" : line.starts_with('+') ? "ins" : line.starts_with('-') ? "del" : "span";
-    lines += element(tag, line.empty() ? " " : line) + Html{"\n"};
+    lines += element(tag, line.empty() ? " " : knobs::excerpt(line, "")) + Html{"\n"};
   }
   return element("pre.diff", element("code", lines));
 }
 
 Html lines_change_html(const std::vector<std::string>& before, const std::vector<std::string>& after) {
   Html lines;
-  for (const std::string& line : before) {
-    lines += element("del", "- " + line) + Html{"\n"};
+  const auto shown = [](const std::vector<std::string>& of, const std::vector<std::string>& others, std::size_t i) {
+    return knobs::excerpt(of[i], i < others.size() ? others[i] : "");
+  };
+  for (std::size_t i = 0; i < before.size(); ++i) {
+    lines += element("del", "- " + shown(before, after, i)) + Html{"\n"};
   }
-  for (const std::string& line : after) {
-    lines += element("ins", "+ " + line) + Html{"\n"};
+  for (std::size_t i = 0; i < after.size(); ++i) {
+    lines += element("ins", "+ " + shown(after, before, i)) + Html{"\n"};
   }
   return element("pre.diff", element("code", lines));
 }
@@ -29,7 +34,7 @@ Html lines_change_html(const std::vector<std::string>& before, const std::vector
 Html code_html(const std::vector<std::string>& lines) {
   Html code;
   for (const std::string& line : lines) {
-    code += element("span", line) + Html{"\n"};
+    code += element("span", knobs::excerpt(line, "")) + Html{"\n"};
   }
   return lines.empty() ? code : element("pre.diff", element("code", code));
 }
