@@ -9,10 +9,12 @@
 #include "unidle/base/secrets.h"
 #include "unidle/base/shell.h"
 #include "unidle/base/units.h"
+#include "unidle/knobs/changed_lines.h"
 #include "unidle/knobs/knob.h"
 #include "unidle/language/sentence.h"
 #include "unidle/language/translator.h"
 #include "unidle/record/listing.h"
+#include "unidle/tune/advice/code_patch.h"
 #include "unidle/tune/fix.h"
 
 namespace unidle::tune {
@@ -175,12 +177,19 @@ class FixPage {
     if (program.patch.empty()) {
       return;
     }
-    text_ += "\n" + program.patch + "\n";
-    if (!result.record.empty()) {
+    line("");
+    for (std::string_view rest = program.patch; !rest.empty();) {
+      const std::size_t end = std::min(rest.find('\n'), rest.size());
+      line(knobs::excerpt(rest.substr(0, end), ""));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    line("");
+    const std::string apply = patch_options(program.patch, plan_.folder);
+    if (!result.record.empty() && !apply.empty()) {
       const std::string file = shell_quoted((result.record / record::kPatch).string());
       const std::string there = here == plan_.folder ? "" : "cd " + shell_quoted(plan_.folder.string()) + " && ";
       line(translator_.say("The patch is a file; apply it with:"));
-      line(fmt::format("  {}patch -p0 -i {}", there, file));
+      line(fmt::format("  {}patch {} -i {}", there, apply, file));
     }
   }
 

@@ -138,6 +138,18 @@ std::unique_ptr<ApplyRunner> runner_for(const OptimizeOptions& options, const fs
   return runner;
 }
 
+/// The command that runs with the changes, and the lines to edit before.
+std::string how_to_run(const std::vector<std::string>& command, const ProgramPlan& plan,
+                       const knobs::Settings& changes) {
+  const knobs::Settings unedited = unedited_part(plan.edits, changes);
+  std::string text = unedited.empty() ? "" : knobs::run_command(command_of(plan, command), unedited);
+  for (const auto& [knob, value] : edited_part(plan.edits, changes)) {
+    const Edit& edit = plan.edits.at(knob);
+    text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", edit.words, edit.where());
+  }
+  return text;
+}
+
 /// The command that makes the changes, if they need no edits, and what to write in the program.
 void say_how(const OptimizeOptions& options, const std::vector<knobs::Change>& changes, const knobs::Settings& wanted,
              ProgramResult& program) {
@@ -199,9 +211,8 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Progress& 
   if (!result.outcome->interrupted) {
     store.clear();
   } else if (!result.outcome->best.empty()) {
-    const knobs::Settings& best = result.outcome->best;
     result.notes.push_back(fmt::format("what was best so far, unverified: {}",
-                                       knobs::run_command(command_of(program.plan, options.command), best)));
+                                       how_to_run(options.command, program.plan, result.outcome->best)));
   }
   result.changes = result.outcome->changes;
   knobs::Settings wanted;

@@ -101,4 +101,22 @@ std::string code_patch(std::vector<CodeChange> changes, const fs::path& folder) 
   return patch;
 }
 
+std::string patch_options(std::string_view patch, const fs::path& folder) {
+  constexpr std::string_view kMark = "\n+++ ";
+  bool has_link = false;
+  for (std::size_t at = patch.find(kMark); at != std::string_view::npos; at = patch.find(kMark, at + 1)) {
+    const std::size_t begin = at + kMark.size();
+    const fs::path file =
+        folder / patch.substr(begin, std::min(patch.find_first_of("\t\n", begin), patch.size()) - begin);
+    std::error_code unknown;
+    const fs::path holder = fs::weakly_canonical(file.parent_path(), unknown);
+    if (const std::string inside = holder.lexically_relative(fs::weakly_canonical(folder, unknown)).string();
+        inside.empty() || inside.starts_with("..")) {
+      return "";
+    }
+    has_link = has_link || fs::is_symlink(file, unknown);
+  }
+  return has_link ? std::string("--follow-symlinks") + " -p0" : "-p0";
+}
+
 }  // namespace unidle::tune

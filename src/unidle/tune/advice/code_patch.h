@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "unidle/tune/advice/code_changes.h"
@@ -15,5 +16,9 @@ namespace unidle::tune {
 /// left out; each change has a line of code to show instead. Empty when no change could be placed. Never throws because
 /// of the files' content.
 std::string code_patch(std::vector<CodeChange> changes, const std::filesystem::path& folder);
+
+/// The options with which `patch -i FILE` applies the patch in `folder`. GNU patch follows a file's link only when
+/// told; empty when it refuses to, because a folder's link leads out of `folder`.
+std::string patch_options(std::string_view patch, const std::filesystem::path& folder);
 
 }  // namespace unidle::tune

@@ -8,6 +8,7 @@ namespace unidle::tune {
 namespace {
 
 using ::testing::HasSubstr;
+namespace fs = std::filesystem;
 
 TEST(CodePatch, LeavesALineOfSeveralNumbersAlone) {
   const TemporaryFolder folder;
@@ -107,6 +108,19 @@ TEST(CodePatch, NothingForWhatIsElsewhereOrNotAlone) {
   EXPECT_EQ(code_patch({{"loader.workers", "/usr/lib/x.py:3", "", "2", ""}}, folder.path()), "");
   EXPECT_EQ(code_patch({{"loader.workers", "train.py:99", "", "2", ""}}, folder.path()), "");
   EXPECT_EQ(code_patch({{"loader.workers", "nowhere.py:1", "", "2", ""}}, folder.path()), "");
+}
+
+TEST(PatchOptions, FollowsLinksOfFilesButNotOutOfTheFolder) {
+  const TemporaryFolder root;
+  const fs::path folder = root.path() / "program";
+  make_folders(folder / "code");
+  make_folders(root.path() / "library");
+  write_file_atomic(folder / "code/a.py", "a\n");
+  fs::create_symlink("code/a.py", folder / "a.py");
+  fs::create_symlink(root.path() / "library", folder / "library");
+  EXPECT_EQ(patch_options("--- code/a.py\n+++ code/a.py\n", folder), "-p0");
+  EXPECT_EQ(patch_options("--- a.py\n+++ a.py\n", folder), "--follow-symlinks -p0");
+  EXPECT_EQ(patch_options("--- library/a.py\n+++ library/a.py\n", folder), "");
 }
 
 }  // namespace

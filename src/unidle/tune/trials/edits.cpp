@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 namespace {
 
 bool is_in_folder(const std::string& file) {
-  return !file.empty() && !file.starts_with('/') && !file.starts_with("..");
+  return !file.empty() && !file.starts_with('/') && !fs::path(file).lexically_normal().string().starts_with("..");
 }
 
 /// The last line that a patch adds, in place of words for it.
