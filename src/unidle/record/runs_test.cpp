@@ -47,7 +47,7 @@ TEST_F(Runs, AreNamedAfterTheScript) {
   EXPECT_EQ(run_name({"accelerate", "launch", "train.py"}), "train");
   EXPECT_EQ(run_name({"accelerate", "launch", "-m", "pkg.train"}), "accelerate");
   EXPECT_EQ(run_name({"python", "-m", "pkg.train", "--config", "b.py"}), "pkg.train");
-  EXPECT_EQ(run_name({"python", "-m", "package"}), "python") << "what -m names is no script";
+  EXPECT_EQ(run_name({"python", "-m", "package"}), "package");
   EXPECT_EQ(run_name({"./train", "config.yaml"}), "train");
   EXPECT_EQ(run_name({"bash", "-c", "set -e\npython train.py"}), "bash") << "what -c runs is no script";
   EXPECT_EQ(run_name({"python"}), "python");

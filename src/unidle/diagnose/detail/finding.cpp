@@ -187,7 +187,7 @@ void add_hot_function(const Context& context, const HotFunction& hot, Finding& f
   }
 }
 
-constexpr double kMostOfFunction = 0.8;  // of its time in one line, which then stands for the function
+constexpr double kMostOfFunction = 0.7;  // of its time in one line, which then stands for the function
 
 std::string HotFunction::text() const {
   if (where.empty() || function == "<module>") {

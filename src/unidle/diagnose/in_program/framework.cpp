@@ -179,6 +179,8 @@ std::optional<InProgram> with_knob(const CallInProgram& at, const std::string& k
   return with_arguments(at, arguments);
 }
 
+bool runs_validations(const CallInProgram& at) { return at.framework->packages.front() != "accelerate"; }
+
 std::optional<InProgram> with_rarer_validation(const CallInProgram& at, double rarer_by, double batches) {
   const std::string_view package = at.framework->packages.front();
   return package == "transformers" ? rarer_in_transformers(at, rarer_by)

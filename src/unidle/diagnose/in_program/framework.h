@@ -34,6 +34,9 @@ knobs::InProgram with_arguments(const CallInProgram& at, const std::vector<CallA
 /// The change that sets a knob; nothing when no argument of the call does.
 std::optional<knobs::InProgram> with_knob(const CallInProgram& at, const std::string& knob, const knobs::Value& value);
 
+/// Whether the framework runs the validations. With accelerate the program does.
+bool runs_validations(const CallInProgram& at);
+
 /// The change that makes validations `rarer_by` times rarer; nothing when that cannot be told. `batches`: of an epoch;
 /// 0 when unknown.
 std::optional<knobs::InProgram> with_rarer_validation(const CallInProgram& at, double rarer_by, double batches);

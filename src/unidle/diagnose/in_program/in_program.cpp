@@ -91,7 +91,8 @@ class Program {
         fix.in_program = with_rarer_validation(call, rarer_by, batches);
       }
     }
-    if (fix.in_code && !fix.in_program && frameworks_.empty()) {
+    const bool validates_itself = std::ranges::none_of(frameworks_, runs_validations);
+    if (fix.in_code && !fix.in_program && validates_itself) {
       fix.in_program = with_rarer_own_interval(signals_, sources_, rarer_by);
     }
     if (fix.in_program && is_changed(fix.in_program->where)) {  // perhaps by this very change

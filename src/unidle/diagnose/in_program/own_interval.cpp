@@ -47,13 +47,25 @@ std::string without_comments(std::string_view text) {
 
 std::string last_part(const std::string& path) { return path.substr(path.find_last_of("./") + 1); }
 
-void find_in(const std::string& file, const std::string& text, std::vector<Interval>& found) {
+/// Whether a setting of that name and value is the interval. A name that may also mean a length counts if the run
+/// validated about once in so many steps.
+bool is_interval(const std::string& name, double value, const Signals& signals) {
+  constexpr double kAbout = 0.1;
+  if (value < 1 || knobs::names_interval_of_validation(name)) {
+    return value >= 1;
+  }
+  const std::optional<std::string> measured = signals.effective("validation.interval");
+  const auto steps = measured ? parse_number<double>(*measured) : std::nullopt;
+  return steps && knobs::may_name_interval_of_validation(name) && std::abs(value - *steps) <= kAbout * *steps;
+}
+
+void find_in(const std::string& file, const std::string& text, const Signals& signals, std::vector<Interval>& found) {
   try {
     const knobs::ConfigFile config = knobs::ConfigFile::from_text(text, file);
     for (const knobs::Scalar& scalar : config.scalars()) {
       const auto value = parse_number<double>(scalar.value);
-      if (value && *value >= 1 && scalar.editable && !scalar.inherited && !scalar.is_alias() &&
-          knobs::names_interval_of_validation(last_part(scalar.path))) {
+      if (value && scalar.editable && !scalar.inherited && !scalar.is_alias() &&
+          is_interval(last_part(scalar.path), *value, signals)) {
         found.push_back({file, text, scalar, *value});
       }
     }
@@ -69,7 +81,7 @@ std::vector<Interval> intervals(const Signals& signals, Sources& sources) {
     for (const fs::path& path : *each) {
       const std::string file = sources.name_of(path);
       if (const std::optional<std::string>& text = sources.text(file)) {
-        find_in(file, *text, found);
+        find_in(file, *text, signals, found);
       }
     }
   }
@@ -87,18 +99,18 @@ bool is_given(const knobs::Scalar& scalar, const std::vector<std::string>& comma
 }
 
 /// The command with the option of that name set to another value; nothing when it has none.
-std::optional<knobs::InProgram> by_option(const std::vector<std::string>& command, double rarer_by) {
+std::optional<knobs::InProgram> by_option(const Signals& signals, double rarer_by) {
+  const std::vector<std::string>& command = signals.command;
   for (std::size_t i = 1; i < command.size(); ++i) {
     const std::size_t equals = command[i].find('=');
     const bool joined = equals != std::string::npos;
-    if (!knobs::names_interval_of_validation(last_part(command[i].substr(0, equals))) ||
-        (!joined && !command[i].starts_with('-'))) {
+    if (!joined && !command[i].starts_with('-')) {
       continue;
     }
     const std::size_t at = joined ? i : i + 1;
     const auto value =
         at < command.size() ? parse_number<double>(joined ? command[i].substr(equals + 1) : command[at]) : std::nullopt;
-    if (!value || *value < 1) {
+    if (!value || !is_interval(last_part(command[i].substr(0, equals)), *value, signals)) {
       continue;
     }
     std::vector<std::string> changed = command;
@@ -112,7 +124,7 @@ std::optional<knobs::InProgram> by_option(const std::vector<std::string>& comman
 }  // namespace
 
 std::optional<knobs::InProgram> with_rarer_own_interval(const Signals& signals, Sources& sources, double rarer_by) {
-  if (auto option = by_option(signals.command, rarer_by)) {
+  if (auto option = by_option(signals, rarer_by)) {
     return option;
   }
   const std::vector<Interval> found = intervals(signals, sources);

@@ -16,6 +16,9 @@ class OwnIntervalTest : public ::testing::Test {
     Signals signals;
     signals.folder = folder_.path();
     signals.command = {"python", "train.py"};
+    if (steps_between_ > 0) {
+      signals.settings["validation.interval"].effective = std::to_string(steps_between_);
+    }
     signals.command.insert(signals.command.end(), words.begin(), words.end());
     Sources sources(folder_.path());
     stops_ = may_decide_by_validation(signals, sources);
@@ -23,6 +26,7 @@ class OwnIntervalTest : public ::testing::Test {
   }
   TemporaryFolder folder_;
   bool stops_ = false;
+  int steps_between_ = 0;  // validations, as the run showed; 0: not known
 };
 
 TEST_F(OwnIntervalTest, AConstant) {
@@ -49,6 +53,17 @@ TEST_F(OwnIntervalTest, ADefaultAndTheOptionThatReplacesIt) {
   EXPECT_TRUE(change(with_letter, {"--epochs", "3"}));
   EXPECT_FALSE(change(with_letter, {"-e", "10"}));
   EXPECT_FALSE(change(with_letter, {"-e10"}));
+}
+
+TEST_F(OwnIntervalTest, StepsAreTheIntervalWhereTheRunValidatedSoOften) {
+  const std::string script = "eval_steps = 10\n";
+  EXPECT_FALSE(change(script)) << "it may be how many batches a validation takes";
+  steps_between_ = 25;
+  EXPECT_FALSE(change(script));
+  EXPECT_FALSE(change("", {"--eval-steps", "10"}));
+  steps_between_ = 10;
+  EXPECT_EQ(change(script)->words, "eval_steps = 35");
+  EXPECT_EQ(change("", {"--eval-steps", "10"})->command, "python train.py --eval-steps 35");
 }
 
 TEST_F(OwnIntervalTest, AFileOfTheCommand) {
