@@ -104,6 +104,10 @@ ByHand left_to_person(const diagnose::Finding& finding, const diagnose::Rule& ru
     if (fix.knob_class == knobs::KnobClass::kSemantic && can_try({{fix.knob, *fix.to}})) {
       left.what = "changes what is trained; only --allow semantic tries it";
     }
+  } else if (fix.in_program) {
+    left.words = diagnose::in_words(*fix.in_program, Language::kEnglish);
+    left.command = fix.in_program->command;
+    left.where = fix.in_program->where.empty() ? left.where : fix.in_program->where;
   }
   return left;
 }

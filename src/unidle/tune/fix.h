@@ -41,6 +41,8 @@ struct ByHand {
   std::string what;          // one sentence
   std::string where;         // file:line; may be empty
   std::string setting = {};  // "knob: from -> to"; may be empty
+  std::string words = {};    // the change in the words of the program, in place of a setting; may be empty
+  std::string command = {};  // that makes the change, if an option does
 };
 
 /// What a record leads to. Texts but the answer are English.

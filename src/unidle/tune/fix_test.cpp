@@ -51,6 +51,17 @@ std::string english_words_of(const std::string& text) {
   return std::regex_search(text, found, kWords) ? found.str() : "";
 }
 
+TEST_F(Fix, WhatIsLeftToThePersonSaysTheOptionThatMakesIt) {
+  FixPlan plan = plan_fix(record_run());
+  plan.by_hand = {{"validation-dominates", "Validation takes long", "validate less often", "train.py:3"}};
+  const auto text = [&] { return to_text(plan, false, 200, Language::kEnglish); };
+  EXPECT_THAT(text(), HasSubstr("unidle run -- sh train.py && unidle compare"));
+  plan.by_hand.front().words = "--eval-steps 130 on the command line";
+  plan.by_hand.front().command = "sh train.py --eval-steps 130";
+  EXPECT_THAT(text(), HasSubstr("Validation takes long: --eval-steps 130 on the command line: validate less often"));
+  EXPECT_THAT(text(), HasSubstr("unidle run -- sh train.py --eval-steps 130 && unidle compare"));
+}
+
 TEST_F(Fix, TriesWhatTheFindingsPropose) {
   const FixPlan plan = plan_fix(record_run());
   ASSERT_FALSE(plan.attempts.empty());

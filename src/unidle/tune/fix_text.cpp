@@ -128,12 +128,17 @@ class FixPage {
     add(translator_.say("Left to you:"));
     for (const ByHand& left : plan_.by_hand) {
       const std::string colon = translator_.word(": ");
-      add(translator_.word(left.title) + colon + (left.setting.empty() ? "" : left.setting + colon) +
-              sentence(left.what) + (left.where.empty() ? "" : translator_.say("; see {}", left.where)),
+      const std::string& change = left.setting.empty() ? left.words : left.setting;
+      add(translator_.word(left.title) + colon + (change.empty() ? "" : change + colon) + sentence(left.what) +
+              (left.where.empty() ? "" : translator_.say("; see {}", left.where)),
           2, "- ");
     }
     line(translator_.say("After a change of yours, this shows what it gained:"));
-    line(fmt::format("  unidle run -- {} && unidle compare", shell_joined(mask_secrets(plan_.command))));
+    const auto by_option =
+        std::ranges::find_if(plan_.by_hand, [](const ByHand& left) { return !left.command.empty(); });
+    line(fmt::format("  unidle run -- {} && unidle compare", by_option != plan_.by_hand.end()
+                                                                 ? by_option->command
+                                                                 : shell_joined(mask_secrets(plan_.command))));
   }
 
   void add_conclusion(const TunerOutcome& outcome) {
