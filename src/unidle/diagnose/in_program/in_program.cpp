@@ -15,6 +15,7 @@
 #include "unidle/diagnose/detail/line_advice.h"
 #include "unidle/diagnose/in_program/framework.h"
 #include "unidle/diagnose/in_program/own_interval.h"
+#include "unidle/diagnose/in_program/padding_line.h"
 #include "unidle/diagnose/in_program/setting_words.h"
 #include "unidle/diagnose/in_program/sources.h"
 #include "unidle/diagnose/rule.h"
@@ -34,6 +35,8 @@ namespace {
 using Given = knobs::PythonSource::Given;
 using knobs::Change;
 using knobs::InProgram;
+
+constexpr std::string_view kTrimPadding = "batch.trim_padding";
 
 /// The words by which `after` differs from the command `before`: "--num-workers 2", "trainer.precision=bf16".
 std::string changed_words(const std::vector<std::string>& before, const std::vector<std::string>& after) {
@@ -108,6 +111,8 @@ class Program {
       fix.by_hand = true;
     }
   }
+
+  Sources& sources() { return sources_; }
 
   /// The line at the finding's place, unless the file was changed since the run.
   std::vector<SourceLine> line_at(const std::optional<std::string>& where) {
@@ -370,6 +375,10 @@ void put_in_program(const Signals& signals, const Policy& policy, Diagnosis& dia
         }
       }
       keep_batch_whole(program, finding);
+      const bool trims = std::ranges::any_of(finding.fixes, [](const Change& fix) { return fix.knob == kTrimPadding; });
+      if (const auto place = trims ? line_that_pads(signals, program.sources()) : std::nullopt) {
+        finding.where = *place;
+      }
       const Rule* rule = find_rule(finding.id);
       if (rule != nullptr && rule->counts == Counts::kDeviceTime && hands_over(program.line_at(finding.where))) {
         finding.where.reset();
