@@ -15,7 +15,8 @@ const Knob& batch_trim_padding() {
           {
               .at_run_time = true,
               .not_at_run_time = {Value(false)},
-              .code = "longest = int(mask.sum(1).max()); tokens, mask = tokens[:, :longest], mask[:, :longest]",
+              .code = "longest = int(mask.sum(1).max()); tokens, mask = tokens[:, :longest], mask[:, :longest]  # in "
+                      "transformers: no padding= for the tokenizer, and DataCollatorWithPadding(tokenizer)",
           },
   };
   return kKnob;
