@@ -59,10 +59,14 @@ int write_text(const char* path, const std::string& text) {
 
 constexpr int kNoDescriptor = -1;
 
-bool is_of_overlay(int fd) {
-  struct statfs status {};
+/// Whether `fd` is a file of a layer: of an overlay, which the file at its path on `device` was not. The machine's own
+/// root may be an overlay as well.
+bool is_in_overlay(int fd, dev_t device) {
+  struct statfs system {};
+  struct stat status {};
   constexpr unsigned long kOverlay = 0x794c7630;
-  return fd >= 0 && ::fstatfs(fd, &status) == 0 && static_cast<unsigned long>(status.f_type) == kOverlay;
+  return fd >= 0 && ::fstatfs(fd, &system) == 0 && static_cast<unsigned long>(system.f_type) == kOverlay &&
+         ::fstat(fd, &status) == 0 && status.st_dev != device;
 }
 
 /// Returns 0 or errno. Async-signal-safe.
@@ -168,6 +172,7 @@ class Layers : public Sandbox {
     std::string from;
     bool in_layer = false;  // where writes are thrown away
     mutable int fd = -1;
+    mutable dev_t device = 0;  // of the user's file
   };
 
   void add(const Cover& cover, bool in_memory);
@@ -300,9 +305,11 @@ int Layers::open_all() const {
   }
   for (const Replaced& replaced : replaced_) {
     replaced.fd = ::open(replaced.from.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (replaced.fd < 0) {
+    struct stat status {};
+    if (replaced.fd < 0 || ::stat(replaced.path.c_str(), &status) != 0) {
       return errno;
     }
+    replaced.device = status.st_dev;
   }
   return 0;
 }
@@ -377,7 +384,7 @@ int Layers::replace() const {
     const int file =
         replaced.in_layer ? ::open(replaced.path.c_str(), O_WRONLY | O_NOFOLLOW | O_CLOEXEC) : kNoDescriptor;
     int failure = 0;
-    if (is_of_overlay(file)) {
+    if (is_in_overlay(file, replaced.device)) {
       failure = ::ftruncate(file, 0) == 0 ? copy_bytes(replaced.fd, file) : errno;
     } else {
       Text source;
