@@ -156,7 +156,7 @@ fs::path new_run_folder(std::string_view name, Clock& clock) {
 }
 
 std::string run_name(const std::vector<std::string>& command) {
-  const std::string program = fs::path(command[0]).filename().string();
+  std::string program = fs::path(command[0]).filename().string();
   const bool python = program.starts_with("python");
   if (!python && program != "bash" && program != "sh") {
     return std::ranges::find(kLaunchers, program) == kLaunchers.end() ? program
