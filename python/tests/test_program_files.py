@@ -50,7 +50,8 @@ class ProgramFilesTest(unittest.TestCase):
 
     def test_a_file_that_cannot_be_read_is_unknown(self):
         with open(os.path.join(self.copy, "train.py"), "a") as script:
-            script.write("program_files._digests.clear()\nimport os; os.remove(model.__file__)\n")
+            script.write("program_files._digests.clear(); program_files._known = 0, None\n")
+            script.write("import os; os.remove(model.__file__)\n")
             script.write("print(program_files.note())\n")
         self.assertEqual(self.digest(self.copy)[-1], "None")
 

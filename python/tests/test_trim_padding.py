@@ -24,7 +24,7 @@ class TrimPaddingTest(RunCase):
         return widths, float(weights), outcome, padding[-1] if padding else None
 
     def test_batches_end_after_their_longest_sequence(self):
-        for form in ("dict", "tuple", "pair"):
+        for form in ("dict", "tuple", "pair", "workers"):
             with self.subTest(form):
                 widths, weights, _, padding = self.run_of(form, False)
                 self.assertEqual(widths, "[40] [40]")
@@ -38,12 +38,12 @@ class TrimPaddingTest(RunCase):
                 self.assertEqual(self.record.settings()["batch.trim_padding"], "true")
 
     def test_batches_stay_where_their_end_may_be_used(self):
-        for form, status in (
-            ("copied", "refused"),
-            ("fixed", "refused"),
+        refused = ("copied", "fixed", "next", "tags", "tokens", "unmasked")
+        for form, status in [
+            *((form, "refused") for form in refused),
             ("left", "ignored"),
             ("full", "ignored"),
-        ):
+        ]:
             with self.subTest(form):
                 *plain, _, padding = self.run_of(form, False)
                 self.assertFalse(padding["cuts"])

@@ -1,7 +1,9 @@
 """Trains on sequences padded to a fixed length; prints what the model and the test got, and the weights' sum.
 
-padded.py FORM: dict, tuple, pair (a dict and labels), copied (labels are the tokens), left (padding at the
-left), fixed (another tensor has the length), full (no padding)."""
+padded.py FORM: dict, tuple, pair (a dict and labels), workers (a dict, made in workers), full (no padding),
+left (padding at the left), copied (labels are the tokens), fixed (another tensor has the length), next (one has
+nearly the length), tags (labels of tokens), tokens (the model has a result for each token), unmasked (the model
+gets no mask)."""
 
 import sys
 
@@ -32,6 +34,10 @@ class Texts(Dataset):
         batch = {"input_ids": tokens, "attention_mask": mask, "y": label}
         if FORM == "fixed":
             batch["weights"] = torch.ones(LENGTH, 2)
+        if FORM == "next":
+            batch["next"] = tokens[1:]
+        if FORM == "tags":
+            batch["tags"] = tokens % 2
         return batch
 
 
@@ -42,6 +48,10 @@ class Model(torch.nn.Module):
 
     def forward(self, tokens, attention_mask, labels=None):
         seen.append(tuple(tokens.shape))
+        if attention_mask is None:
+            return self.head(self.embed(tokens).mean(1))
+        if FORM == "tokens":
+            return self.head(self.embed(tokens))
         weights = attention_mask[..., None].float()
         return self.head((self.embed(tokens) * weights).sum(1) / weights.sum(1))
 
@@ -56,19 +66,21 @@ torch.manual_seed(0)
 seen = []
 model = Model()
 optimizer = torch.optim.SGD(model.parameters(), 0.1)
-loader = DataLoader(Texts(64), batch_size=4, shuffle=True)
+loader = DataLoader(Texts(64), batch_size=4, shuffle=True, num_workers=2 if FORM == "workers" else 0)
 test = DataLoader(Texts(8), batch_size=4)
 for epoch in range(2):
     for batch in loader:
         tokens, mask, y = parts(batch)
-        out = model(tokens, mask, tokens) if FORM == "copied" else model(tokens, attention_mask=mask)
+        given = None if FORM == "unmasked" else mask
+        out = model(tokens, given, tokens) if FORM == "copied" else model(tokens, attention_mask=given)
+        out = out.mean(1) if FORM == "tokens" else out
         optimizer.zero_grad()
         torch.nn.functional.cross_entropy(out, y).backward()
         optimizer.step()
 trained = seen[:]
 seen.clear()
 with torch.no_grad():
-    for batch in test:
+    for batch in [*test, *loader]:
         model(*parts(batch)[:2])
 print(sorted({width for _, width in trained}), sorted({width for _, width in seen}))
 print(float(sum(parameter.double().abs().sum() for parameter in model.parameters())))

@@ -17,6 +17,8 @@ class Padding:
         self.packs = None  # whether the model packs its sequences
         self.cuts = False  # some batch may end after its longest sequence
         self.why_kept = None  # why none may
+        self.followed = False  # the model was given the mask
+        self.shape = None  # of the mask that it was given, until its result is seen
 
     def batch_seen(self, torch, batch):
         if hasattr(batch, "keys"):
@@ -39,8 +41,17 @@ class Padding:
         if not self.of_batches[1]:
             _add(self.of_calls, torch, arguments, devices)
         cut = trailing_padding.cut_of(torch, arguments, devices)
-        if cut is not None and cut.why_not is not None:
-            self._note_cut(cut)
+        if cut is not None:
+            self.followed = True
+            self.why_kept = self.why_kept or cut.why_not
+            if not trailing_padding.has_ignored_labels(torch, arguments, cut.shape):
+                self.shape = cut.shape
+
+    def result_seen(self, torch, result):
+        """Of a forward pass whose call was seen."""
+        shape, self.shape = self.shape, None
+        if trailing_padding.per_token(torch, result, shape):
+            self.why_kept = self.why_kept or trailing_padding.LOSS
 
     def _note_cut(self, cut):
         if cut is not None:
@@ -51,7 +62,7 @@ class Padding:
         real, padded, longest, where = self.of_batches if self.of_batches[1] else self.of_calls
         if padded and not self.packs:
             body = {"type": "padding", "real": real, "padded": padded, "longest": longest, "where": where}
-            yield ("padding",), dict(body, cuts=self.cuts and self.why_kept is None)
+            yield ("padding",), dict(body, cuts=self.cuts and self.followed and self.why_kept is None)
 
 
 def _inner(module):

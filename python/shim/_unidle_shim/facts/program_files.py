@@ -8,16 +8,25 @@ from _unidle_shim.host import places
 from _unidle_shim.host.exception_origin import pass_on
 
 _MOST_FILES = 1000
-_MOST_BYTES = 4 << 20  # of a file named in the command, such as a configuration
+_MOST_BYTES = 4 << 20  # of one file
 
+_known = 0, None  # the number of modules, and what was found among them
 _digests = {}  # path -> digest when it was first read, usually soon after it was imported
 
 
 def note():
     """None if a file could not be read. Their names do not count: the program may be in another folder."""
-    paths = set(map(os.path.realpath, _modules() | _named_in_command()))
-    if not paths or len(paths) > _MOST_FILES:
+    global _known
+    if _known[0] != len(sys.modules):
+        _known = len(sys.modules), _found()
+    return _known[1]
+
+
+def _found():
+    names = _modules() | _named_in_command()
+    if not names or len(names) > _MOST_FILES:
         return None
+    paths = set(map(os.path.realpath, names))
     found = [_digest_of(path) for path in paths]
     if None in found:
         return None
@@ -33,15 +42,17 @@ def _modules():
 
 def _named_in_command():
     """Configurations and scripts, but no data."""
-    return {word for word in sys.argv if os.path.isfile(word) and os.path.getsize(word) <= _MOST_BYTES}
+    words = [word for word in sys.argv if type(word) is str]
+    return {word for word in words if os.path.isfile(word) and os.path.getsize(word) <= _MOST_BYTES}
 
 
 def _digest_of(path):
     if path not in _digests:
+        _digests[path] = None
         try:
-            with open(path, "rb") as file:
-                _digests[path] = hashlib.sha256(file.read()).hexdigest()
+            if os.path.isfile(path) and os.path.getsize(path) <= _MOST_BYTES:
+                with open(path, "rb") as file:
+                    _digests[path] = hashlib.sha256(file.read()).hexdigest()
         except OSError as failure:
             pass_on(failure)
-            _digests[path] = None
     return _digests[path]

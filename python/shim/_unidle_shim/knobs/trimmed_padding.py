@@ -4,6 +4,8 @@ Batches for validation stay as they are, because programs join the outputs for t
 trimmed once one of them has been trained on.
 """
 
+import os
+
 from _unidle_shim.host.guard import caught
 from _unidle_shim.host.patching import put
 from _unidle_shim.samples import trailing_padding
@@ -14,29 +16,38 @@ KNOB = "batch.trim_padding"
 class Trimming:
     def __init__(self, state, say):
         self.state, self.say = state, say
-        self.trimmed = False  # some batch was
+        self.process = os.getpid()
+        self.met = self.trimmed = False  # some batch could be, or was
         self.refused = False
 
     def of(self, batch):
-        state = self.state
-        why = state.facts.padding.why_kept
+        state, padding = self.state, self.state.facts.padding
         if state.compiled is not None:
-            why = "the model is compiled, and would be compiled again for other lengths"
-        cut = trailing_padding.cut_of(state.torch, batch) if why is None else None
-        if cut is not None:
-            why = cut.why_not
+            self.refuse("the model is compiled, and would be compiled again for other lengths")
+            return batch
+        cut = trailing_padding.cut_of(state.torch, batch)
+        why = padding.why_kept or (cut.why_not if cut is not None else None)
         if why is not None:
-            self.refused = True
-            self.say(KNOB, True, "refused", why)
+            self.refuse(why)
         elif cut is not None and cut.width < cut.shape[1]:
-            batch = trailing_padding.shortened(state.torch, batch, cut)
-            if not self.trimmed:
-                self.trimmed = True
-                self.say(KNOB, True, "taken", None, True)
+            self.met = True
+            if padding.followed:  # known after its first calls
+                batch = trailing_padding.shortened(state.torch, batch, cut)
+                if not self.trimmed:
+                    self.trimmed = True
+                    self.say(KNOB, True, "taken", None, True)
         return batch
 
+    def refuse(self, why):
+        self.refused = True
+        self.say(KNOB, True, "refused", why)
+
     def finish(self):
-        if not self.trimmed and not self.refused:
+        if self.trimmed or self.refused or self.process != os.getpid():
+            return  # a worker does not know
+        if self.met:
+            self.refuse("the model is not given the mask of padding")
+        else:
             self.say(KNOB, True, "ignored", "no batch had a mask of padding, and columns of padding alone")
 
 
@@ -52,7 +63,8 @@ def install(state, say):
         batch = original(self)
         try:
             loader = self.__dict__.get("_unidle")
-            if loader is not None and loader.use == "train" and not trimming.refused:
+            trains = loader is not None and loader.use == "train" and state.torch.is_grad_enabled()
+            if trains and not trimming.refused:
                 batch = trimming.of(batch)
         except BaseException as failure:
             caught(failure)

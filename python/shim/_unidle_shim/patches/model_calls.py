@@ -123,6 +123,8 @@ def _outermost(state, torch):
             loop.inside = False
             if state.facts.asking:
                 state.facts.forward_over()
+            if state.facts.padding.shape is not None:
+                value_or_none(state.facts.padding.result_seen, torch, result)
             own = t2 - t0 - (loop.total - before)
             loop.total = before + t2 - t0
             if kind and loop.marking is None:

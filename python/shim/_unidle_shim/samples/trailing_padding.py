@@ -14,9 +14,9 @@ _OF_OTHER_TOKENS = ("prompt", "decoder", "tgt", "target", "label", "cross", "mem
 _MULTIPLE = 8  # lengths that units for 16-bit numbers prefer
 _MOST_LEVELS = 3
 _IGNORED = -100  # torch's ignore_index of losses
-_LABELS = ("label", "target", "tags")
+_SEGMENTS = ("token_type", "segment")
 _POSITIONS = "position_ids"
-_LOSS = "the loss may count the padding"
+LOSS = "the loss may count the padding"
 
 
 class Cut:
@@ -57,7 +57,7 @@ def shortened(torch, batch, cut):
             return result.pin_memory() if value.is_pinned() else result
         if level == _MOST_LEVELS:
             return value
-        if isinstance(value, (dict, collections.UserDict)):
+        if _is_mapping(value):
             items = [(key, shorter(value[key], level + 1)) for key in value]
             result = value.copy()
             result.update(items)
@@ -80,10 +80,41 @@ def says_padding(name):
     )
 
 
+def _is_mapping(value):
+    """Other classes may not be copied with their attributes."""
+    return type(value) in (dict, collections.OrderedDict) or isinstance(value, collections.UserDict)
+
+
+def per_token(torch, result, shape):
+    """Whether a model's result has an element for each token of a batch of this shape."""
+    return any(
+        tuple(one.shape[:2]) in (tuple(shape), tuple(shape)[::-1]) for one in _results(torch, result, 0)
+    )
+
+
+def has_ignored_labels(torch, batch, shape):
+    return any(
+        one.shape == shape and _is_whole(one) and bool((one == _IGNORED).any())
+        for _, one in _tensors(torch, batch, "", 0)
+    )
+
+
+def _results(torch, value, level):
+    if isinstance(value, torch.Tensor):
+        if type(value) is torch.Tensor and value.dim() > 1:
+            yield value
+    elif level < _MOST_LEVELS and isinstance(value, dict):
+        for one in list(value.values()):
+            yield from _results(torch, one, level + 1)
+    elif level < _MOST_LEVELS and isinstance(value, (list, tuple)):
+        for one in value:
+            yield from _results(torch, one, level + 1)
+
+
 def _tensors(torch, value, name, level):
     if type(value) is torch.Tensor and value.layout is torch.strided and not value.is_nested:
         yield name, value
-    elif level < _MOST_LEVELS and isinstance(value, (dict, collections.UserDict)):
+    elif level < _MOST_LEVELS and _is_mapping(value):
         for key in value:
             yield from _tensors(torch, value[key], str(key).lower(), level + 1)
     elif level < _MOST_LEVELS and isinstance(value, (list, tuple)):
@@ -119,19 +150,27 @@ def _is_masked(tensor, mask):
 
 
 def _why_not(tensors, mask, width):
+    samples, length = mask.shape
     tokens = 0
     for name, one in tensors:
-        if one is mask or mask.shape[1] not in one.shape[1:]:
+        if one is mask:
             continue
         if one.shape != mask.shape or not _is_whole(one):
-            return "a tensor of the batch that is neither tokens nor a mask has the same length"
+            if any(abs(extent - length) <= 1 for extent in _lengths(one, samples)):
+                return "a tensor of the batch that is neither tokens nor a mask has the same length"
+            continue
         end = one[:, width:]
         if name == _POSITIONS or bool((end == _IGNORED).all()):
             continue
-        if _is_masked(one, mask):
-            tokens += 1
-        elif bool((end != 0).any()) or int(one.max()) > 1:  # not the segments of tokens
-            return _LOSS
-        if any(word in name for word in _LABELS) or (tokens > 1 and not name):
-            return _LOSS
+        if any(word in name for word in _SEGMENTS) and not bool((end != 0).any()):
+            continue
+        tokens += 1
+        if tokens > 1 or not _is_masked(one, mask):
+            return LOSS
     return None
+
+
+def _lengths(tensor, samples):
+    """The extents that may be lengths of sequences."""
+    shape = tuple(tensor.shape)
+    return shape[1:] if shape[0] == samples else shape
