@@ -188,7 +188,7 @@ class Stacks(unittest.TestCase):
         loops = python_loops.PythonLoops()
         loops.stacks = python_loops.stacks_of(net)
         # The innermost line of a loop's body.
-        return loops._loop_of([(code, 2 + len(body))])
+        return loops._loop_of([(code, 2 + len(body))])[0]
 
     def test_stacks_of_layers_are_not(self):
         for body in (
@@ -224,8 +224,22 @@ class Stacks(unittest.TestCase):
         exec(compile(text, os.path.abspath("net.py"), "exec"), given)
         scale, f = given["scale"].__code__, given["f"].__code__
         loops = python_loops.PythonLoops()
-        found = [loops._key_of([(scale, 1), (f, line)])[0] for line in (3, 5, 3)]
-        self.assertEqual(found, [None, "net.py:4", None])
+        found = [loops._key_of([(scale, 1), (f, line)]) for line in (3, 5, 3)]
+        self.assertEqual([key[0] for key, _ in found], [None, "net.py:4", None])
+        self.assertEqual([direct for _, direct in found], [False, True, False])
+
+    def test_a_loop_that_calls_a_module_is_not_direct(self):
+        text = "def forward(x): return x\ndef f(x):\n    for t in x:\n        x = self.layer(x)\n"
+        given = {}
+        exec(compile(text, os.path.abspath("net.py"), "exec"), given)
+        call = compile(
+            "def _call_impl(self): pass", os.path.join("torch", "nn", "modules", "module.py"), "exec"
+        )
+        exec(call, given)
+        stack = [(given[name].__code__, line) for name, line in (("forward", 1), ("_call_impl", 1), ("f", 4))]
+        self.assertEqual(
+            python_loops.PythonLoops()._key_of(stack), (("net.py:3", "net.py:1", "forward"), False)
+        )
 
 
 @unittest.skipUnless(HAS_TORCH, "torch is not installed")

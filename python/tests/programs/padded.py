@@ -1,9 +1,9 @@
 """Trains on sequences padded to a fixed length; prints what the model and the test got, and the weights' sum.
 
 padded.py FORM: dict, tuple, pair (a dict and labels), workers (a dict, made in workers), full (no padding),
-left (padding at the left), copied (labels are the tokens), fixed (another tensor has the length), next (one has
-nearly the length), tags (labels of tokens), tokens (the model has a result for each token), unmasked (the model
-gets no mask)."""
+left (padding at the left), copied (labels are the tokens), fixed (another tensor has the length), next (one
+has nearly the length), tags (labels of tokens), tokens (the model has a result for each token), unmasked (the
+model gets no mask)."""
 
 import sys
 

@@ -104,6 +104,7 @@ struct PythonPlace {
   std::int64_t looks = 0;     // stack samples there
   std::int64_t held = 0;      // those in which the training thread held Python's lock
   std::int64_t of_looks = 0;  // all stack samples of the forward pass
+  std::int64_t direct = 0;    // those there in which the loop called no module
 };
 
 /// Differentiable operations of torch in the forward passes of training.

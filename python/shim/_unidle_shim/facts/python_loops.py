@@ -23,10 +23,14 @@ class PythonLoops:
 
     def __init__(self):
         self.known = {}  # code -> code_loops.loops_of(it)
-        # (loop's place or None, line's place, function) -> [samples, those in which Python's lock was held]
+        # (loop's place or None, line's place, function) -> [samples, those in which Python's lock was held,
+        # those in which the loop called no module]
         self.lines = {}
         self.forward = 0  # samples of the forward pass of finished steps
-        self.pending, self.steps = [], None  # (key of lines or None, held), since the last finished step
+        self.pending, self.steps = (
+            [],
+            None,
+        )  # (key of lines or None, held, direct), since the last finished step
         # Of the methods of the model's modules: code -> names of attributes that hold several modules
         self.stacks = {}
         self.stacks_of = None  # id of the model that they are of
@@ -41,26 +45,29 @@ class PythonLoops:
         if inner is not None and model is not None and len(self.pending) < _MOST:
             if self.stacks_of != id(model):
                 self.stacks, self.stacks_of = stacks_of(model), id(model)
-            self.pending.append((self._key_of(inner), held))
+            self.pending.append((*self._key_of(inner), held))
 
     def _finish(self):
-        for key, held in self.pending:
+        for key, direct, held in self.pending:
             self.forward += 1
             if key is not None:
-                line = self.lines.setdefault(key, [0, 0])
+                line = self.lines.setdefault(key, [0, 0, 0])
                 line[0] += 1
                 line[1] += held
+                line[2] += direct
         self.pending.clear()
 
     def _key_of(self, inner):
         own = [entry for entry in inner if places.is_own(entry[0])]
         if not own:
-            return None
-        return self._loop_of(own), places.text(*own[0]), places.name_of(own[0][0])
+            return None, False
+        loop, depth = self._loop_of(own)
+        direct = loop is not None and module_methods.outermost_call(inner[: inner.index(own[depth])]) is None
+        return (loop, places.text(*own[0]), places.name_of(own[0][0])), direct
 
     def _loop_of(self, own):
-        """The place of the innermost loop around these lines. A loop over modules, a stack of layers, is left
-        out: nothing can compute it at once."""
+        """The place of the innermost loop around these lines, and which of them it has. A loop over modules,
+        a stack of layers, is left out: nothing can compute it at once."""
         for depth, (code, line) in enumerate(own):
             around, (loops, outside) = code, self._loops_in(code)
             if code.co_name.startswith("<") and depth + 1 < len(own):  # a comprehension is code of its own
@@ -68,8 +75,8 @@ class PythonLoops:
                 outside = set(around.co_names)
             for loop in loops:
                 if line in loop.lines and not self._is_stack(around, loop, outside):
-                    return places.text(code, loop.first)
-        return None
+                    return places.text(code, loop.first), depth
+        return None, 0
 
     def _loops_in(self, code):
         found = self.known.get(code)  # one look-up: the hash of code takes long
@@ -87,12 +94,14 @@ class PythonLoops:
 
     def notes(self):
         loops = {}  # place of the loop, or of a line without one -> its lines
-        for (loop, where, function), (samples, held) in list(self.lines.items()):
-            loops.setdefault(loop or where, []).append((samples, held, where, function, loop is not None))
+        for (loop, where, function), (samples, held, direct) in list(self.lines.items()):
+            loops.setdefault(loop or where, []).append(
+                (samples, held, direct, where, function, loop is not None)
+            )
         loops = sorted(loops.items(), key=lambda entry: -sum(line[0] for line in entry[1]))
         for loop, lines in loops[:_TOP]:
-            samples, held = sum(line[0] for line in lines), sum(line[1] for line in lines)
-            _, _, where, function, is_loop = max(lines, key=lambda line: line[0])
+            samples, held, direct = (sum(line[part] for line in lines) for part in range(3))
+            *_, where, function, is_loop = max(lines, key=lambda line: line[0])
             yield (
                 ("python", loop),
                 {
@@ -103,6 +112,7 @@ class PythonLoops:
                     "function": function,
                     "hits": samples,
                     "held": held,
+                    "direct": direct,
                     "total": self.forward,
                 },
             )

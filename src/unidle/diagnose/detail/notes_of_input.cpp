@@ -220,7 +220,8 @@ void read_python_places(const Notes& notes, Signals& signals) {
                             note.text("where"),
                             note.whole("hits").value_or(0),
                             note.whole("held").value_or(0),
-                            note.whole("total").value_or(0)};
+                            note.whole("total").value_or(0),
+                            note.whole("direct").value_or(0)};
     if (notes.of_training(note) && 0 <= place.held && place.held <= place.looks && 0 < place.looks &&
         place.looks <= place.of_looks) {
       signals.python_places.push_back(place);

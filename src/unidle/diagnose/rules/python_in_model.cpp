@@ -15,10 +15,12 @@ bool is_interpreted(const PythonPlace& place, const Policy& policy) {
   return part(place.held, place.looks) >= (place.in_loop ? policy.interpreted_loop : policy.interpreted_line);
 }
 
-/// Whether the forward pass consists of many operations that cost little more than their calls. Torch releases Python's
-/// lock in each of them, so that a loop over them holds it for a small part of the time.
-bool makes_small_operations(const Signals& signals, const Policy& policy) {
-  return signals.operations && signals.operations->per_pass >= policy.many_operations &&
+/// Whether it is a loop over many operations that cost little more than their calls. Torch releases Python's lock in
+/// each of them, so that such a loop holds it for a small part of the time. A loop that calls modules is one of layers
+/// or time steps: nothing can compute them at once.
+bool loops_over_small_operations(const PythonPlace& place, const Signals& signals, const Policy& policy) {
+  return place.in_loop && part(place.direct, place.looks) >= policy.mostly && signals.operations &&
+         signals.operations->per_pass >= policy.many_operations &&
          signals.operations->seconds_each <= policy.small_operation_s;
 }
 
@@ -35,7 +37,7 @@ Evaluation evaluate_python_in_model(const Context& context, const Policy& policy
   }
   const PythonPlace* most = nullptr;
   for (const PythonPlace& place : signals.python_places) {
-    const bool slow = is_interpreted(place, policy) || (place.in_loop && makes_small_operations(signals, policy));
+    const bool slow = is_interpreted(place, policy) || loops_over_small_operations(place, signals, policy);
     const bool counts = place.of_looks >= detail::kEnoughStackSamples && slow;
     if (counts && (most == nullptr || place.looks > most->looks)) {
       most = &place;
@@ -59,7 +61,7 @@ Evaluation evaluate_python_in_model(const Context& context, const Policy& policy
                     : context.say("of {} stack samples of the forward pass, {} are at {}", most->of_looks, of_forward,
                                   most->place),
   };
-  if (most->in_loop && makes_small_operations(signals, policy)) {
+  if (loops_over_small_operations(*most, signals, policy)) {
     finding.evidence.push_back(context.say("a forward pass makes {:.0f} operations, of {} on average",
                                            signals.operations->per_pass,
                                            format_seconds(signals.operations->seconds_each)));
@@ -87,9 +89,9 @@ const Rule& python_in_model() {
           "often Python held its lock, which operations of torch release.",
       .thresholds =
           "A loop in the forward pass, outside of stacks of layers, in which Python holds its lock in "
-          "interpreted_loop (20 %) of the stack samples, or any if a forward pass makes many_operations (300) that "
-          "take "
-          "at most small_operation_s (50 us) on average; without a loop, a line with interpreted_line (80 %). The "
+          "interpreted_loop (20 %) of the stack samples, or one that calls no module if a forward pass makes "
+          "many_operations (300) that take at most small_operation_s (50 us) on average; without a loop, a line with "
+          "interpreted_line (80 %). The "
           "share is that part of the forward pass, times the share of forward and backward pass, from warning_share "
           "(10 %) of the wall time; critical from critical_share (30 %). On a GPU at most the time that it idles.",
       .needs = "step times, stack samples of the forward pass with the state of Python's lock",
