@@ -18,7 +18,7 @@ using account::RunData;
 
 namespace {
 
-/// "key=value" of each such field in the notes of that type.
+/// The values of these fields, one text for each note of that type.
 std::set<std::string> values_of(const RunData& run, record::NoteType type, std::initializer_list<const char*> keys) {
   std::set<std::string> found;
   for (const record::Note& note : run.notes) {

@@ -91,8 +91,8 @@ const Rule& python_in_model() {
           "A loop in the forward pass, outside of stacks of layers, in which Python holds its lock in "
           "interpreted_loop (20 %) of the stack samples, or one that calls no module if a forward pass makes "
           "many_operations (300) that take at most small_operation_s (50 us) on average; without a loop, a line with "
-          "interpreted_line (80 %). The "
-          "share is that part of the forward pass, times the share of forward and backward pass, from warning_share "
+          "interpreted_line (80 %). The share is that part of the forward pass, times the share of forward and "
+          "backward pass, from warning_share "
           "(10 %) of the wall time; critical from critical_share (30 %). On a GPU at most the time that it idles.",
       .needs = "step times, stack samples of the forward pass with the state of Python's lock",
       .proposes =
