@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# unidle fix on a program that validates too often, by a constant of its own: trials find the line edited, the
-# file itself stays as it was. Validation takes time without using a CPU, so that it helps on any machine.
+# unidle fix on a program that validates too often, by a constant or an option of its own: trials find the line or
+# the command edited, the file itself stays as it was. Validation takes time without using a CPU, so that it helps on any machine.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 mkdir program && cd program || exit 1
@@ -59,4 +59,17 @@ check "the old record does not multiply the interval again" bash -c '! grep -q "
 "$unidle" compare >out.txt 2>err.txt
 check "a comparison after it judges the whole run" test $? -eq 0
 check "and says so" grep -q "x as fast as" out.txt
+
+sed -e 's/^EVAL_INTERVAL = .*/import sys; EVAL_INTERVAL = int(sys.argv[2])/' before.py >option.py
+"$unidle" run -- "$python" option.py --eval-interval 1 >out.txt 2>err.txt
+"$unidle" fix --budget 1h --format json >out.json 2>err.txt </dev/null
+check "proves the gain of an option" "$python" - <<'PY'
+import json
+import re
+
+d = json.load(open("out.json"))
+assert d["verification"]["shown"] and d["verification"]["ratio"] > 1.5, d["verification"]
+assert re.search(r" option.py --eval-interval ([2-9]|1[0-9])$", d["run"]), d["run"]
+assert not d["code"], d["code"]
+PY
 finish

@@ -55,6 +55,9 @@ Json fix_json(const knobs::Change& fix) {
   json["to"] = fix.to ? Json(fix.to->to_json()) : Json();
   json["class"] = to_string(fix.knob_class);
   json["how"] = fix.reason;
+  if (!fix.depends.empty()) {
+    json["depends"] = fix.depends;
+  }
   if (!fix.written.empty()) {
     json["written"] = fix.written;
     json["written_at"] = fix.written_at;

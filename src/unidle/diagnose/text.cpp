@@ -14,6 +14,7 @@
 #include "unidle/diagnose/diagnosis.h"
 #include "unidle/diagnose/rule.h"
 #include "unidle/knobs/changed_lines.h"
+#include "unidle/language/sentence.h"
 
 namespace unidle::diagnose {
 
@@ -24,6 +25,12 @@ using detail::Style;
 constexpr std::size_t kMostFindings = 5;
 constexpr std::size_t kMostRanks = 8;
 
+std::string reason_text(const knobs::Change& fix, const Style& style) {
+  return fix.depends.empty()
+             ? fix.reason
+             : fix.reason + style.say("; depends on {}", translate_sentence(style.language, fix.depends));
+}
+
 /// The program's own words, where they stand, and unidle's name of the knob.
 std::string in_program_text(const knobs::Change& fix, const Style& style) {
   const knobs::InProgram& change = *fix.in_program;
@@ -31,7 +38,7 @@ std::string in_program_text(const knobs::Change& fix, const Style& style) {
   const std::string from =
       change.after.empty() && fix.from && fix.to ? fmt::format(": {} -> {}", *fix.from, *fix.to) : "";
   return fmt::format("{}{} [{}{}, {}]{}{}", in_words(change, style.language), place, fix.knob, from,
-                     style.word(to_string(fix.knob_class)), style.word(": "), fix.reason);
+                     style.word(to_string(fix.knob_class)), style.word(": "), reason_text(fix, style));
 }
 
 /// The lines before and after, moved left together.
@@ -77,7 +84,7 @@ std::string fix_text(const Finding& finding, const knobs::Change& fix, const Sty
   } else if (&fix == &finding.fixes.front() && finding.where) {
     text += style.say(" at {}", *finding.where);
   }
-  return text + style.word(": ") + fix.reason;
+  return text + style.word(": ") + reason_text(fix, style);
 }
 
 /// Unchanged except for the indentation, which patch(1) accepts.

@@ -1,6 +1,7 @@
 // A knob set to another value.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,13 @@
 #include "unidle/knobs/knob.h"
 
 namespace unidle::knobs {
+
+/// A word of a command that another one replaces.
+struct ChangedWord {
+  std::size_t index;  // in the command
+  std::string before;
+  std::string after;
+};
 
 /// A change in the words of the program that it concerns, at the line where the program sets the knob.
 struct InProgram {
@@ -17,6 +25,7 @@ struct InProgram {
   std::vector<std::string> before = {};  // the lines that it concerns, as the file has them now; empty if unknown
   std::vector<std::string> after = {};   // these lines with the change; empty when the edit is not certain
   std::string command = {};              // the whole command, when one of its options makes the change
+  std::optional<ChangedWord> word = {};  // the changed value, when the option is none that unidle knows by its name
 };
 
 /// What a diagnosis proposes as a fix, what advice edits and what a search has found.

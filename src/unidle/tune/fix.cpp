@@ -99,15 +99,15 @@ std::vector<Attempt> attempts_of(std::vector<Proposal> proposals, const diagnose
 ByHand left_to_person(const diagnose::Finding& finding, const diagnose::Rule& rule, const knobs::Change& fix,
                       const std::function<bool(const knobs::Settings&)>& can_try) {
   ByHand left{finding.id, rule.title, fix.reason, fix.written_at.empty() ? finding.where.value_or("") : fix.written_at};
-  if (!fix.in_code && fix.to) {
-    left.setting = fix.knob + ": " + (fix.from ? fmt::format("{} -> ", *fix.from) : "") + fix.to->to_text();
-    if (fix.knob_class == knobs::KnobClass::kSemantic && can_try({{fix.knob, *fix.to}})) {
-      left.what = "changes what is trained; only --allow semantic tries it";
-    }
-  } else if (fix.in_program) {
+  if (fix.in_program && (fix.in_code || fix.by_hand)) {
     left.words = diagnose::in_words(*fix.in_program, Language::kEnglish);
     left.command = fix.in_program->command;
     left.where = fix.in_program->where.empty() ? left.where : fix.in_program->where;
+  } else if (!fix.in_code && fix.to) {
+    left.setting = fix.knob + ": " + (fix.from ? fmt::format("{} -> ", *fix.from) : "") + fix.to->to_text();
+  }
+  if (!fix.in_code && fix.to && fix.knob_class == knobs::KnobClass::kSemantic && can_try({{fix.knob, *fix.to}})) {
+    left.what = "changes what is trained; only --allow semantic tries it";
   }
   return left;
 }

@@ -60,7 +60,7 @@ std::vector<Proposal> proposals_for(const ProgramPlan& plan, const std::vector<s
 std::vector<Proposal> possible(const OptimizeOptions& options, const ProgramPlan& plan) {
   std::vector<Proposal> proposals = *options.proposals;
   std::erase_if(proposals, [&](const Proposal& proposal) {
-    const bool without_edit = plan.edits.empty() && !edited_part(options.edits, proposal.changes).empty();
+    const bool without_edit = edited_part(plan.edits, proposal.changes) != edited_part(options.edits, proposal.changes);
     return without_edit || !can_try(plan, options.command, proposal.changes);
   });
   return proposals;
@@ -138,14 +138,22 @@ std::unique_ptr<ApplyRunner> runner_for(const OptimizeOptions& options, const fs
   return runner;
 }
 
+/// The command that makes the changes but for those of the program's lines. Empty when it is the unchanged one.
+std::string command_with(const std::vector<std::string>& command, const ProgramPlan& plan,
+                         const knobs::Settings& changes) {
+  const std::vector<std::string> edited = edited_command(plan.edits, changes, command);
+  const knobs::Settings unedited = unedited_part(plan.edits, changes);
+  return unedited.empty() && edited == command ? "" : knobs::run_command(command_of(plan, edited), unedited);
+}
+
 /// The command that runs with the changes, and the lines to edit before.
 std::string how_to_run(const std::vector<std::string>& command, const ProgramPlan& plan,
                        const knobs::Settings& changes) {
-  const knobs::Settings unedited = unedited_part(plan.edits, changes);
-  std::string text = unedited.empty() ? "" : knobs::run_command(command_of(plan, command), unedited);
+  std::string text = command_with(command, plan, changes);
   for (const auto& [knob, value] : edited_part(plan.edits, changes)) {
-    const Edit& edit = plan.edits.at(knob);
-    text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", edit.words, edit.where());
+    if (const Edit& edit = plan.edits.at(knob); !edit.lines.empty()) {
+      text += fmt::format("{}{} ({})", text.empty() ? "" : "; ", edit.words, edit.where());
+    }
   }
   return text;
 }
@@ -154,16 +162,14 @@ std::string how_to_run(const std::vector<std::string>& command, const ProgramPla
 void say_how(const OptimizeOptions& options, const std::vector<knobs::Change>& changes, const knobs::Settings& wanted,
              ProgramResult& program) {
   const ProgramPlan& plan = program.plan;
-  const knobs::Settings unedited = unedited_part(plan.edits, wanted);
-  if (!unedited.empty()) {
-    program.run = knobs::run_command(command_of(plan, options.command), unedited);
-  }
+  program.run = command_with(options.command, plan, wanted);
   program.code = code_changes(changes, plan.places, plan.device);
   const knobs::Settings at_run_time = reach_of(plan, options.command, wanted).at_run_time;
   std::erase_if(program.code, [&](const CodeChange& change) { return !at_run_time.contains(change.knob); });
   for (const auto& [knob, value] : edited_part(plan.edits, wanted)) {
-    const Edit& edit = plan.edits.at(knob);
-    program.code.push_back({.knob = knob, .where = edit.where(), .code = edit.words, .lines = edit.lines});
+    if (const Edit& edit = plan.edits.at(knob); !edit.lines.empty()) {
+      program.code.push_back({.knob = knob, .where = edit.where(), .code = edit.words, .lines = edit.lines});
+    }
   }
   program.patch = code_patch(program.code, fs::current_path());
 }

@@ -134,7 +134,7 @@ TEST_F(FrameworkTest, RarerValidationInTheUnitOfTheCall) {
   EXPECT_EQ(rarer_after(), "x = Trainer(val_check_interval=900, check_val_every_n_epoch=None)");
 }
 
-TEST_F(FrameworkTest, RarerValidationCanBeTriedUnlessItsResultsDecide) {
+TEST_F(FrameworkTest, RarerValidationCanBeTriedAndIsSemanticWhereItsResultsDecide) {
   uses("lightning", "Trainer(max_epochs=30)");
   EXPECT_TRUE(rarer());
   EXPECT_EQ(fix.knob, "validation.every");
@@ -142,7 +142,20 @@ TEST_F(FrameworkTest, RarerValidationCanBeTriedUnlessItsResultsDecide) {
   EXPECT_TRUE(fix.by_hand && !fix.in_code) << "nothing changes it at run time";
   uses("lightning", "Trainer(max_epochs=30, callbacks=[EarlyStopping('loss')])");
   EXPECT_TRUE(rarer());
-  EXPECT_TRUE(fix.in_code);
+  EXPECT_EQ(fix.knob_class, knobs::KnobClass::kSemantic);
+  EXPECT_THAT(text, HasSubstr("[validation.every, semantic]"));
+  EXPECT_THAT(text, HasSubstr("depends on what the program decides by the results"));
+}
+
+TEST_F(FrameworkTest, RarerValidationByAnOptionCanBeTried) {
+  uses("torch", "x");
+  signals.command = {"python", "train.py", "--eval-interval", "10"};
+  const auto change = rarer();
+  ASSERT_TRUE(change && change->word);
+  EXPECT_EQ(change->word->index, 3U);
+  EXPECT_EQ(change->word->after, "90");
+  EXPECT_EQ(fix.knob, "validation.every");
+  EXPECT_TRUE(fix.by_hand && !fix.in_code);
 }
 
 TEST_F(FrameworkTest, AFileThatWasChangedSinceMaySayItAlready) {

@@ -36,6 +36,8 @@ using Given = knobs::PythonSource::Given;
 using knobs::Change;
 using knobs::InProgram;
 
+constexpr const char* kDecidedByValidation =
+    "what the program decides by the results: when to stop, which weights to keep";
 constexpr std::string_view kTrimPadding = "batch.trim_padding";
 
 /// The words by which `after` differs from the command `before`: "--num-workers 2", "trainer.precision=bf16".
@@ -83,8 +85,8 @@ class Program {
   /// The command that makes all of these changes, each of which one of its options makes.
   std::string command_with(const std::vector<Change>& fixes) const { return shell_joined(reach_of(fixes).command); }
 
-  /// Sets what makes validations so much rarer: the framework's argument, or a setting of the program itself. Where
-  /// training does not depend on their results, that is a change that can be tried.
+  /// Sets what makes validations so much rarer: the framework's argument, or a setting of the program itself. That is a
+  /// change that can be tried; it may change what is trained when the program decides something by their results.
   void put_rarer_validation(double rarer_by, Change& fix) {
     const auto* loader = signals_.loader ? &*signals_.loader : nullptr;
     const bool known = loader != nullptr && loader->dataset_len && loader->batch_size.value_or(0) > 0;
@@ -101,10 +103,12 @@ class Program {
     if (fix.in_program && is_changed(fix.in_program->where)) {  // perhaps by this very change
       fix.in_program.reset();
     }
-    if (fix.in_code && fix.in_program && !fix.in_program->after.empty() &&
-        !may_decide_by_validation(signals_, sources_)) {
+    const bool certain = fix.in_program && (!fix.in_program->after.empty() || fix.in_program->word);
+    if (fix.in_code && certain) {
+      const bool decides = may_decide_by_validation(signals_, sources_);
       fix.knob = "validation.every";
-      fix.knob_class = knobs::find_knob(fix.knob)->knob_class;
+      fix.knob_class = decides ? knobs::KnobClass::kSemantic : knobs::find_knob(fix.knob)->knob_class;
+      fix.depends = decides ? kDecidedByValidation : "";
       fix.from.emplace(1);
       fix.to.emplace(static_cast<long long>(std::ceil(rarer_by)));
       fix.in_code = false;

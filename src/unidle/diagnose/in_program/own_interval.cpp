@@ -116,7 +116,9 @@ std::optional<knobs::InProgram> by_option(const Signals& signals, double rarer_b
     std::vector<std::string> changed = command;
     const std::string to = fmt::format("{:.0f}", std::ceil(*value * rarer_by));
     changed[at] = joined ? command[i].substr(0, equals + 1) + to : to;
-    return knobs::InProgram{.words = joined ? changed[at] : command[i] + " " + to, .command = shell_joined(changed)};
+    return knobs::InProgram{.words = joined ? changed[at] : command[i] + " " + to,
+                            .command = shell_joined(changed),
+                            .word = knobs::ChangedWord{at, command[at], changed[at]}};
   }
   return std::nullopt;
 }
@@ -153,11 +155,14 @@ bool may_decide_by_validation(const Signals& signals, const Sources& sources) {
   const auto whole = text_of_program(signals.command, sources.folder());
   std::string text = whole ? without_comments(*whole) : "";
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  // Programs that keep the best weights themselves call it best_loss, is_best, min_val_loss.
-  constexpr std::array<std::string_view, 9> kDecides = {"earlystop", "early_stop",        "early-stop",
-                                                        "patience",  "reducelronplateau", "modelcheckpoint(",
-                                                        "best",      "min_val",           "lowest"};
-  return !whole || contains_any(text, kDecides);
+  constexpr std::array<std::string_view, 6> kDecides = {"earlystop", "early_stop",        "early-stop",
+                                                        "patience",  "reducelronplateau", "modelcheckpoint("};
+  // Programs that keep the best weights themselves call it best_loss, is_best, min_val_loss. One that only prints the
+  // best result saves, stops and changes nothing.
+  constexpr std::array<std::string_view, 3> kBest = {"best", "min_val", "lowest"};
+  constexpr std::array<std::string_view, 8> kActs = {"save",  "dump", "deepcopy", "state_dict",
+                                                     "break", "stop", "exit",     "param_group"};
+  return !whole || contains_any(text, kDecides) || (contains_any(text, kBest) && contains_any(text, kActs));
 }
 
 }  // namespace unidle::diagnose

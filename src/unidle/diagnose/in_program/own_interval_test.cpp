@@ -92,6 +92,8 @@ TEST_F(OwnIntervalTest, EarlyStoppingDependsOnIt) {
 TEST_F(OwnIntervalTest, TheBestCheckpointDependsOnIt) {
   change("eval_every = 20\nbest_loss = 1e9\n\nif loss < best_loss:\n    torch.save(model, 'x.pt')\n");
   EXPECT_TRUE(stops_);
+  change("eval_every = 20\nbest_loss = 1e9\n\nprint(min(loss, best_loss))\n");
+  EXPECT_FALSE(stops_);
 }
 
 TEST_F(OwnIntervalTest, WhatDecidesMayBeInAFileOrInAModuleOfAModule) {

@@ -97,7 +97,8 @@ double epoch_steps(const account::RunData& run, const knobs::Settings& settings)
 
 knobs::Reach reach_of(const ProgramPlan& plan, const std::vector<std::string>& command,
                       const knobs::Settings& changes) {
-  return knobs::reach(command_of(plan, command), unedited_part(plan.edits, changes));
+  return knobs::reach(command_of(plan, edited_command(plan.edits, changes, command)),
+                      unedited_part(plan.edits, changes));
 }
 
 knobs::ProgramCommand command_of(const ProgramPlan& plan, std::vector<std::string> words) {
@@ -224,7 +225,7 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
   plan_.expected_s = plan_.startup_s + static_cast<double>(plan_.steps) * plan_.step_s;
   plan_.limit_s = kStartupAllowance_s + kHopeless * plan_.expected_s;
   plan_.protection = options_.protection;
-  plan_.edits = is_isolated(plan_.protection) ? options_.edits : Edits{};
+  plan_.edits = is_isolated(plan_.protection) ? options_.edits : without_lines(options_.edits);
   if (scarce) {
     baseline_.emplace();
     baseline_->seconds = ended.seconds;
@@ -235,7 +236,7 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
 
 const ProgramPlan& ApplyRunner::resume(const ProgramPlan& plan) {
   plan_ = plan;
-  plan_.edits = is_isolated(plan_.protection) ? options_.edits : Edits{};
+  plan_.edits = is_isolated(plan_.protection) ? options_.edits : without_lines(options_.edits);
   return plan_;
 }
 

@@ -21,6 +21,11 @@ bool is_in_folder(const std::string& file) {
   return !file.empty() && !file.starts_with('/') && !fs::path(file).lexically_normal().string().starts_with("..");
 }
 
+/// False for the command of another run than the recorded one.
+bool is_word_of(const std::vector<std::string>& command, const knobs::ChangedWord& word) {
+  return word.index < command.size() && command[word.index] == word.before;
+}
+
 /// The last line that a patch adds, in place of words for it.
 std::string last_added(const std::vector<knobs::ChangedLines>& changes) {
   std::string added;
@@ -32,7 +37,7 @@ std::string last_added(const std::vector<knobs::ChangedLines>& changes) {
   return added;
 }
 
-/// What a fix shows; without lines when it shows none.
+/// What a fix shows; without lines and a word when it shows neither.
 Edit edit_of(const knobs::Change& fix) {
   Edit edit{.to = *fix.to, .words = {}, .file = {}, .lines = {}};
   if (!fix.patch.empty()) {
@@ -47,6 +52,9 @@ Edit edit_of(const knobs::Change& fix) {
     edit.words = fix.in_program->words;
     edit.file = place->file;
     edit.lines = {{place->line, fix.in_program->before, fix.in_program->after}};
+  } else if (fix.in_program && fix.in_program->word) {
+    edit.words = fix.in_program->words;
+    edit.word = fix.in_program->word;
   }
   return edit;
 }
@@ -64,7 +72,7 @@ knobs::Settings part(const Edits& edits, const knobs::Settings& changes, bool ed
 
 }  // namespace
 
-std::string Edit::where() const { return fmt::format("{}:{}", file, lines.front().line); }
+std::string Edit::where() const { return lines.empty() ? "" : fmt::format("{}:{}", file, lines.front().line); }
 
 Edits edits_of(const diagnose::Diagnosis& diagnosis, const knobs::ProgramCommand& program) {
   Edits edits;
@@ -73,11 +81,18 @@ Edits edits_of(const diagnose::Diagnosis& diagnosis, const knobs::ProgramCommand
       if (!fix.to || fix.in_code || (!fix.by_hand && knobs::reaches(program, fix.knob, *fix.to))) {
         continue;
       }
-      if (Edit edit = edit_of(fix); !edit.lines.empty() && is_in_folder(edit.file)) {
+      Edit edit = edit_of(fix);
+      const bool of_file = !edit.lines.empty() && is_in_folder(edit.file);
+      if (of_file || (edit.word && is_word_of(program.words, *edit.word))) {
         edits.try_emplace(fix.knob, std::move(edit));
       }
     }
   }
+  return edits;
+}
+
+Edits without_lines(Edits edits) {
+  std::erase_if(edits, [](const auto& edit) { return !edit.second.lines.empty(); });
   return edits;
 }
 
@@ -93,6 +108,16 @@ knobs::Settings edited_part(const Edits& edits, const knobs::Settings& changes) 
 
 knobs::Settings unedited_part(const Edits& edits, const knobs::Settings& changes) {
   return part(edits, changes, false);
+}
+
+std::vector<std::string> edited_command(const Edits& edits, const knobs::Settings& changes,
+                                        std::vector<std::string> command) {
+  for (const auto& [knob, value] : edited_part(edits, changes)) {
+    if (const auto& word = edits.at(knob).word; word && is_word_of(command, *word)) {
+      command[word->index] = word->after;
+    }
+  }
+  return command;
 }
 
 std::vector<experiment::EditedFile> edited_files(const Edits& edits, const knobs::Settings& changes,

@@ -9,6 +9,7 @@
 namespace unidle::tune {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using unidle::testing::thrown_by;
 
@@ -75,6 +76,21 @@ TEST(Edits, ForWhatNothingElseChanges) {
       << "can be changed at run time";
   EXPECT_TRUE(edits_of(shown("validation.every", 4, "/usr/lib/x.py:3", true), program).empty()) << "not the program's";
   EXPECT_TRUE(edits_of(shown("validation.every", 4, "../x.py:3", true), program).empty());
+}
+
+TEST(Edits, AWordOfTheCommand) {
+  diagnose::Diagnosis diagnosis = shown("validation.every", 4, "", true);
+  diagnosis.findings[0].fixes[0].in_program =
+      knobs::InProgram{.words = "--eval-steps 40", .word = knobs::ChangedWord{3, "10", "40"}};
+  const std::vector<std::string> command = {"python", "train.py", "--eval-steps", "10"};
+  const Edits edits = edits_of(diagnosis, {command});
+  ASSERT_TRUE(edits.contains("validation.every"));
+  EXPECT_THAT(edited_command(edits, {{"validation.every", 4}}, command),
+              ElementsAre("python", "train.py", "--eval-steps", "40"));
+  EXPECT_EQ(edited_command(edits, {{"validation.every", 3}}, command), command);
+  EXPECT_TRUE(edited_files(edits, {{"validation.every", 4}}, "/nowhere").empty());
+  EXPECT_EQ(without_lines(edits).size(), 1U) << "needs no copy of the files";
+  EXPECT_TRUE(edits_of(diagnosis, {{"python", "train.py", "--eval-steps", "20"}}).empty()) << "another command";
 }
 
 TEST(Edits, OfAPatch) {
