@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# unidle fix on a program that validates too often, by a constant or an option of its own: trials find the line or
-# the command edited, the file itself stays as it was. Validation takes time without using a CPU, so that it helps on any machine.
+# unidle fix on a program that validates too often, by a constant or an option of its own: trials find the
+# line or the command edited, the file itself stays as it was. Validation takes time without using a CPU, so
+# that it helps on any machine.
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 needs_torch
 mkdir program && cd program || exit 1

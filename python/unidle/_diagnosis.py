@@ -38,6 +38,7 @@ class Finding:
     evidence: Tuple[str, ...]
     where: Optional[str]  # file:line
     fixes: Tuple[Fix, ...]
+    advice: str = ""  # what to do where there is no fix
 
     @property
     def fix(self) -> Optional[Fix]:
@@ -48,7 +49,8 @@ class Finding:
         gain = "" if self.bound is None else f", at best {self.bound:.1f}x"
         share = "" if self.share is None else f", {100 * self.share:.0f} %"
         lines = [f"{self.title} [{self.rule}]: {self.severity}{share}{gain}"]
-        lines += [f"- {fact}" for fact in self.evidence] + [f"=> {fix.how}" for fix in self.fixes]
+        lines += [f"- {fact}" for fact in self.evidence]
+        lines += [f"=> {fix.how}" for fix in self.fixes] or [f"=> {self.advice}"]
         return "\n".join(lines)
 
 
@@ -131,6 +133,7 @@ def _finding(body: dict) -> Finding:
         tuple(body["evidence"]),
         body["where"],
         fixes,
+        body.get("advice", ""),
     )
 
 

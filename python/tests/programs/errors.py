@@ -1,4 +1,4 @@
-"""A program that catches its errors, prints them and claims success at the end; see test_causes.py."""
+"""A program that catches its errors, prints them and claims success at the end; see test_program_forms.py."""
 
 import sys
 import traceback

@@ -1,5 +1,5 @@
 """Inspects results of the model while it trains, without gradients and in training mode; see
-test_causes.py."""
+test_program_forms.py."""
 
 import io
 import logging

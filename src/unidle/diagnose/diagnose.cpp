@@ -161,10 +161,13 @@ void add_validation_wait(const Rule& rule, const Context& context, Finding& find
       context.say("validation waits for batches as well: {} of the wall time", format_share(context.validation_wait)));
 }
 
-/// What this run was asked to take, and refused, is not proposed again.
-void leave_out_refused(const Context& context, Finding& finding) {
+/// What is in effect already, and what this run was asked to take and refused, is not proposed.
+void leave_out_done_or_refused(const Context& context, Finding& finding) {
   const std::map<std::string, std::string>& refused = context.signals.refused;
   std::erase_if(finding.fixes, [&](const knobs::Change& fix) {
+    if (!fix.in_code && fix.from && fix.from == fix.to) {
+      return true;
+    }
     const auto found = refused.find(fix.knob);
     if (fix.in_code || found == refused.end()) {
       return false;
@@ -188,7 +191,7 @@ Finding completed(Finding finding, const Rule& rule, const Context& context) {
                     format_share(*context.idle_between)));
   }
   add_validation_wait(rule, context, finding);
-  leave_out_refused(context, finding);
+  leave_out_done_or_refused(context, finding);
   if (rule.told != nullptr) {
     const std::vector<std::string>& told = signals.*(rule.told);
     finding.evidence.insert(finding.evidence.end(), told.begin(), told.end());

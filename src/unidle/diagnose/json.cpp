@@ -83,6 +83,9 @@ Json finding_json(const Finding& finding) {
   for (const knobs::Change& fix : finding.fixes) {
     json["fixes"].push_back(fix_json(fix));
   }
+  if (finding.fixes.empty()) {
+    json["advice"] = proposal(finding);
+  }
   for (const SourceLine& line : finding.lines) {
     json["lines"].push_back({{"where", line.where}, {"text", line.text}});
   }

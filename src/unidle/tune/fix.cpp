@@ -61,7 +61,7 @@ const knobs::Change* fix_of(const diagnose::Finding& finding, const std::string&
 
 std::string where_of(const diagnose::Finding& finding, const std::string& knob) {
   if (const knobs::Change* fix = fix_of(finding, knob); fix != nullptr) {
-    if (fix->in_program && !fix->in_program->where.empty()) {
+    if (fix->in_program && (fix->in_program->word || !fix->in_program->where.empty())) {
       return fix->in_program->where;
     }
     if (!fix->written_at.empty()) {

@@ -127,7 +127,11 @@ nlohmann::ordered_json with_texts(const diagnose::Diagnosis& diagnosis, Language
   json["answer"] = diagnose::answer(diagnosis, language);
   json["text"] = diagnose::to_text(diagnosis, kColumns, false, language);
   for (std::size_t i = 0; i < diagnosis.findings.size(); ++i) {
-    json["findings"][i]["title"] = diagnose::title(diagnosis.findings[i], language);
+    nlohmann::ordered_json& finding = json["findings"][i];
+    finding["title"] = diagnose::title(diagnosis.findings[i], language);
+    if (finding.contains("advice")) {
+      finding["advice"] = diagnose::proposal(diagnosis.findings[i], language);
+    }
   }
   return json;
 }

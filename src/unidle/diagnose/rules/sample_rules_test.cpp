@@ -47,6 +47,26 @@ TEST(DatasetSlowSample, SaysWhereToDoLessWhenNoSettingHelps) {
               ::testing::AllOf(HasSubstr(": do less work for each sample"), HasSubstr("; see data.py:8")));
 }
 
+TEST(SamplesTakeCpus, WhatIsKeptAlreadyIsNotProposed) {
+  Signals signals = healthy_cpu();
+  signals.cpus_used = 3.9;
+  signals.loader.emplace();
+  signals.loader->workers = 2;
+  signals.loader->map_style = true;
+  signals.samples.emplace();
+  signals.samples->count = 1000;
+  signals.samples->cpu_s = 100;
+  const auto keeps = [&] {
+    const Diagnosis diagnosis = diagnose::diagnose(signals);
+    const auto found = std::ranges::find(diagnosis.findings, "samples-take-cpus", &Finding::id);
+    EXPECT_NE(found, diagnosis.findings.end());
+    return found != diagnosis.findings.end() && fix_of(*found, "cache.features") != nullptr;
+  };
+  EXPECT_TRUE(keeps());
+  set_effective(signals, "cache.features", "memory");
+  EXPECT_FALSE(keeps());
+}
+
 Signals rows_one_by_one() {
   Signals signals = waiting_cpu(0.6);
   signals.sample_s = 5e-6;
