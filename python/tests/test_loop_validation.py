@@ -208,6 +208,20 @@ class ValidationTest(unittest.TestCase):
                 self.assertEqual(len(self.program.ring.of(event_kinds.VALIDATE)), spans)
                 self.assertEqual([step.samples for step in self.program.steps()], [4] * 12)
 
+    def test_a_target_network_beside_an_action_that_is_sometimes_chosen_is_no_validation(self):
+        target = test_loop.Module(training=True)
+        for step in range(12):
+            if step % 4 == 0:  # else it is drawn
+                self.program.forward(self.model, grad=False, samples=1)
+            self.program.idle(10)
+            self.program.forward(target, grad=False)
+            self.program.forward(self.model)
+            self.program.backward()
+            self.program.step(self.optimizer)
+        self.program.loop.finish()
+        self.assertEqual(self.program.ring.of(event_kinds.VALIDATE), [])
+        self.assertEqual([step.samples for step in self.program.steps()], [4] * 12)
+
     def test_steps_are_not_only_marked_while_a_validation_is_open(self):
         loop, ended = self.program.loop, []
 

@@ -50,7 +50,7 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
         self.validation = None
         # validation.Preview, if this validation may only be samples made for inspection
         self.preview = None
-        self.previewed_at = None  # step of the newest preview
+        self.previewed_at = 0  # step of the newest preview
         # [loader, begin, input ns so far, batches]: from a loader that may be for training or for validation.
         self.pending = None
         self.optimizer_ns = {}  # id of an optimiser -> time of its steps that were observed in full
@@ -258,6 +258,8 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
             self.phase = VALIDATE_PHASE
             if not looks:
                 self.preview = None
+            elif self.preview is not None:
+                self.preview.of_training = key in self.models
             return False
         parts = self.parts
         if (
@@ -278,7 +280,7 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
             if self.eval_called > self.stepped_at:
                 begin = min(begin, self.eval_called)
             self.split(begin, True)
-            self.open_validation(begin, Preview() if looks else None)
+            self.open_validation(begin, Preview(key in self.models) if looks else None)
             self.phase = VALIDATE_PHASE
             return False
         self.lone_eval = t
@@ -291,8 +293,7 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
             if validation is not None:
                 validation[1] = t
                 if self.preview is not None:
-                    self.preview.forward_ns += own_ns
-                    self.preview.most = max(self.preview.most, samples)
+                    self.preview.passed(own_ns, samples)
                 if not validation[3]:
                     validation[2] += samples
             return

@@ -17,11 +17,21 @@ class Preview:
     """Forward passes without gradients of a model in training mode, on data that did not come from a loader.
     They may be validation, or samples made for inspection. What the program does with the results decides."""
 
-    def __init__(self):
+    def __init__(self, of_training):
         self.forward_ns = self.log_ns = 0
         self.told = []  # (logging_calls.Logging, place, ns)
         self.drawn = None  # the newest of `told` that made a picture
-        self.most = 0  # samples of a forward pass
+        self.of_training = of_training  # whether the newest pass is of a model that trains
+        self.most = 0  # samples of a forward pass, of a model that trains if there is one
+        self.most_of_training = False
+
+    def passed(self, ns, samples):
+        """A forward pass has ended. Beside an action that is chosen, a target network sees a whole batch."""
+        self.forward_ns += ns
+        if self.of_training and not self.most_of_training:
+            self.most, self.most_of_training = samples, True
+        elif self.of_training == self.most_of_training:
+            self.most = max(self.most, samples)
 
     def tell(self, logging, place, own_ns, draws):
         self.told.append((logging, place, own_ns))
@@ -165,7 +175,7 @@ class Validations:
         last, self.previewed_at = self.previewed_at, self.steps
         if preview.drawn is not None or preview.most < self.usual_samples:
             return True
-        each_step = last is not None and self.steps - last <= EACH_STEP
+        each_step = self.steps - last <= EACH_STEP
         return each_step and (bool(preview.told) or preview.most == self.usual_samples)
 
     def leave_to_step(self, preview, begin, end):
