@@ -54,4 +54,8 @@ has err "failed"
 # The next command is named where there is something to try.
 "$unidle" diagnose waiting >out 2>err
 lacks out "next: unidle fix" # its command is unknown
+record between python-between-steps
+sqlite3 between/record.db "insert into meta values ('command', '[\"python3\", \"train.py\"]')"
+"$unidle" diagnose between >out 2>err
+has out "next: change train.py:41, then unidle run -- python3 train.py && unidle compare between latest"
 finish

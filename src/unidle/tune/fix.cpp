@@ -295,12 +295,17 @@ FixPlan plan_fix(const FixOptions& options) {
   return plan;
 }
 
-std::size_t count_fixable(const fs::path& record, const diagnose::Diagnosis& diagnosis) {
+Fixable fixable(const fs::path& record, const diagnose::Diagnosis& diagnosis) {
   try {
-    const bool none = suggestions_of(diagnosis, false).empty() && hints_of(diagnosis, false).empty();
-    return none ? 0 : plan_of_record(record::Reader(record), diagnosis, {}).attempts.size();
+    if (suggestions_of(diagnosis, false).empty() && hints_of(diagnosis, false).empty()) {
+      return {};
+    }
+    const std::vector<Attempt> attempts = plan_of_record(record::Reader(record), diagnosis, {}).attempts;
+    return {attempts.size(), std::ranges::any_of(attempts, [&](const Attempt& attempt) {
+              return attempt.finding == diagnosis.findings.front().id;
+            })};
   } catch (const Error&) {
-    return 0;
+    return {};
   }
 }
 

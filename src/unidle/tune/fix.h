@@ -67,8 +67,12 @@ struct FixPlan {
 /// the budget is too short.
 FixPlan plan_fix(const FixOptions& options);
 
-/// How many settings plan_fix() would find to try; 0 also where it throws.
-std::size_t count_fixable(const std::filesystem::path& record, const diagnose::Diagnosis& diagnosis);
+/// What plan_fix() would find to try; nothing where it throws.
+struct Fixable {
+  std::size_t changes = 0;
+  bool of_first = false;  // one of them is of the first finding
+};
+Fixable fixable(const std::filesystem::path& record, const diagnose::Diagnosis& diagnosis);
 
 /// Runs the trials. REQUIRES: `plan` has attempts, and its folder is the working folder. Throws like
 /// optimize_program().

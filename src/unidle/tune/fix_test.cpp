@@ -73,7 +73,9 @@ TEST_F(Fix, TriesWhatTheFindingsPropose) {
   EXPECT_EQ(plan.command, (std::vector<std::string>{"sh", "train.py"}));
   EXPECT_EQ(plan.folder, temporary_.path());
   EXPECT_NEAR(plan.run_s, 5, 1e-9) << "2 s until the first step, then 30 of 100 ms";
-  EXPECT_EQ(count_fixable(folder(), diagnose::diagnose_record(folder())), plan.attempts.size());
+  const Fixable found = fixable(folder(), diagnose::diagnose_record(folder()));
+  EXPECT_EQ(found.changes, plan.attempts.size());
+  EXPECT_TRUE(found.of_first);
 }
 
 TEST_F(Fix, HintsAreTriedWhereNothingElseIs) {
@@ -187,7 +189,7 @@ TEST_F(Fix, WhatCannotBeRunAgainIsRefused) {
     EXPECT_EQ(error->code(), ErrorCode::kInput) << words;
     EXPECT_THAT(error->message(), HasSubstr(words));
     EXPECT_NE(error->hint(), "");
-    EXPECT_EQ(count_fixable(folder(), diagnose::diagnose_record(folder())), 0U) << words;
+    EXPECT_EQ(fixable(folder(), diagnose::diagnose_record(folder())).changes, 0U) << words;
     std::filesystem::remove_all(folder());
   }
 }

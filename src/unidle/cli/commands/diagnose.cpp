@@ -154,19 +154,40 @@ std::string slowdown_words(const Options& options, Language language) {
   return slowdown ? report::in_words(*slowdown, Translator{language}) : "";
 }
 
-/// The next command, where a finding proposes a change that can be tried; otherwise empty.
-std::string next_command(const Options& options, const diagnose::Diagnosis& diagnosis, Language language) {
+/// Where the user has to change the program before anything else, as the first finding says; otherwise empty.
+std::string place_to_change(const diagnose::Diagnosis& diagnosis, const tune::Fixable& fixable) {
+  const bool none = diagnosis.findings.empty() || diagnosis.findings.front().severity == diagnose::Severity::kInfo ||
+                    diagnosis.verdict == diagnose::Verdict::kFailed || diagnosis.command.empty();
+  return none || fixable.of_first ? "" : diagnosis.findings.front().where.value_or("");
+}
+
+/// The next commands: for a change by the user, and for those that can be tried; empty without either.
+std::string next_commands(const Options& options, const diagnose::Diagnosis& diagnosis, Language language) {
   const bool named = options.files.size() == 1;
   if (!options.job_id.empty() || options.files.size() > 1) {
     return "";
   }
   const std::filesystem::path record = named ? record::find_run(options.files.front()) : record::latest_run_folder();
-  const std::size_t changes = tune::count_fixable(record, diagnosis);
-  const std::string command = "unidle fix" + (named ? " " + shell_quoted(options.files.front()) : "");
-  return changes == 0   ? ""
-         : changes == 1 ? translate(language, "next: {}  (tries 1 change in turns with the unchanged program)", command)
-                        : translate(language, "next: {}  (tries {} changes in turns with the unchanged program)",
-                                    command, changes);
+  const tune::Fixable fixable = tune::fixable(record, diagnosis);
+  const std::string name = named ? " " + shell_quoted(options.files.front()) : "";
+  const std::string place = place_to_change(diagnosis, fixable);
+  std::string text;
+  if (!place.empty()) {
+    const std::string records = named ? " " + shell_quoted(record.string()) + " latest" : "";
+    text = translate(language, "next: change {}, then unidle run -- {} && unidle compare{}", place,
+                     shell_joined(diagnosis.command), records) +
+           "\n";
+  }
+  if (fixable.changes > 0) {
+    const std::string tries =
+        fixable.changes == 1
+            ? std::string(translate(language, "tries 1 change in turns with the unchanged program"))
+            : translate(language, "tries {} changes in turns with the unchanged program", fixable.changes);
+    text += (place.empty() ? translate(language, "next: unidle fix{}  ({})", name, tries)
+                           : translate(language, "or:   unidle fix{}  ({})", name, tries)) +
+            "\n";
+  }
+  return text;
 }
 
 int run(const Options& options) {
@@ -198,8 +219,8 @@ int run(const Options& options) {
     if (const std::string slower = slowdown_words(options, language); !slower.empty()) {
       print_to(stdout, "\n{}", block(slower, width, 0, ""));
     }
-    if (const std::string next = next_command(options, diagnosis, language); !next.empty()) {
-      print_to(stdout, "\n{}\n", next);
+    if (const std::string next = next_commands(options, diagnosis, language); !next.empty()) {
+      print_to(stdout, "\n{}", next);
     }
   }
   return diagnosis.verdict == diagnose::Verdict::kFailed || reached(diagnosis, options.fail_on) ? 1 : 0;

@@ -97,7 +97,7 @@ Verdict verdict_of(const fs::path& folder, Language language) {
   if (diagnosis.time.train <= 0) {
     return {};
   }
-  return {diagnose::answer(diagnosis, language), tune::count_fixable(folder, diagnosis) > 0};
+  return {diagnose::answer(diagnosis, language), tune::fixable(folder, diagnosis).changes > 0};
 }
 
 /// The last line: where the record is, and the commands that read it. `why_no_window`: nothing if none was asked for,

@@ -131,8 +131,10 @@ std::vector<Tile> key_figures(const Summary& s, const Translator& translator) {
   if (s.throughput.training) {
     tiles.push_back({format_number(s.throughput.training->value), translator.say("training samples/s"),
                      rate_note(*s.throughput.training, translator)});
-    tiles.push_back({format_number(s.throughput.total->value), translator.say("end-to-end samples/s"),
-                     translator.say("with validation and checkpoints")});
+    if (const std::string total = format_number(s.throughput.total->value); total != tiles.front().value) {
+      tiles.push_back(
+          {total, translator.say("end-to-end samples/s"), translator.say("with validation and checkpoints")});
+    }
   }
   if (s.whole_step_s && *s.whole_step_s > 0 && s.step_s[kInput]) {
     tiles.push_back({format_share(*s.step_s[kInput] / *s.whole_step_s), translator.say("of each step waits for input"),
