@@ -1,5 +1,6 @@
 """Reads tensors without running any code of the program: neither subclasses of Tensor, nor modes that see
-each function (TorchFunctionMode) or operation (TorchDispatchMode)."""
+each function (TorchFunctionMode) or operation (TorchDispatchMode). Profilers of the program see no operation
+of ours either."""
 
 import contextlib
 import functools
@@ -56,14 +57,27 @@ def undispatched(torch):
     return guard() if hasattr(guard, "__enter__") else contextlib.nullcontext()
 
 
+@contextlib.contextmanager
+def unrecorded(torch):
+    """Computations in this context are hidden from the program's profiler."""
+    records = torch.autograd._profiler_enabled()
+    if records:
+        torch.autograd._enable_record_function(False)
+    try:
+        yield
+    finally:
+        if records:
+            torch.autograd._enable_record_function(True)
+
+
 def unseen(function):
-    """Wraps our own computations with tensors: they are hidden from subclasses and modes. A default device is
-    such a mode too, and would determine where our tensors are."""
+    """Wraps our own computations with tensors: they are hidden from subclasses, modes and profilers. A
+    default device is such a mode too, and would determine where our tensors are."""
 
     @functools.wraps(function)
     def wrapper(*args, **kwargs):
         torch = sys.modules["torch"]
-        with hidden_queries(torch), undispatched(torch):
+        with hidden_queries(torch), undispatched(torch), unrecorded(torch):
             return function(*args, **kwargs)
 
     return wrapper
