@@ -17,11 +17,13 @@ class Trimming:
     def __init__(self, state, say):
         self.state, self.say = state, say
         self.process = os.getpid()
+        self.looked = False  # at some batch
         self.met = self.trimmed = False  # some batch could be, or was
         self.refused = False
 
     def of(self, batch):
         state, padding = self.state, self.state.facts.padding
+        self.looked = True
         if state.compiled is not None:
             self.refuse("the model is compiled, and would be compiled again for other lengths")
             return batch
@@ -43,12 +45,19 @@ class Trimming:
         self.say(KNOB, True, "refused", why)
 
     def finish(self):
-        if self.trimmed or self.refused or self.process != os.getpid():
-            return  # a worker does not know
+        if self.trimmed or self.refused or not self._knows():
+            return
         if self.met:
             self.refuse("the model is not given the mask of padding")
         else:
             self.say(KNOB, True, "ignored", "no batch had a mask of padding, and columns of padding alone")
+
+    def _knows(self):
+        """Not a worker, a process that only starts others, or a rank whose batches another one fetches."""
+        facts = self.state.facts
+        if self.process != os.getpid() or not facts.forwards:
+            return False
+        return self.looked or facts.parallel is None or facts.parallel["rank"] == 0
 
 
 def install(state, say):
