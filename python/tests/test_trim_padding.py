@@ -24,7 +24,7 @@ class TrimPaddingTest(RunCase):
         return widths, float(weights), outcome, padding[-1] if padding else None
 
     def test_batches_end_after_their_longest_sequence(self):
-        for form in ("dict", "tuple", "pair", "workers"):
+        for form in ("dict", "tuple", "pair", "workers", "spawned", "inverted"):
             with self.subTest(form):
                 widths, weights, _, padding = self.run_of(form, False)
                 self.assertEqual(widths, "[40] [40]")
@@ -38,7 +38,7 @@ class TrimPaddingTest(RunCase):
                 self.assertEqual(self.record.settings()["batch.trim_padding"], "true")
 
     def test_batches_stay_where_their_end_may_be_used(self):
-        refused = ("copied", "fixed", "next", "tags", "tokens", "unmasked")
+        refused = ("copied", "fixed", "lists", "next", "objects", "tags", "tokens", "unmasked")
         for form, status in [
             *((form, "refused") for form in refused),
             ("left", "ignored"),

@@ -1,11 +1,13 @@
 """Trains on sequences padded to a fixed length; prints what the model and the test got, and the weights' sum.
 
-padded.py FORM: dict, tuple, pair (a dict and labels), workers (a dict, made in workers), full (no padding),
-left (padding at the left), copied (labels are the tokens), fixed (another tensor has the length), next (one
-has nearly the length), tags (labels of tokens), tokens (the model has a result for each token), unmasked (the
-model gets no mask)."""
+padded.py FORM: dict, tuple, pair (a dict and labels), workers (a dict, made in workers), spawned (these are
+not forked), inverted (the mask's ones are padding), full (no padding), left (padding at the left), copied
+(labels are the tokens), fixed (another tensor has the length), next (one has nearly the length), lists (lists
+have it), tags (labels of tokens), tokens (the model has a result for each token), objects (the same, in an
+object), unmasked (the model gets no mask)."""
 
 import sys
+from types import SimpleNamespace
 
 import torch
 from torch.utils.data import DataLoader, Dataset
@@ -32,6 +34,10 @@ class Texts(Dataset):
         if FORM == "pair":
             return {"input_ids": tokens, "attention_mask": mask}, label
         batch = {"input_ids": tokens, "attention_mask": mask, "y": label}
+        if FORM == "inverted":
+            batch["padding_mask"] = ~batch.pop("attention_mask").bool()
+        if FORM == "lists":
+            batch["words"] = ["word"] * LENGTH
         if FORM == "fixed":
             batch["weights"] = torch.ones(LENGTH, 2)
         if FORM == "next":
@@ -52,35 +58,57 @@ class Model(torch.nn.Module):
             return self.head(self.embed(tokens).mean(1))
         if FORM == "tokens":
             return self.head(self.embed(tokens))
+        if FORM == "objects":
+            return SimpleNamespace(scores=self.head(self.embed(tokens)))
         weights = attention_mask[..., None].float()
         return self.head((self.embed(tokens) * weights).sum(1) / weights.sum(1))
+
+
+class Inverted(Model):
+    def forward(self, tokens, padding_mask):
+        return super().forward(tokens, ~padding_mask)
 
 
 def parts(batch):
     if FORM == "pair":
         batch = dict(batch[0], y=batch[1])
+    if FORM == "inverted":
+        return batch["input_ids"], batch["padding_mask"], batch["y"]
     return batch if FORM == "tuple" else (batch["input_ids"], batch["attention_mask"], batch["y"])
 
 
-torch.manual_seed(0)
-seen = []
-model = Model()
-optimizer = torch.optim.SGD(model.parameters(), 0.1)
-loader = DataLoader(Texts(64), batch_size=4, shuffle=True, num_workers=2 if FORM == "workers" else 0)
-test = DataLoader(Texts(8), batch_size=4)
-for epoch in range(2):
-    for batch in loader:
-        tokens, mask, y = parts(batch)
-        given = None if FORM == "unmasked" else mask
-        out = model(tokens, given, tokens) if FORM == "copied" else model(tokens, attention_mask=given)
-        out = out.mean(1) if FORM == "tokens" else out
-        optimizer.zero_grad()
-        torch.nn.functional.cross_entropy(out, y).backward()
-        optimizer.step()
-trained = seen[:]
-seen.clear()
-with torch.no_grad():
-    for batch in [*test, *loader]:
-        model(*parts(batch)[:2])
-print(sorted({width for _, width in trained}), sorted({width for _, width in seen}))
-print(float(sum(parameter.double().abs().sum() for parameter in model.parameters())))
+def output(tokens, mask):
+    if FORM == "unmasked":
+        return model(tokens, None)
+    if FORM == "copied":
+        return model(tokens, mask, tokens)
+    if FORM == "objects":
+        return model(tokens, mask).scores.mean(1)
+    return model(tokens, mask).mean(1) if FORM == "tokens" else model(tokens, mask)
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    seen = []
+    model = Inverted() if FORM == "inverted" else Model()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    workers = {
+        "workers": {"num_workers": 2},
+        "spawned": {"num_workers": 1, "multiprocessing_context": "spawn"},
+    }
+    loader = DataLoader(Texts(64), batch_size=4, shuffle=True, **workers.get(FORM, {}))
+    test = DataLoader(Texts(8), batch_size=4)
+    for epoch in range(2):
+        for batch in loader:
+            tokens, mask, y = parts(batch)
+            out = output(tokens, mask)
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(out, y).backward()
+            optimizer.step()
+    trained = seen[:]
+    seen.clear()
+    with torch.no_grad():
+        for batch in [*test, *loader]:
+            model(*parts(batch)[:2])
+    print(sorted({width for _, width in trained}), sorted({width for _, width in seen}))
+    print(float(sum(parameter.double().abs().sum() for parameter in model.parameters())))

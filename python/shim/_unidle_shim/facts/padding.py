@@ -6,6 +6,7 @@ from _unidle_shim.host.shapes import hidden_queries, undispatched
 from _unidle_shim.samples import trailing_padding
 
 _MOST_WRAPPERS = 8
+_UNNAMED = ""
 _LENGTHS = ("lengths", "length", "lens")
 
 
@@ -23,7 +24,12 @@ class Padding:
     def batch_seen(self, torch, batch):
         if hasattr(batch, "keys"):
             _add(self.of_batches, torch, batch, ("cpu",))
-        self._note_cut(trailing_padding.cut_of(torch, batch))
+        cut = trailing_padding.cut_of(torch, batch)
+        if cut is not None:
+            self.cuts = self.cuts or cut.width < cut.shape[1]
+            self.why_kept = (
+                self.why_kept or cut.why_not
+            )
 
     def call_seen(self, torch, module, args, kwargs):
         """Called in a few forward passes only, because reading a mask on a GPU waits for it."""
@@ -35,9 +41,7 @@ class Padding:
         devices = ("cpu",)
         if torch.cuda.is_initialized() and not torch.cuda.is_current_stream_capturing():
             devices = ("cpu", "cuda")
-        code = _forward_of(module)
-        names = code.co_varnames[1 : code.co_argcount] if code is not None else ()
-        arguments = dict(zip(names, args), **kwargs)
+        arguments = _by_name(module, args, kwargs)
         if not self.of_batches[1]:
             _add(self.of_calls, torch, arguments, devices)
         cut = trailing_padding.cut_of(torch, arguments, devices)
@@ -52,11 +56,6 @@ class Padding:
         shape, self.shape = self.shape, None
         if trailing_padding.per_token(torch, result, shape):
             self.why_kept = self.why_kept or trailing_padding.LOSS
-
-    def _note_cut(self, cut):
-        if cut is not None:
-            self.cuts = self.cuts or cut.width < cut.shape[1]
-            self.why_kept = self.why_kept or cut.why_not
 
     def notes(self):
         real, padded, longest, where = self.of_batches if self.of_batches[1] else self.of_calls
@@ -77,8 +76,16 @@ def _inner(module):
     return module
 
 
-def _forward_of(module):
-    return getattr(getattr(type(module), "forward", None), "__code__", None)
+def _by_name(module, args, kwargs):
+    """The arguments of its forward pass; those without a name are one list."""
+    forward = getattr(type(module), "forward", None)
+    for _ in range(_MOST_WRAPPERS):  # of decorators
+        forward = getattr(forward, "__wrapped__", forward)
+    code = getattr(forward, "__code__", None)
+    names = code.co_varnames[1 : code.co_argcount] if code is not None else ()
+    named = dict(zip(names, args), **kwargs)
+    rest = list(args[len(names) :])
+    return {_UNNAMED: rest, **named} if rest else named
 
 
 def _add(counts, torch, batch, devices):
@@ -87,14 +94,14 @@ def _add(counts, torch, batch, devices):
     the usual kind."""
     with hidden_queries(torch), undispatched(torch):
         tensors = {str(key).lower(): batch[key] for key in batch.keys()}
-        tensors = {name: value for name, value in tensors.items() if _is_plain(torch, value)}
+        tensors = {name: value for name, value in tensors.items() if trailing_padding.is_plain(torch, value)}
         for name, values in tensors.items():
             dimensions = 1 if name in _LENGTHS else 2 if trailing_padding.says_padding(name) else None
             if (
                 values.dim() != dimensions
                 or values.device.type not in devices
                 or not 0 < values.numel() <= trailing_padding.MOST_ELEMENTS
-                or values.is_floating_point()
+                or (values.is_floating_point() and dimensions == 1)
             ):
                 continue
             shapes = [
@@ -103,15 +110,13 @@ def _add(counts, torch, batch, devices):
                 if other is not values and other.dim() > 1
             ]
             rows = values.tolist()  # no operation, which the program's profiler would show
+            if values.is_floating_point() and not all({0, 1}.issuperset(row) for row in rows):
+                continue  # added to the scores of attention
             found = real_by_lengths(rows, shapes) if dimensions == 1 else real_of(rows, name, shapes)
             if found is not None:
                 counts[:3] = [before + more for before, more in zip(counts, found)]
                 counts[3] = counts[3] or places.here()
                 return
-
-
-def _is_plain(torch, value):
-    return type(value) is torch.Tensor and value.layout is torch.strided and not value.is_nested
 
 
 def real_by_lengths(lengths, shapes):
@@ -150,7 +155,7 @@ def real_of(rows, name, shapes):
 def _value_of_real(rows, name):
     """Whether real elements are 1 or 0 in the mask; None if that is open. A sequence that fills its row shows
     it, as none is empty."""
-    if "attention" in name or name == "input_mask":
+    if trailing_padding.says_real_is_one(name):
         return 1
     full = {row[0] for row in rows if row.count(row[:1]) == len(row)}
     if "pad" in name:

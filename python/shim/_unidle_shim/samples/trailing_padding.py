@@ -1,13 +1,13 @@
 """Columns of padding at the end of a batch that none of its sequences needs.
 
-A batch is known to have them by its mask of padding: a tensor (samples, length) of ones followed by zeros,
-beside tokens that have one and the same value wherever the mask is zero. Masks without a name, as in a tuple,
-are recognised by that alone.
+A batch is known to have them by its mask of padding: a tensor (samples, length) of ones followed by zeros, or
+of zeros followed by ones, beside tokens that have one and the same value wherever the mask says padding.
+Masks without a name, as in a tuple, are recognised by that alone.
 """
 
 import collections
 
-from _unidle_shim.host.shapes import unseen
+from _unidle_shim.host.shapes import shape_of, unseen
 
 MOST_ELEMENTS = 1 << 18  # of a mask that is read
 _OF_OTHER_TOKENS = ("prompt", "decoder", "tgt", "target", "label", "cross", "memory")
@@ -17,6 +17,7 @@ _IGNORED = -100  # torch's ignore_index of losses
 _SEGMENTS = ("token_type", "segment")
 _POSITIONS = "position_ids"
 LOSS = "the loss may count the padding"
+SAME_LENGTH = "a value of the batch that is neither tokens nor a mask has the same length"
 
 
 class Cut:
@@ -35,12 +36,18 @@ def cut_of(torch, batch, devices=("cpu",)):
         if one.dim() > 0 and one.device.type in devices
     ]
     for name, mask in tensors:
-        if not _is_mask(name, mask) or not any(_is_masked(one, mask) for _, one in tensors):
+        real = _real(name, mask)
+        if real is None or not any(_is_masked(one, real) for _, one in tensors if one is not mask):
             continue
-        length = mask.shape[1]
-        longest = int((mask != 0).any(0).sum())
+        samples, length = mask.shape
+        longest = int(real.any(0).sum())
         width = min(length, -(-longest // _MULTIPLE) * _MULTIPLE)
-        why = None if width == length else _why_not(tensors, mask, width)
+        why = None
+        if width < length:
+            others = [(name, one) for name, one in tensors if one is not mask]
+            why = _why_not(others, real, width)
+            if why is None and _stays_long(torch, batch, samples, length):
+                why = SAME_LENGTH
         return Cut(mask.shape, length if why else width, why)
     return None
 
@@ -50,7 +57,7 @@ def shortened(torch, batch, cut):
     """A batch of the same kind that ends after `cut.width` columns. The given one stays as it is."""
 
     def shorter(value, level=0):
-        if type(value) is torch.Tensor:
+        if is_plain(torch, value):
             if value.shape != cut.shape:
                 return value
             result = value[:, : cut.width].contiguous()
@@ -62,10 +69,9 @@ def shortened(torch, batch, cut):
             result = value.copy()
             result.update(items)
             return result
-        if type(value) in (list, tuple):
-            return type(value)(shorter(one, level + 1) for one in value)
-        if isinstance(value, tuple) and hasattr(value, "_fields"):
-            return type(value)(*(shorter(one, level + 1) for one in value))
+        if _is_sequence(value):
+            parts = [shorter(one, level + 1) for one in value]
+            return type(value)._make(parts) if hasattr(value, "_fields") else type(value)(parts)
         return value
 
     return shorter(batch)
@@ -75,9 +81,17 @@ def says_padding(name):
     """Models have masks of other kinds as well."""
     return (
         "mask" in name
-        and ("attention" in name or "pad" in name or name in ("mask", "input_mask"))
+        and (
+            any(word in name for word in ("attention", "attn", "pad"))
+            or name in ("mask", "masks", "input_mask")
+        )
         and not any(word in name for word in _OF_OTHER_TOKENS)
     )
+
+
+def says_real_is_one(name):
+    """Not every mask of attention: torch's attn_mask has ones where it is masked."""
+    return "attention" in name or name == "input_mask"
 
 
 def _is_mapping(value):
@@ -85,6 +99,16 @@ def _is_mapping(value):
     return type(value) in (dict, collections.OrderedDict) or isinstance(value, collections.UserDict)
 
 
+def _is_sequence(value):
+    """The same: a list, a tuple, or a named one."""
+    return type(value) in (list, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields"))
+
+
+def is_plain(torch, value):
+    return type(value) is torch.Tensor and value.layout is torch.strided and not value.is_nested
+
+
+@unseen
 def per_token(torch, result, shape):
     """Whether a model's result has an element for each token of a batch of this shape."""
     return any(
@@ -92,6 +116,7 @@ def per_token(torch, result, shape):
     )
 
 
+@unseen
 def has_ignored_labels(torch, batch, shape):
     return any(
         one.shape == shape and _is_whole(one) and bool((one == _IGNORED).any())
@@ -103,74 +128,123 @@ def _results(torch, value, level):
     if isinstance(value, torch.Tensor):
         if type(value) is torch.Tensor and value.dim() > 1:
             yield value
-    elif level < _MOST_LEVELS and isinstance(value, dict):
-        for one in list(value.values()):
-            yield from _results(torch, one, level + 1)
     elif level < _MOST_LEVELS and isinstance(value, (list, tuple)):
         for one in value:
             yield from _results(torch, one, level + 1)
+    elif level < _MOST_LEVELS and not isinstance(value, torch.nn.Module):
+        members = value if isinstance(value, dict) else _attributes(value)
+        for one in list(members.values()):
+            yield from _results(torch, one, level + 1)
+
+
+def _attributes(value):
+    """Those of an object itself, as of a dataclass."""
+    try:
+        return object.__getattribute__(value, "__dict__")
+    except AttributeError:
+        return {}
 
 
 def _tensors(torch, value, name, level):
-    if type(value) is torch.Tensor and value.layout is torch.strided and not value.is_nested:
+    if is_plain(torch, value):
         yield name, value
     elif level < _MOST_LEVELS and _is_mapping(value):
         for key in value:
             yield from _tensors(torch, value[key], str(key).lower(), level + 1)
-    elif level < _MOST_LEVELS and isinstance(value, (list, tuple)):
+    elif level < _MOST_LEVELS and _is_sequence(value):
+        named = name if any(word in name for word in ("mask", *_OF_OTHER_TOKENS)) else ""
         for one in value:
-            yield from _tensors(torch, one, name, level + 1)
+            yield from _tensors(torch, one, named, level + 1)
 
 
 def _is_whole(tensor):
     return not tensor.is_floating_point() and not tensor.is_complex()
 
 
-def _is_mask(name, tensor):
-    """Ones followed by zeros in each row, and a zero in some."""
-    if (name and not says_padding(name)) or tensor.dim() != 2 or not _is_whole(tensor):
-        return False
+def _real(name, tensor):
+    """Which elements are real, if this is a mask of padding: in each row one value, followed in some rows by
+    the other one. None if it is something else."""
+    if (name and not says_padding(name)) or tensor.dim() != 2 or tensor.is_complex():
+        return None
     if tensor.shape[1] < 2 or not 0 < tensor.numel() <= MOST_ELEMENTS:
-        return False
-    falls = tensor[:, 1:] <= tensor[:, :-1]
-    return (
-        bool((tensor[:, 0] == 1).all())
-        and bool((tensor[:, -1] >= 0).all())
-        and bool(falls.all())
-        and not bool(tensor[:, -1].all())
-    )
+        return None
+    first = tensor[0, 0].item()
+    if first not in (0, 1) or (first == 0 and says_real_is_one(name)):
+        return None
+    real = tensor == first
+    if (
+        bool(real[:, 0].all())
+        and not bool(real[:, -1].all())
+        and bool((real[:, 1:] <= real[:, :-1]).all())
+        and bool((real | (tensor == 1 - first)).all())
+    ):
+        return real
+    return None
 
 
-def _is_masked(tensor, mask):
+def _is_masked(tensor, real):
     """Whether these are tokens, of one value at all places of padding and others elsewhere."""
-    if tensor is mask or tensor.shape != mask.shape or not _is_whole(tensor) or tensor.device != mask.device:
+    if tensor.shape != real.shape or not _is_whole(tensor) or tensor.device != real.device:
         return False
-    filling = tensor[mask == 0]
+    filling = tensor[~real]
     return bool((filling == filling[0]).all()) and bool((tensor[:, 0] != filling[0]).all())
 
 
-def _why_not(tensors, mask, width):
-    samples, length = mask.shape
+def _why_not(others, real, width):
+    """`others`: the tensors of the batch beside its mask."""
+    samples, length = real.shape
     tokens = 0
-    for name, one in tensors:
-        if one is mask:
+    for name, one in others:
+        if one.shape != real.shape or one.device != real.device:
+            if _is_near(_lengths(one.shape, samples), length):
+                return SAME_LENGTH
             continue
-        if one.shape != mask.shape or not _is_whole(one):
-            if any(abs(extent - length) <= 1 for extent in _lengths(one, samples)):
-                return "a tensor of the batch that is neither tokens nor a mask has the same length"
-            continue
+        again = _real(name, one)
+        if again is not None and bool((again == real).all()):
+            continue  # the mask in another form
+        if not _is_whole(one):
+            return SAME_LENGTH
         end = one[:, width:]
         if name == _POSITIONS or bool((end == _IGNORED).all()):
             continue
         if any(word in name for word in _SEGMENTS) and not bool((end != 0).any()):
             continue
         tokens += 1
-        if tokens > 1 or not _is_masked(one, mask):
+        if tokens > 1 or not _is_masked(one, real):
             return LOSS
     return None
 
 
-def _lengths(tensor, samples):
+def _lengths(shape, samples):
     """The extents that may be lengths of sequences."""
-    shape = tuple(tensor.shape)
-    return shape[1:] if shape[0] == samples else shape
+    return shape[1:] if shape[:1] == (samples,) else shape
+
+
+def _is_near(lengths, length):
+    return any(type(one) is int and abs(one - length) <= 1 for one in lengths)
+
+
+def _stays_long(torch, batch, samples, length):
+    """Whether something has that length, or nearly, and is not shortened: an array, a list, a subclass of
+    Tensor, or a tensor within a container of another class."""
+
+    def stays(value, level, kept):
+        if level > 2 * _MOST_LEVELS:
+            return False
+        if is_plain(torch, value):
+            return kept and _is_near(_lengths(tuple(value.shape), samples), length)
+        if isinstance(value, (dict, collections.UserDict)):
+            kept = kept or level >= _MOST_LEVELS or not _is_mapping(value)
+            members = dict.values(value) if isinstance(value, dict) else value.values()
+            return any(stays(one, level + 1, kept) for one in members)
+        if isinstance(value, (list, tuple)):
+            if _is_near(_lengths((len(value),), samples), length):
+                return True
+            kept = kept or level >= _MOST_LEVELS or not _is_sequence(value)
+            return not isinstance(next(iter(value), None), (int, float, str, bytes)) and any(
+                stays(one, level + 1, kept) for one in value
+            )
+        shape = None if isinstance(value, (int, float, str, bytes)) else shape_of(value)
+        return isinstance(shape, tuple) and _is_near(_lengths(tuple(shape), samples), length)
+
+    return stays(batch, 0, False)

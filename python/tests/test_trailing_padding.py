@@ -1,0 +1,140 @@
+"""What counts as a mask of padding, and which batches may end after their longest sequence."""
+
+import collections
+import functools
+import os
+import sys
+import types
+import unittest
+from unittest import mock
+
+from run_case import HAS_TORCH, HERE
+
+sys.path.insert(0, os.path.join(HERE, "..", "shim"))
+LENGTH = 40
+Pair = collections.namedtuple("Pair", "tokens mask")
+
+
+@unittest.skipUnless(HAS_TORCH, "this Python has no torch")
+class TrailingPaddingTest(unittest.TestCase):
+    def setUp(self):
+        import torch
+        from _unidle_shim.facts.padding import Padding
+        from _unidle_shim.samples import trailing_padding
+
+        self.torch, self.module, self.Padding = torch, trailing_padding, Padding
+        self.tokens = torch.zeros(4, LENGTH, dtype=torch.long)
+        for row, length in enumerate((3, 5, 9, 4)):
+            self.tokens[row, :length] = torch.arange(1, 1 + length)
+        self.mask = (self.tokens > 0).long()
+
+    def batch(self, **more):
+        return {"input_ids": self.tokens, "attention_mask": self.mask, **more}
+
+    def cut(self, batch):
+        found = self.module.cut_of(self.torch, batch)
+        return None if found is None else found.why_not or found.width
+
+    def test_masks(self):
+        tokens, mask = self.tokens, self.mask
+        for name, value, wanted in (
+            ("attention_mask", mask, 16),
+            ("attn_mask", mask.bool(), 16),
+            ("mask", mask.float(), 16),
+            ("src_key_padding_mask", mask == 0, 16),
+            ("padding_mask", 1 - mask, 16),
+            ("attention_mask", (1 - mask) * -10000.0, None),
+            ("attention_mask", mask * 2, None),
+            ("attention_mask", mask.flip(1), None),
+            ("decoder_attention_mask", mask, None),
+        ):
+            self.assertEqual(self.cut({"input_ids": tokens, name: value}), wanted, name)
+        for batch in ((tokens, mask == 0), [mask, tokens], Pair(tokens, mask), ({"ids": tokens}, mask)):
+            self.assertEqual(self.cut(batch), 16)
+        self.assertIsNone(self.cut({"input_ids": tokens.flip(1), "padding_mask": mask.flip(1)}))
+        self.assertEqual(self.cut(self.batch(padding_mask=mask == 0)), 16)
+
+    def test_what_is_not_shortened_has_another_length(self):
+        torch, stays = self.torch, self.module.SAME_LENGTH
+        kind = type("Kind", (torch.Tensor,), {})
+
+        class Array:
+            shape = (4, LENGTH)
+
+        for value, wanted in (
+            (torch.zeros(4, LENGTH), stays),
+            (Array(), stays),
+            (self.tokens.clone().as_subclass(kind), stays),
+            ([torch.zeros(4)] * LENGTH, stays),
+            ([[0] * LENGTH] * 4, stays),
+            (type("Words", (dict,), {})(tags=self.tokens % 2), stays),
+            (["a text"] * 4, 16),
+            ([[0] * 7] * 4, 16),
+            ({"texts": ("a", "b"), "weights": torch.zeros(4)}, 16),
+        ):
+            self.assertEqual(self.cut(self.batch(more=value)), wanted, type(value))
+        endless = []
+        endless.append(endless)
+        self.assertEqual(self.cut(self.batch(more=endless)), 16)
+        self.assertIsNone(self.cut(type("Batch", (list,), {})([self.tokens, self.mask])))
+
+    def test_a_shortened_batch_is_of_the_same_kind(self):
+        for batch in (self.batch(), Pair(self.tokens, self.mask), collections.UserDict(self.batch())):
+            found = self.module.shortened(self.torch, batch, self.module.cut_of(self.torch, batch))
+            self.assertIs(type(found), type(batch))
+            tensors = found if isinstance(found, tuple) else found.values()
+            self.assertEqual({tuple(one.shape) for one in tensors}, {(4, 16)})
+
+    def test_a_pinned_tensor_is_pinned_again(self):
+        pinned = []
+        with (
+            mock.patch.object(self.torch.Tensor, "is_pinned", lambda one: one.shape[1] == LENGTH),
+            mock.patch.object(
+                self.torch.Tensor, "pin_memory", lambda one: pinned.append(tuple(one.shape)) or one
+            ),
+        ):
+            self.module.shortened(self.torch, self.batch(), self.module.cut_of(self.torch, self.batch()))
+        self.assertEqual(pinned, [(4, 16)] * 2)
+
+    def test_the_programs_profiler_sees_nothing(self):
+        with self.torch.autograd.profiler.profile() as profile:
+            self.module.cut_of(self.torch, self.batch())
+            self.tokens + 1
+            self.module.has_ignored_labels(self.torch, self.batch(), self.tokens.shape)
+        names = {event.name for event in profile.function_events}
+        self.assertEqual({name for name in names if name.startswith("aten::")}, {"aten::add"})
+
+    def test_the_model_is_given_the_mask(self):
+        def wrapped(function):
+            return functools.wraps(function)(lambda *args, **named: function(*args, **named))
+
+        def kind(forward):
+            return type("Model", (self.torch.nn.Module,), {"forward": forward})()
+
+        tokens, mask = self.tokens, self.mask
+        for forward, args, wanted in (
+            (lambda self, tokens, padding_mask: None, (tokens, mask == 0), True),
+            (wrapped(lambda self, tokens, attention_mask: None), (tokens, mask), True),
+            (lambda self, *given: None, (tokens, mask), True),
+            (lambda self, batch: None, ((tokens, mask),), True),
+            (lambda self, tokens, tgt_masks: None, (tokens, [mask]), False),
+            (lambda self, tokens: None, (tokens,), False),
+        ):
+            padding = self.Padding()
+            padding.call_seen(self.torch, kind(forward), args, {})
+            self.assertIs(padding.followed, wanted)
+
+    def test_results_for_each_token(self):
+        scores = self.torch.zeros(4, LENGTH, 2)
+        for result, wanted in (
+            ((scores[:, 0], scores), True),
+            ({"logits": scores}, True),
+            (types.SimpleNamespace(logits=scores), True),
+            (types.SimpleNamespace(logits=scores[:, 0], model=self.torch.nn.Linear(LENGTH, 4)), False),
+            (None, False),
+        ):
+            self.assertIs(self.module.per_token(self.torch, result, self.tokens.shape), wanted)
+
+
+if __name__ == "__main__":
+    unittest.main()
