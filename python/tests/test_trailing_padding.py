@@ -135,6 +135,46 @@ class TrailingPaddingTest(unittest.TestCase):
         ):
             self.assertIs(self.module.per_token(self.torch, result, self.tokens.shape), wanted)
 
+    def test_batches_that_accelerate_joins_stay(self):
+        torch, seen = self.torch, {"batch": self.batch()}
+        code = "def %s(padding, torch):\n    padding.batch_seen(torch, batch)\n"
+        path = os.path.join("packages", "accelerate", "data_loader.py")
+        for name, ranks, stays in (
+            ("_fetch_batches", 2, True),
+            ("_fetch_batches", 1, False),
+            ("__iter__", 2, False),
+        ):
+            exec(compile(code % name, path, "exec"), seen)
+            padding = self.Padding()
+            with mock.patch.multiple(
+                torch.distributed,
+                is_available=lambda: True,
+                is_initialized=lambda: True,
+                get_world_size=lambda: ranks,
+                create=True,
+            ):
+                seen[name](padding, torch)
+            self.assertTrue(padding.cuts)
+            self.assertIs(padding.why_kept is not None, stays, (name, ranks))
+
+    def test_only_a_process_that_trains_says_that_nothing_was_cut(self):
+        from _unidle_shim.knobs.trimmed_padding import Trimming
+
+        for forwards, rank, looked, says in (
+            (3, None, False, 1),
+            (3, 0, False, 1),
+            (3, 1, True, 1),
+            (3, 1, False, 0),  # another rank fetches its batches
+            (0, None, False, 0),  # a worker that was not forked, or what starts the ranks
+        ):
+            parallel = None if rank is None else {"rank": rank}
+            facts = types.SimpleNamespace(forwards=forwards, parallel=parallel)
+            said = []
+            trimming = Trimming(types.SimpleNamespace(facts=facts), lambda *words: said.append(words))
+            trimming.looked = looked
+            trimming.finish()
+            self.assertEqual(len(said), says, (forwards, rank, looked))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,5 +1,8 @@
 """How much of the batches is padding, by their masks or lengths."""
 
+import os
+import sys
+
 from _unidle_shim.facts import packing, ranks
 from _unidle_shim.host import places
 from _unidle_shim.host.shapes import hidden_queries, undispatched
@@ -8,6 +11,9 @@ from _unidle_shim.samples import trailing_padding
 _MOST_WRAPPERS = 8
 _UNNAMED = ""
 _LENGTHS = ("lengths", "length", "lens")
+_ACCELERATE = os.path.join("accelerate", "data_loader.py")
+_FETCHES = "_fetch_batches"
+_MOST_FRAMES = 8  # between that and the fetch of a batch
 
 
 class Padding:
@@ -28,7 +34,7 @@ class Padding:
         if cut is not None:
             self.cuts = self.cuts or cut.width < cut.shape[1]
             self.why_kept = (
-                self.why_kept or cut.why_not
+                self.why_kept or cut.why_not or (trailing_padding.JOINED if _are_joined(torch) else None)
             )
 
     def call_seen(self, torch, module, args, kwargs):
@@ -62,6 +68,22 @@ class Padding:
         if padded and not self.packs:
             body = {"type": "padding", "real": real, "padded": padded, "longest": longest, "where": where}
             yield ("padding",), dict(body, cuts=self.cuts and self.followed and self.why_kept is None)
+
+
+def _are_joined(torch):
+    """Whether accelerate fetches this batch in one process for all of them (dispatch_batches). It joins such
+    batches, and an incomplete last one with the first."""
+    distributed = torch.distributed
+    if not (distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1):
+        return False
+    frame = sys._getframe(1)
+    for _ in range(_MOST_FRAMES):
+        if frame is None:
+            break
+        if frame.f_code.co_name == _FETCHES and frame.f_code.co_filename.endswith(_ACCELERATE):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _inner(module):

@@ -17,6 +17,7 @@ _IGNORED = -100  # torch's ignore_index of losses
 _SEGMENTS = ("token_type", "segment")
 _POSITIONS = "position_ids"
 LOSS = "the loss may count the padding"
+JOINED = "accelerate joins the batches of several processes, which must have the same length"
 SAME_LENGTH = "a value of the batch that is neither tokens nor a mask has the same length"
 
 
