@@ -23,7 +23,7 @@ class ProgramFilesTest(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, self.folder)
-        self.copy = self.program("a")
+        self.copy = self.program("first")
 
     def program(self, name, model="size = 1\n", config="lr: 1\n"):
         folder = os.path.join(self.folder, name)
@@ -33,8 +33,8 @@ class ProgramFilesTest(unittest.TestCase):
                 out.write(text)
         return folder
 
-    def digest(self, folder, python=sys.executable):
-        words = [python, "train.py", "config.yaml"]
+    def digest(self, folder, python=sys.executable, config="config.yaml"):
+        words = [python, "train.py", config]
         done = subprocess.run(words, cwd=folder, check=True, stdout=subprocess.PIPE, text=True)
         return tuple(done.stdout.split())
 
@@ -47,6 +47,22 @@ class ProgramFilesTest(unittest.TestCase):
                 self.assertEqual(self.digest(self.program("b"), python), first)
         self.assertNotEqual(self.digest(self.program("c", model="size = 2\n")), first)
         self.assertNotEqual(self.digest(self.program("d", config="lr: 2\n")), first)
+
+    def test_a_configuration_counts_wherever_the_program_goes(self):
+        leaves = SCRIPT.replace("print", "import os; os.chdir('/'); sys.argv[1:] = []\nprint", 1)
+        for python in PYTHONS:
+            for script, config in ((SCRIPT, "--config=config.yaml"), (leaves, "config.yaml")):
+                with self.subTest((python, config)):
+                    found = set()
+                    for rate in (1, 2):
+                        folder = self.program("a", config="lr: %d\n" % rate)
+                        with open(os.path.join(folder, "train.py"), "w") as out:
+                            out.write(script)
+                        digest, files = self.digest(folder, python, config)
+                        self.assertEqual(files, "3")
+                        found.add(digest)
+                        shutil.rmtree(folder)
+                    self.assertEqual(len(found), 2)
 
     def test_a_file_that_cannot_be_read_is_unknown(self):
         with open(os.path.join(self.copy, "train.py"), "a") as script:

@@ -11,6 +11,7 @@ _MOST_FILES = 1000
 _MOST_BYTES = 4 << 20  # of one file
 
 _known = 0, None  # the number of modules, and what was found among them
+_words = {word for word in sys.argv if type(word) is str}  # of the command; the program may change them
 _digests = {}  # path -> digest when it was first read, usually soon after it was imported
 
 
@@ -26,7 +27,7 @@ def _found():
     names = _modules() | _named_in_command()
     if not names or len(names) > _MOST_FILES:
         return None
-    paths = set(map(os.path.realpath, names))
+    paths = {os.path.realpath(places.full(name)) for name in names}  # the program may change its folder
     found = [_digest_of(path) for path in paths]
     if None in found:
         return None
@@ -42,8 +43,10 @@ def _modules():
 
 def _named_in_command():
     """Configurations and scripts, but no data."""
-    words = [word for word in sys.argv if type(word) is str]
-    return {word for word in words if os.path.isfile(word) and os.path.getsize(word) <= _MOST_BYTES}
+    _words.update(word for word in sys.argv if type(word) is str)
+    words = _words | {word.partition("=")[2] for word in _words}
+    files = {places.full(word) for word in words if word}
+    return {file for file in files if os.path.isfile(file) and os.path.getsize(file) <= _MOST_BYTES}
 
 
 def _digest_of(path):
