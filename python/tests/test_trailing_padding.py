@@ -129,6 +129,7 @@ class TrailingPaddingTest(unittest.TestCase):
         for result, wanted in (
             ((scores[:, 0], scores), True),
             ({"logits": scores}, True),
+            ({"logits": scores[:, :9], "encoder_last_hidden_state": scores}, False),
             (types.SimpleNamespace(logits=scores), True),
             (types.SimpleNamespace(logits=scores[:, 0], model=self.torch.nn.Linear(LENGTH, 4)), False),
             (None, False),

@@ -16,6 +16,7 @@ _MOST_LEVELS = 3
 _IGNORED = -100  # torch's ignore_index of losses
 _SEGMENTS = ("token_type", "segment")
 _POSITIONS = "position_ids"
+_OF_ENCODER = "encoder_"  # beside the scores of a decoder, in results of transformers
 LOSS = "the loss may count the padding"
 JOINED = "accelerate joins the batches of several processes, which must have the same length"
 SAME_LENGTH = "a value of the batch that is neither tokens nor a mask has the same length"
@@ -134,8 +135,9 @@ def _results(torch, value, level):
             yield from _results(torch, one, level + 1)
     elif level < _MOST_LEVELS and not isinstance(value, torch.nn.Module):
         members = value if isinstance(value, dict) else _attributes(value)
-        for one in list(members.values()):
-            yield from _results(torch, one, level + 1)
+        for name, one in list(members.items()):
+            if not str(name).startswith(_OF_ENCODER):
+                yield from _results(torch, one, level + 1)
 
 
 def _attributes(value):
