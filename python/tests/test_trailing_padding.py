@@ -104,6 +104,13 @@ class TrailingPaddingTest(unittest.TestCase):
         names = {event.name for event in profile.function_events}
         self.assertEqual({name for name in names if name.startswith("aten::")}, {"aten::add"})
 
+    def test_no_operation_is_shared_with_torchs_threads(self):
+        batch = self.batch(labels=self.tokens - 100)
+        with self.torch.autograd.profiler.profile() as profile:
+            self.module.cut_of.__wrapped__(self.torch, batch)
+        names = {event.name.split("::")[-1] for event in profile.function_events}
+        self.assertEqual(names - {"detach", "to", "resolve_conj", "resolve_neg"}, set())
+
     def test_the_model_is_given_the_mask(self):
         def wrapped(function):
             return functools.wraps(function)(lambda *args, **named: function(*args, **named))

@@ -7,6 +7,7 @@ Masks without a name, as in a tuple, are recognised by that alone.
 
 import collections
 
+from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.host.shapes import shape_of, unseen
 
 MOST_ELEMENTS = 1 << 18  # of a mask that is read
@@ -39,14 +40,20 @@ def cut_of(torch, batch, devices=("cpu",)):
     ]
     for name, mask in tensors:
         real = _real(name, mask)
-        if real is None or not any(_is_masked(one, real) for _, one in tensors if one is not mask):
+        if real is None:
+            continue
+        others = [
+            (name, one, _array(one) if one.shape == mask.shape else None)
+            for name, one in tensors
+            if one is not mask
+        ]
+        if not any(_is_masked(values, real) for _, _, values in others):
             continue
         samples, length = mask.shape
         longest = int(real.any(0).sum())
         width = min(length, -(-longest // _MULTIPLE) * _MULTIPLE)
         why = None
         if width < length:
-            others = [(name, one) for name, one in tensors if one is not mask]
             why = _why_not(others, real, width)
             if why is None and _stays_long(torch, batch, samples, length):
                 why = SAME_LENGTH
@@ -120,10 +127,8 @@ def per_token(torch, result, shape):
 
 @unseen
 def has_ignored_labels(torch, batch, shape):
-    return any(
-        one.shape == shape and _is_whole(one) and bool((one == _IGNORED).any())
-        for _, one in _tensors(torch, batch, "", 0)
-    )
+    of_tokens = [_array(one) for _, one in _tensors(torch, batch, "", 0) if one.shape == shape]
+    return any(_is_whole(values) and bool((values == _IGNORED).any()) for values in of_tokens)
 
 
 def _results(torch, value, level):
@@ -160,8 +165,18 @@ def _tensors(torch, value, name, level):
             yield from _tensors(torch, one, named, level + 1)
 
 
-def _is_whole(tensor):
-    return not tensor.is_floating_point() and not tensor.is_complex()
+def _array(tensor):
+    """The tensor in numpy, which computes in this thread alone: torch's threads wait for each other, for
+    milliseconds where other processes use the CPUs. None without numpy, or for a type that it lacks."""
+    try:
+        return tensor.detach().cpu().numpy()
+    except (RuntimeError, TypeError) as failure:
+        pass_on(failure)
+        return None
+
+
+def _is_whole(values):
+    return values is not None and values.dtype.kind in "biu"
 
 
 def _real(name, tensor):
@@ -171,49 +186,54 @@ def _real(name, tensor):
         return None
     if tensor.shape[1] < 2 or not 0 < tensor.numel() <= MOST_ELEMENTS:
         return None
-    first = tensor[0, 0].item()
+    values = _array(tensor)
+    return None if values is None else _real_of(name, values)
+
+
+def _real_of(name, values):
+    first = values[0, 0]
     if first not in (0, 1) or (first == 0 and says_real_is_one(name)):
         return None
-    real = tensor == first
+    real = values == first
     if (
-        bool(real[:, 0].all())
-        and not bool(real[:, -1].all())
-        and bool((real[:, 1:] <= real[:, :-1]).all())
-        and bool((real | (tensor == 1 - first)).all())
+        real[:, 0].all()
+        and not real[:, -1].all()
+        and (real[:, 1:] <= real[:, :-1]).all()
+        and (real | (values == 1 - int(first))).all()
     ):
         return real
     return None
 
 
-def _is_masked(tensor, real):
+def _is_masked(values, real):
     """Whether these are tokens, of one value at all places of padding and others elsewhere."""
-    if tensor.shape != real.shape or not _is_whole(tensor) or tensor.device != real.device:
+    if not _is_whole(values):
         return False
-    filling = tensor[~real]
-    return bool((filling == filling[0]).all()) and bool((tensor[:, 0] != filling[0]).all())
+    filling = values[real[:, -1].argmin(), -1]
+    return bool((values[:, 0] != filling).all() and (real | (values == filling)).all())
 
 
 def _why_not(others, real, width):
-    """`others`: the tensors of the batch beside its mask."""
+    """`others`: the tensors of the batch beside its mask, with the values of those of its shape."""
     samples, length = real.shape
     tokens = 0
-    for name, one in others:
-        if one.shape != real.shape or one.device != real.device:
-            if _is_near(_lengths(one.shape, samples), length):
+    for name, one, values in others:
+        if one.shape != real.shape:
+            if _is_near(_lengths(tuple(one.shape), samples), length):
                 return SAME_LENGTH
             continue
-        again = _real(name, one)
-        if again is not None and bool((again == real).all()):
+        again = None if values is None or (name and not says_padding(name)) else _real_of(name, values)
+        if again is not None and (again == real).all():
             continue  # the mask in another form
-        if not _is_whole(one):
+        if not _is_whole(values):
             return SAME_LENGTH
-        end = one[:, width:]
-        if name == _POSITIONS or bool((end == _IGNORED).all()):
+        end = values[:, width:]
+        if name == _POSITIONS or (end == _IGNORED).all():
             continue
-        if any(word in name for word in _SEGMENTS) and not bool((end != 0).any()):
+        if any(word in name for word in _SEGMENTS) and not end.any():
             continue
         tokens += 1
-        if tokens > 1 or not _is_masked(one, real):
+        if tokens > 1 or not _is_masked(values, real):
             return LOSS
     return None
 
