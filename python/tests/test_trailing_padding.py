@@ -182,6 +182,7 @@ class TrailingPaddingTest(unittest.TestCase):
             trimming.looked = looked
             trimming.finish()
             self.assertEqual(len(said), says, (forwards, rank, looked))
+            self.assertEqual("fetched no batch" in str(said), bool(says) and not looked)
 
 
 if __name__ == "__main__":

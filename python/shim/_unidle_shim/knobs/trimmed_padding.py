@@ -49,6 +49,8 @@ class Trimming:
             return
         if self.met:
             self.refuse("the model is not given the mask of padding")
+        elif not self.looked:
+            self.say(KNOB, True, "ignored", "the thread that trains fetched no batch from a DataLoader")
         else:
             self.say(KNOB, True, "ignored", "no batch had a mask of padding, and columns of padding alone")
 
