@@ -131,6 +131,22 @@ class TrailingPaddingTest(unittest.TestCase):
             padding.call_seen(self.torch, kind(forward), args, {})
             self.assertIs(padding.followed, wanted)
 
+    def test_batches_for_validation_do_not_count(self):
+        from _unidle_shim.facts.in_effect import Facts
+
+        for use, gradients, counts in (
+            ("train", False, True),
+            (None, True, True),
+            (None, False, False),  # as in the check of lightning before it trains
+            ("validate", True, False),
+        ):
+            facts = types.SimpleNamespace(
+                state=types.SimpleNamespace(torch=self.torch), padding=self.Padding()
+            )
+            with self.torch.set_grad_enabled(gradients):
+                Facts.batch_seen(facts, types.SimpleNamespace(use=use), self.batch())
+            self.assertIs(facts.padding.cuts, counts, (use, gradients))
+
     def test_results_for_each_token(self):
         scores = self.torch.zeros(4, LENGTH, 2)
         for result, wanted in (

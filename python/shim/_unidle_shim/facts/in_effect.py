@@ -114,8 +114,10 @@ class Facts:
         return device
 
     def batch_seen(self, loader, batch):
-        if loader.use != "validate":
-            self.padding.batch_seen(self.state.torch, batch)
+        """A loader whose use is not known yet validates if its first batches need no gradients."""
+        torch = self.state.torch
+        if loader.use == "train" or (loader.use is None and torch.is_grad_enabled()):
+            self.padding.batch_seen(torch, batch)
 
     def optimizer_made(self, optimizer, where):
         if len(self.optimizers) >= _MANY_OPTIMIZERS:  # some programs make an optimiser in every step
