@@ -97,8 +97,15 @@ class TrailingPaddingTest(unittest.TestCase):
         self.assertEqual(pinned, [(4, 16)] * 2)
 
     def test_the_programs_profiler_sees_nothing(self):
+        from _unidle_shim.host.shapes import unseen
+
+        @unseen
+        def nested():
+            self.module.shortened(self.torch, self.batch(), self.module.cut_of(self.torch, self.batch()))
+            self.tokens * 2
+
         with self.torch.autograd.profiler.profile() as profile:
-            self.module.cut_of(self.torch, self.batch())
+            nested()
             self.tokens + 1
             self.module.has_ignored_labels(self.torch, self.batch(), self.tokens.shape)
         names = {event.name for event in profile.function_events}

@@ -5,8 +5,11 @@ of ours either."""
 import contextlib
 import functools
 import sys
+import threading
 
 from _unidle_shim.host.exception_origin import pass_on
+
+_hidden = threading.local()  # whether this thread's operations are hidden from profilers already
 
 
 def shape_of(value):
@@ -60,14 +63,16 @@ def undispatched(torch):
 @contextlib.contextmanager
 def unrecorded(torch):
     """Computations in this context are hidden from the program's profiler."""
-    records = torch.autograd._profiler_enabled()
-    if records:
-        torch.autograd._enable_record_function(False)
+    if getattr(_hidden, "now", False) or not torch.autograd._profiler_enabled():
+        yield
+        return
+    _hidden.now = True
+    torch.autograd._enable_record_function(False)
     try:
         yield
     finally:
-        if records:
-            torch.autograd._enable_record_function(True)
+        torch.autograd._enable_record_function(True)
+        _hidden.now = False
 
 
 def unseen(function):
