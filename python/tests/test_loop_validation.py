@@ -208,6 +208,33 @@ class ValidationTest(unittest.TestCase):
                 self.assertEqual(len(self.program.ring.of(event_kinds.VALIDATE)), spans)
                 self.assertEqual([step.samples for step in self.program.steps()], [4] * 12)
 
+    def test_an_agent_that_plays_in_evaluation_mode_before_each_step_is_no_validation(self):
+        """Few passes, passes without other work between them, and those after several steps may be one."""
+        for name, passes, idle, steps, spans in (
+            ("plays", 20, 30, 1, 0),
+            ("few", 3, 30, 1, 3),
+            ("no other work", 20, 5, 1, 3),
+            ("after several steps", 20, 30, 4, 3),
+        ):
+            with self.subTest(name):
+                self.setUp()
+                for _ in range(4):
+                    self.model.training = False
+                    for _ in range(passes):
+                        self.program.forward(self.model, grad=False, samples=2)
+                        self.program.idle(idle)
+                    self.model.training = True
+                    for _ in range(steps):
+                        self.iteration()
+                self.program.loop.finish()
+                found = self.program.ring.of(event_kinds.VALIDATE)
+                self.assertEqual(len([step for _, _, _, step, *_ in found if step]), spans)
+                self.assertEqual([step.samples for step in self.program.steps()], [4] * 4 * steps)
+                if not spans:
+                    self.assertEqual(found, [], "before the first step it is start-up")
+                    longest = max(step.duration_ns for step in self.program.steps())
+                    self.assertGreater(longest, passes * idle)
+
     def test_a_target_network_beside_an_action_that_is_sometimes_chosen_is_no_validation(self):
         target = test_loop.Module(training=True)
         for step in range(12):

@@ -198,6 +198,9 @@ class Background:
         phase = loop.phase if loop is not None else INPUT_PHASE
         if loop is not None and loop.marking is not None:
             phase = INPUT_PHASE if loop.within() else TRAIN_PHASE
+        preview = loop.preview if loop is not None and phase == VALIDATE_PHASE else None
+        if preview is not None and (loop.playing or not (loop.steps and preview.evaluates)):
+            phase = TRAIN_PHASE if loop.steps else STARTUP_PHASE  # rather a rollout
         if phase == STARTUP_PHASE:
             self.totals[phase] = self.totals.get(phase, 0) + 1
             found = places.of_start(stack)
@@ -210,8 +213,6 @@ class Background:
         else:
             place, called = places.of_sample(stack) if of_sample else places.of_stack(stack)
         waits = self.waited_for.is_waiting(stack)
-        if phase == VALIDATE_PHASE and loop.preview is not None:
-            phase = TRAIN_PHASE  # rather a rollout
         if loop is not None and loop.saving:
             phase = CHECKPOINT
         elif loop is not None and phase == TRAIN_PHASE:

@@ -51,6 +51,7 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
         # validation.Preview, if this validation may only be samples made for inspection
         self.preview = None
         self.previewed_at = 0  # step of the newest preview
+        self.playing = False  # whether the newest passes in evaluation mode were those of an agent
         # [loader, begin, input ns so far, batches]: from a loader that may be for training or for validation.
         self.pending = None
         self.optimizer_ns = {}  # id of an optimiser -> time of its steps that were observed in full
@@ -256,10 +257,11 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
         looks = module.training and not grad
         if self.validation is not None:
             self.phase = VALIDATE_PHASE
-            if not looks:
-                self.preview = None
-            elif self.preview is not None:
-                self.preview.of_training = key in self.models
+            preview = self.preview
+            if preview is not None:
+                preview.of_training = key in self.models
+                if not looks and not preview.evaluates:
+                    self.preview = None
             return False
         parts = self.parts
         if (
@@ -280,7 +282,7 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
             if self.eval_called > self.stepped_at:
                 begin = min(begin, self.eval_called)
             self.split(begin, True)
-            self.open_validation(begin, Preview(key in self.models) if looks else None)
+            self.open_validation(begin, Preview(key in self.models, not module.training))
             self.phase = VALIDATE_PHASE
             return False
         self.lone_eval = t

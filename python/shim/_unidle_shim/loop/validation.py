@@ -10,14 +10,18 @@ from _unidle_shim.host import event_kinds
 
 now = time.monotonic_ns
 EACH_STEP = 1  # at most this many steps between two previews
+_PASSES_OF_PLAY = 8  # at least
 INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE = "input", "train", "validate"
 
 
 class Preview:
-    """Forward passes without gradients of a model in training mode, on data that did not come from a loader.
-    They may be validation, or samples made for inspection. What the program does with the results decides."""
+    """Forward passes that train nothing, on data that did not come from a loader. They may be validation,
+    samples made for inspection, or the actions of an agent that plays. What the program does with the results
+    decides."""
 
-    def __init__(self, of_training):
+    def __init__(self, of_training, evaluates):
+        self.evaluates = evaluates  # in evaluation mode, which most often is validation
+        self.passes = 0
         self.forward_ns = self.log_ns = 0
         self.told = []  # (logging_calls.Logging, place, ns)
         self.drawn = None  # the newest of `told` that made a picture
@@ -28,6 +32,7 @@ class Preview:
     def passed(self, ns, samples):
         """A forward pass has ended. Beside an action that is chosen, a target network sees a whole batch."""
         self.forward_ns += ns
+        self.passes += 1
         if self.of_training and not self.most_of_training:
             self.most, self.most_of_training = samples, True
         elif self.of_training == self.most_of_training:
@@ -154,11 +159,12 @@ class Validations:
         self.phase = TRAIN_PHASE
         begin, end, samples, *_ = validation
         preview, self.preview = self.preview, None
-        if preview is not None and not self.steps:
-            return  # played before the first step: start-up
-        if preview is not None and self.only_looks(preview):
-            self.leave_to_step(preview, begin, end)
-            return
+        if preview is not None:
+            looks = self.plays(preview, end - begin) if preview.evaluates else self.only_looks(preview)
+            if looks and self.steps:
+                self.leave_to_step(preview, begin, end)
+            if looks or not (self.steps or preview.evaluates):
+                return  # before the first step: start-up
         self.validations += 1
         if self.validated_at != self.steps:
             self.validated_at, self.validated_steps = self.steps, self.validated_steps + 1
@@ -177,6 +183,18 @@ class Validations:
             return True
         each_step = self.steps - last <= EACH_STEP
         return each_step and (bool(preview.told) or preview.most == self.usual_samples)
+
+    def plays(self, preview, ns):
+        """Whether the passes in evaluation mode choose actions: many with fewer samples than training has,
+        and mostly other work between them, before every step."""
+        last, self.previewed_at = self.previewed_at, self.steps
+        self.playing = (
+            preview.passes >= _PASSES_OF_PLAY
+            and 2 * preview.forward_ns < ns
+            and self.steps - last <= EACH_STEP
+            and (preview.most < self.usual_samples or not self.steps)
+        )
+        return self.playing
 
     def leave_to_step(self, preview, begin, end):
         """Adds the preview to the next step; drawing and writing count as logging, and so does all that was

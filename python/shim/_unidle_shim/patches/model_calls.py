@@ -180,7 +180,8 @@ def _patch_train(state, Module):
                 else:
                     loop.look_up()
                     loop.eval_called = now()
-                    loop.preview = None
+                    if loop.preview is not None and not loop.preview.evaluates:
+                        loop.preview = None
                     state.actuators.validating.evaluates(sys._getframe(1))
         except BaseException as failure:
             caught(failure)

@@ -14,8 +14,8 @@ Evaluation evaluate_threads_oversubscribed(const Context& context, const Policy&
   if (!signals.trainers) {
     return Missing{context.say("training steps (none were seen)")};
   }
-  const auto processes = std::round(*signals.trainers);
-  if (!context.on_cpu || processes < 2) {
+  const auto processes = std::max(1.0, std::round(*signals.trainers));
+  if (!context.on_cpu) {
     return Nothing{};
   }
   if (!context.cpus || !context.cpu_threads || !context.compute) {
@@ -31,15 +31,18 @@ Evaluation evaluate_threads_oversubscribed(const Context& context, const Policy&
   finding.speedup_bound.reset();  // threads that wait in busy loops can cost more
   finding.where = detail::where_set(context, "cpu.threads");
   finding.evidence = {
-      context.say("{} processes train at the same time with {} threads each, on {} CPUs", format_number(processes),
-                  format_number(*context.cpu_threads), format_number(cpus)),
+      processes < 2 ? context.say("torch computes with {} threads on {} CPUs", std::llround(*context.cpu_threads),
+                                  format_number(cpus))
+                    : context.say("{} processes train at the same time with {} threads each, on {} CPUs",
+                                  format_number(processes), format_number(*context.cpu_threads), format_number(cpus)),
       context.say("each operation waits until the last of its threads has got a CPU; how much that costs was not "
                   "measured"),
   };
   const auto each = static_cast<std::int64_t>(std::max(1.0, std::floor(cpus / processes)));
-  finding.fixes.push_back(detail::make_fix(context, "cpu.threads", each,
-                                           "divide the CPUs among the processes (OMP_NUM_THREADS, or "
-                                           "torch.set_num_threads in each)"));
+  finding.fixes.push_back(detail::make_fix(
+      context, "cpu.threads", each,
+      processes < 2 ? "as many threads as there are CPUs, which is torch's default"
+                    : "divide the CPUs among the processes (OMP_NUM_THREADS, or torch.set_num_threads in each)"));
   return finding;
 }
 
@@ -49,16 +52,17 @@ const Rule& threads_oversubscribed() {
   static const Rule kRule{
       .id = "threads-oversubscribed",
       .verdict = Verdict::kComputeBound,
-      .title = "Training processes use more threads than there are CPUs",
+      .title = "The run computes with more threads than there are CPUs",
       .topic = "threads per process",
       .explanation =
           "By default, torch computes in each process with one thread for each CPU that the process may use. Several "
           "such processes (torch.multiprocessing, mp.spawn) take turns on the same CPUs, and the threads of one "
           "operation wait for each other in busy loops. torchrun sets OMP_NUM_THREADS=1 for that reason. On two CPUs, "
           "two processes took 49 and 89 s with two threads each, and 13 s with one thread each (mnist_hogwild, torch "
-          "2.11).",
+          "2.11). One process that asks for more threads than CPUs loses in the same way: ten threads on two CPUs took "
+          "75 s, and two took 36 s (pytorch-forecasting, ar.py).",
       .thresholds =
-          "At least two processes train at the same time, with at least two threads each, and all their threads are at "
+          "The processes that train at the same time have at least two threads each, and all their threads are at "
           "least oversubscribed (1.5) times the CPUs. Share = forward and backward pass x (1 - CPUs / threads), from "
           "warning_share (10 %) of the wall time; critical from critical_share (30 %). No bound is given: waiting in "
           "busy loops can cost more.",
@@ -66,7 +70,7 @@ const Rule& threads_oversubscribed() {
       .proposes = "cpu.threads",
       .evaluate = evaluate_threads_oversubscribed,
       .counts = Counts::kHostTime,
-      .sentence = "Your run trains in several processes, whose threads take turns on too few CPUs",
+      .sentence = "Your run computes with more threads than it has CPUs, and they take turns",
   };
   return kRule;
 }
