@@ -60,6 +60,7 @@ enum class NoteType {
   kUnread,
   kUnseen,
   kValidation,
+  kValidationCall,
 };
 
 struct NoteShape {
@@ -130,6 +131,7 @@ inline constexpr std::array kNoteShapes = {
     NoteShape{NoteType::kUnread, "unread", "", "keys"},
     NoteShape{NoteType::kUnseen, "unseen", "", "command why"},
     NoteShape{NoteType::kValidation, "validation", "", "optional where why"},
+    NoteShape{NoteType::kValidationCall, "validation_call", "", "where"},
 };
 
 constexpr const NoteShape& shape_of(NoteType type) { return kNoteShapes[static_cast<std::size_t>(type)]; }

@@ -18,6 +18,7 @@ from _unidle_shim.facts import (
     padding,
     program_files,
     ranks,
+    validation_call,
 )
 from _unidle_shim.host import exceptions, places
 from _unidle_shim.host.guard import caught, value_or_none
@@ -51,6 +52,7 @@ class Facts:
         self.shapes, self.batches, self.shape = set(), 0, None
         self.padding = padding.Padding()
         self.operations = operations.Operations(state.torch)
+        self.validation_call = validation_call.ValidationCall()
         self.seen_lengths = 0
         self.memory = memory_errors.MemoryErrors(state)
         self.began = time.monotonic()
@@ -206,6 +208,7 @@ class Facts:
             yield from state.loop.saved_notes()
             yield from self.growing.notes()
             yield ("operations",), self.operations.note()
+            yield ("validation_call",), self.validation_call.note()
         yield from places.called_notes()
         if state.role != "worker":
             yield ("arguments",), arguments.note()

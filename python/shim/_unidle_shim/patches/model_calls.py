@@ -97,9 +97,13 @@ def _outermost(state, torch):
                     if loop.marking is None:
                         state.facts.forward_seen(self, args, kwargs)
                         state.facts.operations.begin()
+                        if state.facts.validation_call.way is None:
+                            state.facts.validation_call.trains(sys._getframe(1))
                         if state.device is not None:
                             state.device.begin()
-                elif kind is None and state.device is not None and loop.works_on_batch():
+                elif kind is False:
+                    state.facts.validation_call.validates(sys._getframe(1), loop.validations)
+                elif state.device is not None and loop.works_on_batch():
                     state.device.begin()
                 call = (
                     state.actuators.forward_begins(self, args, kwargs, kind)

@@ -107,6 +107,11 @@ void read_over_time(const Notes& notes, Signals& signals) {
     signals.validation_where = note.flag("optional").value_or(false) ? note.text("where") : std::string();
     signals.validation_kept = note.text("why");
   });
+  notes.each<record::NoteType::kValidationCall>([&](const auto& note) {
+    if (notes.of_training(note)) {
+      signals.validation_called = note.text("where");
+    }
+  });
   notes.each<record::NoteType::kCalled>(
       [&](const auto& note) { signals.called.emplace(note.text("where"), note.text("function")); });
 }

@@ -156,6 +156,17 @@ TEST(ValidationDominates, CallsThatCanBeLeftOutNeedNoInterval) {
   EXPECT_EQ(fix_of(finding, "validation.every")->to, 16);  // 60/35 x 9
 }
 
+TEST(ValidationDominates, NamesTheLineThatCallsIt) {
+  Signals signals = validating(60);
+  signals.settings["validation.interval"].configured_at = "a.yaml:3";
+  signals.hot = {{"train", "validate", "model.py:185", "encode", 90, 100}};
+  EXPECT_EQ(fired("validation-dominates", signals).where, "a.yaml:3");
+  signals.validation_called = "train.py:124";
+  const Finding finding = fired("validation-dominates", signals);
+  EXPECT_EQ(finding.where, "train.py:124") << "training runs the model's lines as well";
+  EXPECT_THAT(finding.evidence, ::testing::Contains(::testing::HasSubstr("model.py:185")));
+}
+
 TEST(ValidationDominates, CallsThatCannotBeLeftOutSayWhy) {
   Signals signals = validating(60);
   signals.validation_kept = "the program may use what Experiment.vali returns";

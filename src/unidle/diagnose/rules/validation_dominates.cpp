@@ -134,6 +134,8 @@ Evaluation evaluate_validation_dominates(const Context& context, const Policy& p
   finding.where = detail::where_set(context, "validation.interval");
   if (!signals.validation_where.empty()) {
     finding.where = signals.validation_where;
+  } else if (!signals.validation_called.empty()) {
+    finding.where = signals.validation_called;
   }
   const double each_s = all.seconds / static_cast<double>(all.count);
   if (all.count == 1) {

@@ -1,0 +1,54 @@
+"""The line from which validations begin: where the way to a forward pass of validation leaves the way to one
+of training."""
+
+from _unidle_shim.host import places
+
+_MOST = 16  # validations that are looked at
+
+
+class ValidationCall:
+    """Used by the training thread alone."""
+
+    def __init__(self):
+        self.way = None  # to a forward pass of training: (code, line) of each frame, from the outermost
+        self.found = {}  # (code, line) -> number of validations
+        self.looked_at = -1  # the newest validation
+
+    def trains(self, frame):
+        self.way = _way_to(frame)
+
+    def validates(self, frame, number):
+        """`number`: of the validation, in the order of the program."""
+        if self.way is None or number == self.looked_at or number >= _MOST:
+            return
+        self.looked_at = number
+        place = _parting(self.way, _way_to(frame))
+        if place is not None and places.is_own(place[0]):
+            self.found[place] = self.found.get(place, 0) + 1
+
+    def note(self):
+        if not self.found:
+            return None
+        return {"type": "validation_call", "where": places.text(*max(self.found, key=self.found.get))}
+
+
+def _way_to(frame):
+    way = []
+    while frame is not None:
+        way.append((frame.f_code, places.line_of(frame)))
+        frame = frame.f_back
+    way.reverse()
+    return way
+
+
+def _parting(way, other):
+    """The innermost line of `other` up to which both call the same functions: the last one that they share,
+    or the first one where they are at different lines of a function. None if `other` has no more."""
+    last = None
+    for (code, line), step in zip(way, other):
+        if step[0] is not code:
+            return last
+        if step[1] != line:
+            return step
+        last = step
+    return last if len(other) > len(way) else None
