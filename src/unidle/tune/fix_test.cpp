@@ -274,6 +274,17 @@ TEST_F(Fix, TheEndSaysTheGainAndHowToGetIt) {
   EXPECT_EQ(document["verification"]["shown"], true);
 }
 
+TEST_F(Fix, TheEndNamesTheChangeInTheWordsOfTheProgram) {
+  FixPlan plan = plan_fix(record_run());
+  const OptimizeResult result = search_result(plan, 1.8);
+  ASSERT_FALSE(result.changes.empty());
+  const knobs::Change& change = result.changes.front();
+  plan.attempts = {{change, "loader-no-workers", "train.py:7"}};
+  plan.attempts.front().change.in_program = knobs::InProgram{.words = "num_workers=3", .call = "DataLoader"};
+  EXPECT_THAT(to_text(plan, result, plan.folder, 200, Language::kEnglish),
+              HasSubstr("  - num_workers=3 in DataLoader(...), train.py:7 [" + change.knob + ": "));
+}
+
 TEST_F(Fix, WithoutAGainNothingIsToBeRun) {
   const FixPlan plan = plan_fix(record_run());
   const std::string text = to_text(plan, search_result(plan, 1), plan.folder, 200, Language::kEnglish);

@@ -66,9 +66,8 @@ class FixPage {
       add(translator_.say("not taken: {}", sentence(refused)));
     }
     add_conclusion(*result.outcome);
-    for (knobs::Change change : result.changes) {
-      change.reason.clear();  // said before
-      add_change(change, "");
+    for (const knobs::Change& change : result.changes) {
+      add_gained(change);
     }
     if (std::ranges::any_of(result.changes, [](const auto& change) { return change.knob == "cache.features"; })) {
       add(translator_.say("cache.features gains from the second epoch on: a run of few epochs gains less."));
@@ -102,8 +101,8 @@ class FixPage {
       const std::string from = change.from ? fmt::format("{} -> ", *change.from) : "";
       add(fmt::format("{}{} [{}: {}{}, {}]{}{}", diagnose::in_words(*change.in_program, translator_.language),
                       where.empty() ? "" : ", " + where, change.knob, from, change.to->to_text(),
-                      translator_.word(knobs::to_string(change.knob_class)), translator_.word(": "),
-                      sentence(change.reason)),
+                      translator_.word(knobs::to_string(change.knob_class)),
+                      change.reason.empty() ? "" : translator_.word(": "), sentence(change.reason)),
           2, "- ");
       return;
     }
@@ -112,6 +111,17 @@ class FixPage {
     text += where.empty() ? "" : translator_.say(" at {}", where);
     text += change.reason.empty() ? "" : translator_.word(": ") + sentence(change.reason);
     add(text, 2, "- ");
+  }
+
+  /// As it was announced, without the reason, which was said before.
+  void add_gained(knobs::Change change) {
+    const auto tried = std::ranges::find_if(plan_.attempts, [&](const Attempt& attempt) {
+      return attempt.change.knob == change.knob && attempt.change.to == change.to;
+    });
+    const bool known = tried != plan_.attempts.end();
+    change.in_program = known ? tried->change.in_program : std::nullopt;
+    change.reason.clear();
+    add_change(change, known && change.in_program ? tried->where : "");
   }
 
   void add_attempts() {
