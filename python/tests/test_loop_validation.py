@@ -209,12 +209,14 @@ class ValidationTest(unittest.TestCase):
                 self.assertEqual([step.samples for step in self.program.steps()], [4] * 12)
 
     def test_an_agent_that_plays_in_evaluation_mode_before_each_step_is_no_validation(self):
-        """Few passes, passes without other work between them, and those after several steps may be one."""
-        for name, passes, idle, steps, spans in (
-            ("plays", 20, 30, 1, 0),
-            ("few", 3, 30, 1, 3),
-            ("no other work", 20, 5, 1, 3),
-            ("after several steps", 20, 30, 4, 3),
+        """Few passes, passes without other work between them, those after several steps, and those of a
+        program that trains on batches of a loader may be one."""
+        for name, passes, idle, steps, loader, spans in (
+            ("plays", 20, 30, 1, False, 0),
+            ("few", 3, 30, 1, False, 3),
+            ("no other work", 20, 5, 1, False, 3),
+            ("after several steps", 20, 30, 4, False, 3),
+            ("with a loader", 20, 30, 1, True, 3),
         ):
             with self.subTest(name):
                 self.setUp()
@@ -225,7 +227,11 @@ class ValidationTest(unittest.TestCase):
                         self.program.idle(idle)
                     self.model.training = True
                     for _ in range(steps):
-                        self.iteration()
+                        if loader:
+                            self.program.fetch(self.loader)
+                        self.program.forward(self.model)
+                        self.program.backward()
+                        self.program.step(self.optimizer)
                 self.program.loop.finish()
                 found = self.program.ring.of(event_kinds.VALIDATE)
                 self.assertEqual(len([step for _, _, _, step, *_ in found if step]), spans)
@@ -234,6 +240,23 @@ class ValidationTest(unittest.TestCase):
                     self.assertEqual(found, [], "before the first step it is start-up")
                     longest = max(step.duration_ns for step in self.program.steps())
                     self.assertGreater(longest, passes * idle)
+
+    def test_rare_validation_of_an_agent_that_plays_in_training_mode_is_validation(self):
+        for step in range(30):
+            for _ in range(10):
+                self.program.forward(self.model, grad=False, samples=1)
+                self.program.idle(30)
+            if step % 10 == 9:
+                self.model.training = False
+                for _ in range(10):
+                    self.program.forward(self.model, grad=False, samples=1)
+                    self.program.idle(30)
+                self.model.training = True
+            self.program.forward(self.model)
+            self.program.backward()
+            self.program.step(self.optimizer)
+        self.program.loop.finish()
+        self.assertEqual(len(self.program.ring.of(event_kinds.VALIDATE)), 3)
 
     def test_a_target_network_beside_an_action_that_is_sometimes_chosen_is_no_validation(self):
         target = test_loop.Module(training=True)

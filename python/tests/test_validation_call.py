@@ -80,6 +80,24 @@ class ValidationCallTest(unittest.TestCase):
         main()
         self.assertEqual(self.where(), line_of(main, "self.validates(number)"))
 
+    def test_a_pass_that_only_prepares_is_not_the_way_to_training(self):
+        def prepare():
+            self.trains()
+
+        def evaluate():
+            self.validates()
+
+        def fit():
+            self.trains()
+            evaluate()
+
+        def main():
+            prepare()
+            fit()
+
+        main()
+        self.assertEqual(self.where(), line_of(fit, "evaluate()"))
+
     def test_before_training_there_is_none(self):
         self.validates()
         self.assertIsNone(self.calls.note())

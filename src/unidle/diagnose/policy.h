@@ -57,6 +57,11 @@ struct Policy {
   double small_operation_s = 50e-6;
   /// Fewer in a forward pass are those of any small model. Own choice.
   double many_operations = 300;
+  /// Fewer slices of a large tensor in a step are those of attention heads. Own choice.
+  double many_slices = 16;
+  /// Bytes in a second that a backward pass fills with gradients of slices, and adds up: 5.3 GB/s on two CPUs (torch
+  /// 2.11), less where the system has to give fresh memory.
+  double filled_per_s = 5e9;
   /// What a program does after its last step is named from here on; below, it is the end of any short run. Own choice.
   double after_training = 0.20;
   /// Steps become slower from here on: the last fifth against the first one, growing in each fifth. Own choice.
@@ -255,6 +260,8 @@ inline constexpr std::array kThresholds = {
     Threshold{"interpreted_line", &Policy::interpreted_line},
     Threshold{"small_operation_s", &Policy::small_operation_s},
     Threshold{"many_operations", &Policy::many_operations},
+    Threshold{"many_slices", &Policy::many_slices},
+    Threshold{"filled_per_s", &Policy::filled_per_s},
     Threshold{"after_training", &Policy::after_training},
     Threshold{"slower_steps", &Policy::slower_steps},
     Threshold{"slower_steps_disturbed", &Policy::slower_steps_disturbed},

@@ -113,6 +113,13 @@ struct OperationFacts {
   double seconds_each = 0;  // of the forward pass, divided by them
 };
 
+/// Slices of tensors of which the backward pass of a step fills the gradients.
+struct SliceFacts {
+  double bytes = 0;            // of all these gradients
+  std::int64_t of_tensor = 0;  // slices of the tensor with most of the bytes
+  std::string shape;           // of that tensor: "64x60x30x30"
+};
+
 /// A call that makes the host wait, by kind and place.
 struct SyncCall {
   std::string call;  // "item", "cpu", "synchronize", "empty_cache", ...
@@ -375,6 +382,7 @@ struct Signals {
   std::vector<HotLine> hot;
   std::vector<PythonPlace> python_places;     // of the training process
   std::optional<OperationFacts> operations;   // of the training process
+  std::optional<SliceFacts> slices;           // of the training process
   std::map<std::string, std::string> called;  // for lines of the program, the function of a package that they call
 
   // Device and host

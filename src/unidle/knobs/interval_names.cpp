@@ -35,7 +35,7 @@ bool names_interval_of_validation(std::string_view key) {
 }
 
 bool may_name_interval_of_validation(std::string_view key) {
-  static const Words kUnits = detail::split_words("step iter iteration");
+  static const Words kUnits = detail::split_words("step");
   return names_interval_of_validation(key) || consists_of(key, kUnits, {});
 }
 

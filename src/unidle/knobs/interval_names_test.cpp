@@ -17,7 +17,7 @@ TEST(IntervalNames, ByTheirWords) {
 }
 
 TEST(IntervalNames, StepsMayBeALength) {
-  for (const char* name : {"eval_steps", "--eval-iters", "test_iterations", "EVAL_EVERY"}) {
+  for (const char* name : {"eval_steps", "--test-steps", "EVAL_EVERY"}) {
     EXPECT_TRUE(may_name_interval_of_validation(name)) << name;
   }
   for (const char* name : {"eval_batch_size", "steps", "max_steps", "eval", "test_epochs"}) {

@@ -18,6 +18,7 @@ from _unidle_shim.facts import (
     padding,
     program_files,
     ranks,
+    slices,
     validation_call,
 )
 from _unidle_shim.host import exceptions, places
@@ -52,6 +53,7 @@ class Facts:
         self.shapes, self.batches, self.shape = set(), 0, None
         self.padding = padding.Padding()
         self.operations = operations.Operations(state.torch)
+        self.slices = slices.Slices()
         self.validation_call = validation_call.ValidationCall()
         self.seen_lengths = 0
         self.memory = memory_errors.MemoryErrors(state)
@@ -208,6 +210,7 @@ class Facts:
             yield from state.loop.saved_notes()
             yield from self.growing.notes()
             yield ("operations",), self.operations.note()
+            yield ("slices",), self.slices.note()
             yield ("validation_call",), self.validation_call.note()
         yield from places.called_notes()
         if state.role != "worker":

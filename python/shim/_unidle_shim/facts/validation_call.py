@@ -4,6 +4,7 @@ of training."""
 from _unidle_shim.host import places
 
 _MOST = 16  # validations that are looked at
+_FIRST = 64  # passes of training in which the way is looked up again: the first one may only prepare
 
 
 class ValidationCall:
@@ -11,17 +12,24 @@ class ValidationCall:
 
     def __init__(self):
         self.way = None  # to a forward pass of training: (code, line) of each frame, from the outermost
+        self.passes = 0  # of training, since a validation
+        self.wanted = True
         self.found = {}  # (code, line) -> number of validations
         self.looked_at = -1  # the newest validation
 
     def trains(self, frame):
-        self.way = _way_to(frame)
+        """A forward pass of training, while it is wanted: one of the first in all, or after a validation."""
+        self.passes += 1
+        if self.passes & (self.passes - 1) == 0:
+            self.way = _way_to(frame)
+            self.wanted = self.passes < _FIRST
 
     def validates(self, frame, number):
         """`number`: of the validation, in the order of the program."""
         if self.way is None or number == self.looked_at or number >= _MOST:
             return
         self.looked_at = number
+        self.passes, self.wanted = 0, number + 1 < _MOST
         place = _parting(self.way, _way_to(frame))
         if place is not None and places.is_own(place[0]):
             self.found[place] = self.found.get(place, 0) + 1

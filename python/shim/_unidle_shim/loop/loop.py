@@ -51,6 +51,7 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
         # validation.Preview, if this validation may only be samples made for inspection
         self.preview = None
         self.previewed_at = 0  # step of the newest preview
+        self.played_at = None  # the same for the newest passes in evaluation mode
         self.playing = False  # whether the newest passes in evaluation mode were those of an agent
         # [loader, begin, input ns so far, batches]: from a loader that may be for training or for validation.
         self.pending = None

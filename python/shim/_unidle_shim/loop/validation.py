@@ -187,11 +187,12 @@ class Validations:
     def plays(self, preview, ns):
         """Whether the passes in evaluation mode choose actions: many with fewer samples than training has,
         and mostly other work between them, before every step."""
-        last, self.previewed_at = self.previewed_at, self.steps
+        last, self.played_at = self.played_at, self.steps
         self.playing = (
             preview.passes >= _PASSES_OF_PLAY
             and 2 * preview.forward_ns < ns
-            and self.steps - last <= EACH_STEP
+            and (not self.steps or (last is not None and self.steps - last <= EACH_STEP))
+            and self.last_loader is None
             and (preview.most < self.usual_samples or not self.steps)
         )
         return self.playing

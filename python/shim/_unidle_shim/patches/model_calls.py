@@ -97,7 +97,7 @@ def _outermost(state, torch):
                     if loop.marking is None:
                         state.facts.forward_seen(self, args, kwargs)
                         state.facts.operations.begin()
-                        if state.facts.validation_call.way is None:
+                        if state.facts.validation_call.wanted:
                             state.facts.validation_call.trains(sys._getframe(1))
                         if state.device is not None:
                             state.device.begin()

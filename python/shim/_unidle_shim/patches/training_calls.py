@@ -103,6 +103,7 @@ def _watched_backward(state, torch):
                 timed = cost.on
                 if type(tensors) is Tensor:
                     loss = value_or_none(loss_of, tensors)
+                    value_or_none(state.facts.slices.backward_begins, torch, tensors)
                 loop.backward_begins(t0)
                 t1 = now() if timed else t0
                 inside, before, loop.inside = loop.inside, loop.total, True

@@ -158,7 +158,8 @@ std::string slowdown_words(const Options& options, Language language) {
 std::string place_to_change(const diagnose::Diagnosis& diagnosis, const tune::Fixable& fixable) {
   const bool none = diagnosis.findings.empty() || diagnosis.findings.front().severity == diagnose::Severity::kInfo ||
                     diagnosis.verdict == diagnose::Verdict::kFailed || diagnosis.command.empty();
-  return none || fixable.of_first ? "" : diagnosis.findings.front().where.value_or("");
+  const std::string place = none || fixable.of_first ? "" : diagnosis.findings.front().where.value_or("");
+  return place.starts_with('<') ? "" : place;  // of code that is in no file
 }
 
 /// The next commands: for a change by the user, and for those that can be tried; empty without either.
@@ -173,7 +174,11 @@ std::string next_commands(const Options& options, const diagnose::Diagnosis& dia
   const std::string place = place_to_change(diagnosis, fixable);
   std::string text;
   if (!place.empty()) {
-    const std::string records = named ? " " + shell_quoted(record.string()) + " latest" : "";
+    std::error_code none;
+    const std::filesystem::path own = std::filesystem::is_symlink(record, none)
+                                          ? std::filesystem::canonical(record, none)
+                                          : record;  // "latest" will be another
+    const std::string records = named ? " " + shell_quoted(own.string()) + " latest" : "";
     text = translate(language, "next: change {}, then unidle run -- {} && unidle compare{}", place,
                      shell_joined(diagnosis.command), records) +
            "\n";

@@ -240,6 +240,15 @@ void read_operations(const Notes& notes, Signals& signals) {
   });
 }
 
+void read_slices(const Notes& notes, Signals& signals) {
+  notes.each<record::NoteType::kSlices>([&](const auto& note) {
+    const double bytes = note.number("bytes").value_or(0);
+    if (notes.of_training(note) && bytes > 0) {
+      signals.slices = SliceFacts{bytes, note.whole("slices").value_or(0), note.text("shape")};
+    }
+  });
+}
+
 void read_affinity(const Notes& notes, Signals& signals) {
   std::set<int> of_workers;
   notes.each<record::NoteType::kAffinity>([&](const auto& note) {
@@ -260,6 +269,7 @@ void read_input(const Notes& notes, Signals& signals) {
   read_hot_lines(notes, signals);
   read_python_places(notes, signals);
   read_operations(notes, signals);
+  read_slices(notes, signals);
   read_affinity(notes, signals);
 }
 

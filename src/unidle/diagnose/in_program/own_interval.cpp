@@ -47,16 +47,19 @@ std::string without_comments(std::string_view text) {
 
 std::string last_part(const std::string& path) { return path.substr(path.find_last_of("./") + 1); }
 
-/// Whether a setting of that name and value is the interval. A name that may also mean a length counts if the run
-/// validated about once in so many steps.
-bool is_interval(const std::string& name, double value, const Signals& signals) {
+/// Whether the run validated about once in so many steps.
+bool had_this_interval(double value, const Signals& signals) {
   constexpr double kAbout = 0.1;
-  if (value < 1 || knobs::names_interval_of_validation(name)) {
-    return value >= 1;
-  }
   const std::optional<std::string> measured = signals.effective("validation.interval");
   const auto steps = measured ? parse_number<double>(*measured) : std::nullopt;
-  return steps && knobs::may_name_interval_of_validation(name) && std::abs(value - *steps) <= kAbout * *steps;
+  return steps && std::abs(value - *steps) <= kAbout * *steps;
+}
+
+/// Whether a setting of that name and value is the interval. A name that may also mean a length counts if it is that of
+/// the run.
+bool is_interval(const std::string& name, double value, const Signals& signals) {
+  return value >= 1 && (knobs::names_interval_of_validation(name) ||
+                        (knobs::may_name_interval_of_validation(name) && had_this_interval(value, signals)));
 }
 
 void find_in(const std::string& file, const std::string& text, const Signals& signals, std::vector<Interval>& found) {
@@ -98,9 +101,17 @@ bool is_given(const knobs::Scalar& scalar, const std::vector<std::string>& comma
   });
 }
 
-/// The command with the option of that name set to another value; nothing when it has none.
-std::optional<knobs::InProgram> by_option(const Signals& signals, double rarer_by) {
+/// An option of the command that sets the interval.
+struct Option {
+  std::string name;
+  std::size_t at = 0;  // index of the word with the value
+  std::string joined;  // what precedes the value in that word: "--eval-every="
+  double value = 0;
+};
+
+std::vector<Option> options_of(const Signals& signals) {
   const std::vector<std::string>& command = signals.command;
+  std::vector<Option> found;
   for (std::size_t i = 1; i < command.size(); ++i) {
     const std::size_t equals = command[i].find('=');
     const bool joined = equals != std::string::npos;
@@ -108,19 +119,35 @@ std::optional<knobs::InProgram> by_option(const Signals& signals, double rarer_b
       continue;
     }
     const std::size_t at = joined ? i : i + 1;
-    const auto value =
-        at < command.size() ? parse_number<double>(joined ? command[i].substr(equals + 1) : command[at]) : std::nullopt;
-    if (!value || !is_interval(last_part(command[i].substr(0, equals)), *value, signals)) {
-      continue;
+    const std::string text = at < command.size() ? (joined ? command[i].substr(equals + 1) : command[at]) : "";
+    const auto value = parse_number<std::int64_t>(text);  // 1.0 is a part of an epoch
+    const std::string name = last_part(command[i].substr(0, equals));
+    if (value && is_interval(name, static_cast<double>(*value), signals)) {
+      std::erase_if(found, [&](const Option& before) { return before.name == name; });  // the last one counts
+      found.push_back({name, at, joined ? command[i].substr(0, equals + 1) : "", static_cast<double>(*value)});
     }
-    std::vector<std::string> changed = command;
-    const std::string to = fmt::format("{:.0f}", std::ceil(*value * rarer_by));
-    changed[at] = joined ? command[i].substr(0, equals + 1) + to : to;
-    return knobs::InProgram{.words = joined ? changed[at] : command[i] + " " + to,
-                            .command = shell_joined(changed),
-                            .word = knobs::ChangedWord{at, command[at], changed[at]}};
   }
-  return std::nullopt;
+  return found;
+}
+
+/// The command with its option set to another value; nothing when it has none, or several and none of them alone has
+/// the value of the run.
+std::optional<knobs::InProgram> by_option(const Signals& signals, double rarer_by) {
+  std::vector<Option> options = options_of(signals);
+  if (options.size() > 1) {
+    std::erase_if(options, [&](const Option& option) { return !had_this_interval(option.value, signals); });
+  }
+  if (options.size() != 1) {
+    return std::nullopt;
+  }
+  const Option& option = options.front();
+  std::vector<std::string> changed = signals.command;
+  const std::string to = fmt::format("{:.0f}", std::ceil(option.value * rarer_by));
+  changed[option.at] = option.joined + to;
+  return knobs::InProgram{
+      .words = option.joined.empty() ? signals.command[option.at - 1] + " " + to : changed[option.at],
+      .command = shell_joined(changed),
+      .word = knobs::ChangedWord{option.at, signals.command[option.at], changed[option.at]}};
 }
 
 }  // namespace
@@ -155,8 +182,9 @@ bool may_decide_by_validation(const Signals& signals, const Sources& sources) {
   const auto whole = text_of_program(signals.command, sources.folder());
   std::string text = whole ? without_comments(*whole) : "";
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  constexpr std::array<std::string_view, 6> kDecides = {"earlystop", "early_stop",        "early-stop",
-                                                        "patience",  "reducelronplateau", "modelcheckpoint("};
+  constexpr std::array<std::string_view, 8> kDecides = {
+      "earlystop",         "early_stop",       "early-stop",  "patience",
+      "reducelronplateau", "modelcheckpoint(", "param_group", "break"};
   // Programs that keep the best weights themselves call it best_loss, is_best, min_val_loss. One that only prints the
   // best result saves, stops and changes nothing.
   constexpr std::array<std::string_view, 3> kBest = {"best", "min_val", "lowest"};

@@ -55,6 +55,14 @@ TEST_F(OwnIntervalTest, ADefaultAndTheOptionThatReplacesIt) {
   EXPECT_FALSE(change(with_letter, {"-e10"}));
 }
 
+TEST_F(OwnIntervalTest, OfSeveralOptionsTheOneInForce) {
+  EXPECT_EQ(change("", {"--eval-every", "5", "--eval-every", "3"})->words, "--eval-every 11") << "the last one counts";
+  EXPECT_FALSE(change("", {"--eval-every", "1000", "--test-freq", "3"}));
+  steps_between_ = 3;
+  EXPECT_EQ(change("", {"--eval-every", "1000", "--test-freq", "3"})->words, "--test-freq 11");
+  EXPECT_FALSE(change("", {"--val_check_interval", "1.0"})) << "a part of an epoch";
+}
+
 TEST_F(OwnIntervalTest, StepsAreTheIntervalWhereTheRunValidatedSoOften) {
   const std::string script = "eval_steps = 10\n";
   EXPECT_FALSE(change(script)) << "it may be how many batches a validation takes";
@@ -91,6 +99,8 @@ TEST_F(OwnIntervalTest, EarlyStoppingDependsOnIt) {
 
 TEST_F(OwnIntervalTest, TheBestCheckpointDependsOnIt) {
   change("eval_every = 20\nbest_loss = 1e9\n\nif loss < best_loss:\n    torch.save(model, 'x.pt')\n");
+  EXPECT_TRUE(stops_);
+  change("eval_every = 20\nfor i in range(9):\n    if loss < 0.1:\n        break\n");
   EXPECT_TRUE(stops_);
   change("eval_every = 20\nbest_loss = 1e9\n\nprint(min(loss, best_loss))\n");
   EXPECT_FALSE(stops_);

@@ -21,6 +21,10 @@ Evaluation evaluate_threads_oversubscribed(const Context& context, const Policy&
   if (!context.cpus || !context.cpu_threads || !context.compute) {
     return Missing{"the CPUs that the run may use, and its threads"};
   }
+  constexpr double kAsleep = 0.3;  // ten threads on two CPUs used 0.5 of them, a program that waits 0.04
+  if (processes < 2 && (!signals.cpus_used || *signals.cpus_used < kAsleep * *context.cpus)) {
+    return Nothing{};
+  }
   const double running = processes * *context.cpu_threads;
   const double cpus = *context.cpus;
   const double share = *context.compute * (1 - cpus / running);
@@ -29,6 +33,7 @@ Evaluation evaluate_threads_oversubscribed(const Context& context, const Policy&
   }
   Finding finding = detail::of_share(share, policy);
   finding.speedup_bound.reset();  // threads that wait in busy loops can cost more
+  finding.severity = processes < 2 ? Severity::kWarning : finding.severity;  // small operations use one thread
   finding.where = detail::where_set(context, "cpu.threads");
   finding.evidence = {
       processes < 2 ? context.say("torch computes with {} threads on {} CPUs", std::llround(*context.cpu_threads),
