@@ -60,19 +60,23 @@ def undispatched(torch):
     return guard() if hasattr(guard, "__enter__") else contextlib.nullcontext()
 
 
-@contextlib.contextmanager
-def unrecorded(torch):
-    """Computations in this context are hidden from the program's profiler."""
-    if getattr(_hidden, "now", False) or not torch.autograd._profiler_enabled():
-        yield
-        return
-    _hidden.now = True
-    torch.autograd._enable_record_function(False)
-    try:
-        yield
-    finally:
-        torch.autograd._enable_record_function(True)
-        _hidden.now = False
+class unrecorded:
+    """Computations in this context are hidden from the program's profiler. A class: torch's compiler would
+    compile the functions of contextlib, where it does not skip them."""
+
+    def __init__(self, torch):
+        self.autograd = torch.autograd
+
+    def __enter__(self):
+        self.hides = not getattr(_hidden, "now", False) and self.autograd._profiler_enabled()
+        if self.hides:
+            _hidden.now = True
+            self.autograd._enable_record_function(False)
+
+    def __exit__(self, *exception):
+        if self.hides:
+            self.autograd._enable_record_function(True)
+            _hidden.now = False
 
 
 def unseen(function):
