@@ -55,7 +55,9 @@ has err "failed"
 "$unidle" diagnose waiting >out 2>err
 lacks out "next: unidle fix" # its command is unknown
 record between python-between-steps
-sqlite3 between/record.db "insert into meta values ('command', '[\"python3\", \"train.py\"]')"
-"$unidle" diagnose between >out 2>err
+sqlite3 between/record.db "insert into meta values ('command', '[\"python3\", \"train.py\"]'), ('folder', '\"$PWD\"')"
+COLUMNS=200 "$unidle" diagnose between >out 2>err
 has out "next: change train.py:41, then unidle run -- python3 train.py && unidle compare between latest"
+(cd / && "$unidle" diagnose "$OLDPWD/between") >out 2>err
+lacks out "next:" # its program is elsewhere
 finish

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <string>
+#include <vector>
 
+#include "unidle/base/error.h"
 #include "unidle/base/json.h"
 #include "unidle/base/layout.h"
 #include "unidle/base/shell.h"
@@ -154,6 +157,26 @@ std::string slowdown_words(const Options& options, Language language) {
   return slowdown ? report::in_words(*slowdown, Translator{language}) : "";
 }
 
+/// Whether the recorded command ran in the present folder, so that it runs here again.
+bool ran_here(const std::filesystem::path& record) {
+  try {
+    std::error_code none;
+    const auto folder = record::Reader(record).meta(record::meta::kFolder);
+    return folder && folder->is_string() && folder->get<std::string>() == std::filesystem::current_path(none).string();
+  } catch (const Error&) {  // the records of several nodes
+    return false;
+  }
+}
+
+/// The command that runs the changed program and compares it with the record.
+std::string run_and_compare(const diagnose::Diagnosis& diagnosis, const std::filesystem::path& record, bool named) {
+  std::error_code none;
+  const bool newest = std::filesystem::is_symlink(record, none);  // will be another then
+  const std::filesystem::path own = newest ? std::filesystem::canonical(record, none) : record;
+  return fmt::format("unidle run -- {} && unidle compare{}", shell_joined(diagnosis.command),
+                     named ? " " + shell_quoted(own.string()) + " latest" : "");
+}
+
 /// Where the user has to change the program before anything else, as the first finding says; otherwise empty.
 std::string place_to_change(const diagnose::Diagnosis& diagnosis, const tune::Fixable& fixable) {
   const bool none = diagnosis.findings.empty() || diagnosis.findings.front().severity == diagnose::Severity::kInfo ||
@@ -163,36 +186,29 @@ std::string place_to_change(const diagnose::Diagnosis& diagnosis, const tune::Fi
 }
 
 /// The next commands: for a change by the user, and for those that can be tried; empty without either.
-std::string next_commands(const Options& options, const diagnose::Diagnosis& diagnosis, Language language) {
+std::vector<std::string> next_commands(const Options& options, const diagnose::Diagnosis& diagnosis,
+                                       Language language) {
   const bool named = options.files.size() == 1;
   if (!options.job_id.empty() || options.files.size() > 1) {
-    return "";
+    return {};
   }
   const std::filesystem::path record = named ? record::find_run(options.files.front()) : record::latest_run_folder();
   const tune::Fixable fixable = tune::fixable(record, diagnosis);
   const std::string name = named ? " " + shell_quoted(options.files.front()) : "";
   const std::string place = place_to_change(diagnosis, fixable);
-  std::string text;
-  if (!place.empty()) {
-    std::error_code none;
-    const std::filesystem::path own = std::filesystem::is_symlink(record, none)
-                                          ? std::filesystem::canonical(record, none)
-                                          : record;  // "latest" will be another
-    const std::string records = named ? " " + shell_quoted(own.string()) + " latest" : "";
-    text = translate(language, "next: change {}, then unidle run -- {} && unidle compare{}", place,
-                     shell_joined(diagnosis.command), records) +
-           "\n";
+  std::vector<std::string> lines;
+  if (!place.empty() && ran_here(record)) {
+    lines.push_back(translate(language, "next: change {}, then {}", place, run_and_compare(diagnosis, record, named)));
   }
   if (fixable.changes > 0) {
     const std::string tries =
         fixable.changes == 1
             ? std::string(translate(language, "tries 1 change in turns with the unchanged program"))
             : translate(language, "tries {} changes in turns with the unchanged program", fixable.changes);
-    text += (place.empty() ? translate(language, "next: unidle fix{}  ({})", name, tries)
-                           : translate(language, "or:   unidle fix{}  ({})", name, tries)) +
-            "\n";
+    lines.push_back(lines.empty() ? translate(language, "next: unidle fix{}  ({})", name, tries)
+                                  : translate(language, "or:   unidle fix{}  ({})", name, tries));
   }
-  return text;
+  return lines;
 }
 
 int run(const Options& options) {
@@ -224,8 +240,10 @@ int run(const Options& options) {
     if (const std::string slower = slowdown_words(options, language); !slower.empty()) {
       print_to(stdout, "\n{}", block(slower, width, 0, ""));
     }
-    if (const std::string next = next_commands(options, diagnosis, language); !next.empty()) {
-      print_to(stdout, "\n{}", next);
+    const std::vector<std::string> next = next_commands(options, diagnosis, language);
+    print_to(stdout, "{}", next.empty() ? "" : "\n");
+    for (const std::string& line : next) {
+      print_to(stdout, "{}", block(line, width, 0, ""));
     }
   }
   return diagnosis.verdict == diagnose::Verdict::kFailed || reached(diagnosis, options.fail_on) ? 1 : 0;
