@@ -43,7 +43,7 @@ unset UNIDLE_HOME
 "$unidle" run -- "$python" train.py >out.txt 2>err.txt
 check "unidle run names the next commands" grep -q "next: unidle diagnose, unidle fix$" err.txt
 "$unidle" diagnose >out.txt 2>err.txt
-check "unidle diagnose ends with it" grep -q "^next: unidle fix  (tries . change" out.txt
+check "unidle diagnose ends with it" grep -q "^next: unidle fix (tries . change" out.txt
 echo before >weights.txt
 cp features.py before.py
 
