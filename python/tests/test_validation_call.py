@@ -1,4 +1,4 @@
-"""The line from which validations begin."""
+"""The line that starts a validation."""
 
 import inspect
 import os

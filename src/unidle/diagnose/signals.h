@@ -339,7 +339,7 @@ struct Signals {
   std::optional<std::int64_t> validations;
   std::optional<account::Tests> tests;             // of `validations`, those of the trained model
   std::optional<account::Tests> dry_runs;          // of `validations`, those before the first step; absent: not known
-  std::string validation_called;                   // the line from which validations begin
+  std::string validation_called;                   // the line that starts validations
   std::string validation_where;                    // the program's function, whose calls can be skipped at run time
   std::string validation_kept;                     // why no call can be skipped
   std::map<std::string, std::string> refused;      // settings that this run was asked to take and refused: why

@@ -1,5 +1,5 @@
-"""The line from which validations begin: where the way to a forward pass of validation leaves the way to one
-of training."""
+"""Finds the line that starts a validation. Compares the call stack of a forward pass of validation with that
+of one of training: it is the line at which the two begin to differ."""
 
 from _unidle_shim.host import places
 
@@ -50,8 +50,8 @@ def _way_to(frame):
 
 
 def _parting(way, other):
-    """The innermost line of `other` up to which both call the same functions: the last one that they share,
-    or the first one where they are at different lines of a function. None if `other` has no more."""
+    """The line of `other` at which two call stacks begin to differ: the line in the function that both are
+    in, or the last line that they share if it calls different functions. None if the stacks are equal."""
     last = None
     for (code, line), step in zip(way, other):
         if step[0] is not code:

@@ -182,15 +182,11 @@ bool may_decide_by_validation(const Signals& signals, const Sources& sources) {
   const auto whole = text_of_program(signals.command, sources.folder());
   std::string text = whole ? without_comments(*whole) : "";
   std::ranges::transform(text, text.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  constexpr std::array<std::string_view, 8> kDecides = {
-      "earlystop",         "early_stop",       "early-stop",  "patience",
-      "reducelronplateau", "modelcheckpoint(", "param_group", "break"};
-  // Programs that keep the best weights themselves call it best_loss, is_best, min_val_loss. One that only prints the
-  // best result saves, stops and changes nothing.
-  constexpr std::array<std::string_view, 3> kBest = {"best", "min_val", "lowest"};
-  constexpr std::array<std::string_view, 8> kActs = {"save",  "dump", "deepcopy", "state_dict",
-                                                     "break", "stop", "exit",     "param_group"};
-  return !whole || contains_any(text, kDecides) || (contains_any(text, kBest) && contains_any(text, kActs));
+  // Programs that keep the best weights themselves call it best_loss, is_best, min_val_loss.
+  constexpr std::array<std::string_view, 11> kDecides = {
+      "earlystop", "early_stop", "early-stop",  "patience", "reducelronplateau", "modelcheckpoint(", "best",
+      "min_val",   "lowest",     "param_group", "break"};
+  return !whole || contains_any(text, kDecides);
 }
 
 }  // namespace unidle::diagnose
