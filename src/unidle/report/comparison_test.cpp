@@ -199,6 +199,9 @@ TEST(Comparison, WhatOthersMayHaveDoneIsNotProven) {
   EXPECT_THAT(c.regressions, IsEmpty());
   EXPECT_THAT(headline(c), MatchesRegex("B ran at 0\\.[67][0-9]x the rate of A, which proves nothing: other "
                                         "processes used the CPUs meanwhile\\."));
+  Script alone = beside(0.05, 1);
+  alone.compute_ms = 80;
+  EXPECT_TRUE(compare(scripted_run(beside(0.5, 1)), scripted_run(alone)).regression()) << "others beside the faster";
   slow.compute_ms = 300;
   EXPECT_TRUE(compare(scripted_run(beside(0.05, 1)), scripted_run(slow)).regression()) << "more than they can do";
 }

@@ -83,15 +83,15 @@ bool Comparison::may_be_others() const {
   // Another process costs a program more than the CPU time that it takes, because both share caches and memory.
   constexpr double kEffect = 2;
   constexpr double kMost = 2;  // others hardly lengthen the time in which a program waits without them
-  if (!pairs.empty() || !training_ratio || (!a.rough && !b.rough)) {
+  if (!pairs.empty() || !training_ratio) {
     return false;
   }
-  double most = 0;
-  for (const Summary* run : {&a, &b}) {
-    most = std::max(most, run->rough && run->own_cpus.value_or(0) > 0 ? *run->others_cpus / *run->own_cpus : 0);
-  }
   const double ratio = decisive(*this).value;
-  return std::max(ratio, 1 / ratio) <= std::min(1 + kEffect * most, kMost);
+  const Summary& slower = ratio < 1 ? b : a;  // others slow a program down, never speed it up
+  if (!slower.rough || slower.own_cpus.value_or(0) <= 0) {
+    return false;
+  }
+  return std::max(ratio, 1 / ratio) <= std::min(1 + kEffect * *slower.others_cpus / *slower.own_cpus, kMost);
 }
 
 std::string headline(const Comparison& c, const std::string& a, const std::string& b, Language language) {
