@@ -10,6 +10,7 @@
 #include "unidle/report/page/document.h"
 #include "unidle/report/page/facts.h"
 #include "unidle/report/page/findings.h"
+#include "unidle/report/page/flame_graph.h"
 #include "unidle/report/page/hot_lines.h"
 #include "unidle/report/page/opening.h"
 #include "unidle/report/page/over_time.h"
@@ -85,7 +86,8 @@ Html one_run(const Entry& entry, const Translator& translator) {
   if (entry.diagnosis) {
     out += section(translator.word("Findings"), findings_html(*entry.diagnosis, !remedy.empty(), translator));
   }
-  out += section(translator.say("The lines that cost time"), hot_lines_html(entry.run, translator));
+  out += section(translator.say("The lines that cost time"),
+                 hot_lines_html(entry.run, translator) + flame_graphs_html(entry.run, translator));
   out +=
       section(translator.say("The steps"), figures(mean_steps({summary}, translator) + step_times(shown, translator)));
   out += section(translator.word("Ranks"), figures(ranks_html(shown.account, translator)));

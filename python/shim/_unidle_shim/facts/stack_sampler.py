@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 
-from _unidle_shim.facts import affinity, module_methods, other_threads, python_loops
+from _unidle_shim.facts import affinity, call_stacks, module_methods, other_threads, python_loops
 from _unidle_shim.host import native, places, startup, threads
 from _unidle_shim.host.guard import off
 from _unidle_shim.loop.loop import (
@@ -113,6 +113,7 @@ class Background:
         self.held = None  # whether another thread held it before this look, where that is known
         self.others = None  # (time, CPU time of other threads), at the last look that asked
         self.python_loops = python_loops.PythonLoops()
+        self.call_stacks = call_stacks.CallStacks()
 
     def start(self):
         """Called by the followed thread."""
@@ -203,6 +204,7 @@ class Background:
             phase = TRAIN_PHASE if loop.steps else STARTUP_PHASE  # rather a rollout
         if phase == STARTUP_PHASE:
             self.totals[phase] = self.totals.get(phase, 0) + 1
+            self.call_stacks.add(phase, stack)
             found = places.of_start(stack)
             if found is not None:
                 self._count(phase, *found)
@@ -234,9 +236,11 @@ class Background:
                 outer, _ = places.of_stack(_outside_of_modules(stack))
                 call = (None, None) if outer is None else (places.text(*outer), places.name_of(outer[0]))
                 self._count_unfinished(steps, (phase, found, call))
+                self.call_stacks.add(phase, stack, steps)
                 if phase == TRAIN_PHASE and self.held is not None and not waits:
                     self._count_loops(stack, steps)
                 return
+        self.call_stacks.add(phase, stack)
         self.totals[phase] = self.totals.get(phase, 0) + 1
         if found[1] is not None:
             self._count(phase, *found)
@@ -283,6 +287,7 @@ class Background:
         for found, spent_s in startup.end().items():
             looks = round(spent_s * self.rate_hz)
             self.totals[STARTUP_PHASE] = self.totals.get(STARTUP_PHASE, 0) + looks
+            self.call_stacks.add_at_start(STARTUP_PHASE, found, looks)
             if looks and found is not None:
                 self._count(STARTUP_PHASE, *found, looks)
 
@@ -353,10 +358,12 @@ class Background:
         if self.stopped:
             looks_of, self.unfinished = self.unfinished, {}
             self._finish(looks_of, of_no_step=True)
+            self.call_stacks.finish(AFTER)
         role = self.state.role
         if self.affinity is not None:
             yield ("affinity",), self.affinity.note(role)
         yield from self.python_loops.notes()
+        yield ("stacks", role), self.call_stacks.note(role, self.stopped)
         by_phase = {}
         for (phase, where, function, caller), hits in list(self.hits.items()):
             by_phase.setdefault(phase, []).append((hits, where, function, caller))

@@ -107,6 +107,16 @@ def _name_in_package(code):
     return ".".join(module + [name_of(code)])
 
 
+def package_function(code):
+    """(function, package) of a function of the standard library or of an installed package. None for the
+    program's and ours, for code outside of functions, and for functions that only call another one."""
+    file, name = code.co_filename, code.co_name
+    if name.startswith("<") or name in _PASS_ON or file.startswith(("<", _OURS, _UNIDLE)) or is_own(code):
+        return None
+    package = _module_of(file)
+    return None if package is None else (name_of(code), package)
+
+
 def _cell_of(name):
     """The number of the notebook's cell to whose code IPython gives this file name; None for others."""
     if not (name.startswith(_CELL) or "ipykernel_" in name):

@@ -212,5 +212,30 @@
     hide([readout, reset, ...cursors, ...chosen]);
   };
 
+  // A click on a call shows it at full width, one on a call at full width shows its caller again.
+  const enlivenFlame = (flame) => {
+    const showWide = (call) => {
+      flame.querySelectorAll("li").forEach((each) => each.classList.remove("wide", "aside"));
+      for (let each = call; each; each = each.parentElement.closest(".flame li")) {
+        each.classList.add("wide");
+        Array.from(each.parentElement.children).filter((other) => other !== each).forEach((other) => other.classList.add("aside"));
+      }
+    };
+    const toggle = (call) => showWide(call.classList.contains("wide") ? call.parentElement.closest(".flame li") : call);
+    flame.classList.add("alive");
+    flame.querySelectorAll("span").forEach((name) => {
+      name.tabIndex = 0;
+      name.setAttribute("role", "button");
+      name.addEventListener("click", () => toggle(name.parentElement));
+      name.addEventListener("keydown", (event) => {
+        if (event.key === "Enter" || event.key === " ") {
+          toggle(name.parentElement);
+          event.preventDefault();
+        }
+      });
+    });
+  };
+
   document.querySelectorAll("figure[data-to]").forEach(enliven);
+  document.querySelectorAll(".flame").forEach(enlivenFlame);
 })();

@@ -1,0 +1,88 @@
+"""Counts the call stacks that the sampler sees, for the flame graph of a page."""
+
+from _unidle_shim.facts import module_methods
+from _unidle_shim.host import places
+
+_MOST_STACKS = 2000  # different ones; others count for their phase alone
+_MOST_WRITTEN = 300
+_LEAST_SHARE = 0.002  # of all looks
+_DEEPEST = 40  # frames of a path
+_FIRST_NOTE = 20  # looks
+_NOTE_GROWTH = 2  # a note is long: it is written again when there are so many times as many looks
+
+
+class CallStacks:
+    """Of the program's own frames with their lines, the outermost first, and last the function of a package
+    that the innermost one called. Not thread-safe: the sampler's thread uses it."""
+
+    def __init__(self):
+        self.looks = {}  # (phase, path) -> stack samples
+        self.pending = {}  # the same since the last finished step: they belong to the next one, or to none
+        self.step = 0
+        self.total = self.written = 0
+        self.called = {}  # function of a package -> (name, package), or None
+
+    def add(self, phase, stack, step=None):
+        """`step`: steps finished before, where the look belongs to a step."""
+        self.total += 1
+        if step is None:
+            self._count(self.looks, phase, self._path(stack), 1)
+            return
+        if step != self.step:
+            self.finish()
+            self.step = step
+        self._count(self.pending, phase, self._path(stack), 1)
+
+    def add_at_start(self, phase, found, looks):
+        """`found`: what places.of_start() found; the stack is not known any more."""
+        self.total += looks
+        self._count(
+            self.looks, phase, () if found is None or found[1] is None else ((found[1], found[0]),), looks
+        )
+
+    def finish(self, phase=None):
+        """Counts what is pending, in another phase where one is given."""
+        for (own, path), looks in self.pending.items():
+            self._count(self.looks, phase or own, path, looks)
+        self.pending = {}
+
+    @staticmethod
+    def _count(looks_of, phase, path, looks):
+        key = phase, path
+        if key not in looks_of and len(looks_of) >= _MOST_STACKS:
+            key = phase, ()
+        looks_of[key] = looks_of.get(key, 0) + looks
+
+    def _path(self, stack):
+        """((function, "file:line" of the program or package), ...)"""
+        path, called = [], None
+        for code, line in stack:  # the innermost first
+            if places.is_own(code):
+                path.append((places.name_of(code), places.text(code, line)))
+            elif not path:
+                named = self._called(code)
+                called = called if named is None else named
+        return tuple(path[::-1] if called is None else [*path[::-1], called])[:_DEEPEST]
+
+    def _called(self, code):
+        key = code.co_filename, code.co_name, code.co_firstlineno
+        if key not in self.called:
+            if len(self.called) >= _MOST_STACKS:
+                self.called.clear()
+            calls_module = module_methods.FILE in key[0] and key[1] in module_methods.CALLS
+            self.called[key] = None if calls_module else places.package_function(code)
+        return self.called[key]
+
+    def note(self, role, last):
+        """None while little has changed since the last one."""
+        if not last and self.total < max(_FIRST_NOTE, _NOTE_GROWTH * self.written):
+            return None
+        self.written = self.total
+        looks_of = dict(self.looks)
+        for key, looks in self.pending.items():
+            looks_of[key] = looks_of.get(key, 0) + looks
+        frames, stacks = {}, []
+        for (phase, path), looks in sorted(looks_of.items(), key=lambda entry: -entry[1])[:_MOST_WRITTEN]:
+            if looks >= _LEAST_SHARE * self.total:
+                stacks.append([phase, looks, [frames.setdefault(frame, len(frames)) for frame in path]])
+        return {"type": "stacks", "role": role, "total": self.total, "frames": list(frames), "stacks": stacks}
