@@ -119,7 +119,7 @@ class FormsTest(run_case.DiagnosedCase):
 
     def test_what_the_model_computes_for_a_picture_belongs_to_it(self):
         found = self.diagnosed("previews.py", "pictures")["logging-dominates"]
-        self.assertTrue(found["where"].endswith("previews.py:28"), found["where"])
+        self.assertTrue(found["where"].endswith("previews.py:59"), found["where"])  # look()
         told = self.record.notes("logging")[-1]
         self.assertEqual(told["where_calls"], 4)
         self.assertGreater(told["seconds"], 0.1 * self.said["time"]["train"])

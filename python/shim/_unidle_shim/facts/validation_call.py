@@ -30,9 +30,15 @@ class ValidationCall:
             return
         self.looked_at = number
         self.passes, self.wanted = 0, number + 1 < _MOST
-        place = _parting(self.way, _way_to(frame))
-        if place is not None and places.is_own(place[0]):
+        place = self.call_of(frame)
+        if place is not None:
             self.found[place] = self.found.get(place, 0) + 1
+
+    def call_of(self, frame):
+        """(code, line) of the program at which the way to this forward pass leaves that to training; None if
+        that is not known."""
+        place = None if self.way is None else _parting(self.way, _way_to(frame))
+        return place if place is not None and places.is_own(place[0]) else None
 
     def note(self):
         if not self.found:

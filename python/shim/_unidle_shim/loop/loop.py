@@ -50,6 +50,8 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
         self.validation = None
         # validation.Preview, if this validation may only be samples made for inspection
         self.preview = None
+        self.previews = 0  # so far
+        self.drawing = False  # whether one of them made a picture
         self.previewed_at = 0  # step of the newest preview
         self.played_at = None  # the same for the newest passes in evaluation mode
         self.playing = False  # whether the newest passes in evaluation mode were those of an agent

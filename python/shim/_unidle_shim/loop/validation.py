@@ -11,6 +11,7 @@ from _unidle_shim.host import event_kinds
 now = time.monotonic_ns
 EACH_STEP = 1  # at most this many steps between two previews
 _PASSES_OF_PLAY = 8  # at least
+_MOST_CALLS = 16  # previews whose call is looked up
 INPUT_PHASE, TRAIN_PHASE, VALIDATE_PHASE = "input", "train", "validate"
 
 
@@ -22,6 +23,7 @@ class Preview:
     def __init__(self, of_training, evaluates):
         self.evaluates = evaluates  # in evaluation mode, which most often is validation
         self.passes = 0
+        self.call = None  # (code, line) of the program that leads to its first pass, where it was looked up
         self.forward_ns = self.log_ns = 0
         self.told = []  # (logging_calls.Logging, place, ns)
         self.drawn = None  # the newest of `told` that made a picture
@@ -146,6 +148,7 @@ class Validations:
         if self.validation is None:
             self.validation = [t, t, 0, self.phase == INPUT_PHASE, None]
             self.lone_eval, self.preview = None, preview
+            self.previews += preview is not None
 
     def touch_validation(self, t):
         if self.validation is not None:
@@ -172,6 +175,11 @@ class Validations:
         parts = self.parts
         if parts is not None and not (parts.input or parts.forward or parts.optimizers) and t is not None:
             parts.begin = parts.last = end
+
+    def asks_for_call(self):
+        """Whether a forward pass is the first of a preview, among the first previews or those with pictures."""
+        preview = self.preview
+        return preview is not None and not preview.passes and (self.drawing or self.previews <= _MOST_CALLS)
 
     def only_looks(self, preview):
         """Whether the preview only makes samples for inspection. So it is if the result was drawn, or is
@@ -205,9 +213,10 @@ class Validations:
         if preview.drawn is None:
             parts.forward += preview.forward_ns
         else:
+            self.drawing = True
             logging, place, _ = preview.drawn
             for_picture_ns = max(0, end - begin - preview.log_ns)
-            logging.count(place, for_picture_ns, calls=0)
+            logging.count(preview.call or place, for_picture_ns, calls=1 if preview.call else 0)
             parts.log += for_picture_ns
         parts.log += preview.log_ns
         parts.rare = parts.rare or bool(preview.told)

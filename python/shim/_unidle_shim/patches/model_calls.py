@@ -102,6 +102,8 @@ def _outermost(state, torch):
                         if state.device is not None:
                             state.device.begin()
                 elif kind is False:
+                    if loop.asks_for_call():
+                        loop.preview.call = state.facts.validation_call.call_of(sys._getframe(1))
                     state.facts.validation_call.validates(sys._getframe(1), loop.validations)
                 elif state.device is not None and loop.works_on_batch():
                     state.device.begin()
