@@ -177,7 +177,7 @@ class Validations:
             parts.begin = parts.last = end
 
     def asks_for_call(self):
-        """Whether a forward pass is the first of a preview, of one of the first or where some make pictures."""
+        """Whether a forward pass is the first of a preview, of an early one or where some make pictures."""
         preview = self.preview
         return preview is not None and not preview.passes and (self.drawing or self.previews <= _MOST_CALLS)
 
