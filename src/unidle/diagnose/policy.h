@@ -57,6 +57,10 @@ struct Policy {
   double small_operation_s = 50e-6;
   /// Fewer in a forward pass are those of any small model. Own choice.
   double many_operations = 300;
+  /// Fewer calls of the model in a step are those of several models, views or chunks. Own choice.
+  double many_calls = 20;
+  /// A longer call of the model computes enough to pay for itself. Own choice.
+  double small_call_s = 5e-3;
   /// Fewer slices of a large tensor in a step are those of attention heads. Own choice.
   double many_slices = 16;
   /// Bytes in a second that a backward pass fills with gradients of slices, and adds up: 5.3 GB/s on two CPUs (torch
@@ -260,6 +264,8 @@ inline constexpr std::array kThresholds = {
     Threshold{"interpreted_line", &Policy::interpreted_line},
     Threshold{"small_operation_s", &Policy::small_operation_s},
     Threshold{"many_operations", &Policy::many_operations},
+    Threshold{"many_calls", &Policy::many_calls},
+    Threshold{"small_call_s", &Policy::small_call_s},
     Threshold{"many_slices", &Policy::many_slices},
     Threshold{"filled_per_s", &Policy::filled_per_s},
     Threshold{"after_training", &Policy::after_training},

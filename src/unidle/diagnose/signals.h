@@ -111,6 +111,7 @@ struct PythonPlace {
 struct OperationFacts {
   double per_pass = 0;
   double seconds_each = 0;  // of the forward pass, divided by them
+  std::optional<double> passes_per_step;
 };
 
 /// Slices of tensors of which the backward pass of a step fills the gradients.

@@ -23,8 +23,15 @@ class Operations:
             self.count += self.number() - self.before
             self.ns += own_ns
 
-    def note(self):
+    def note(self, steps):
+        """`steps`: the finished ones."""
         passes = self.passes - _FIRST
         if passes <= 0 or self.count <= 0:
             return None
-        return {"type": "operations", "passes": passes, "count": self.count, "seconds": self.ns * 1e-9}
+        return {
+            "type": "operations",
+            "passes": passes,
+            "steps": steps,
+            "count": self.count,
+            "seconds": self.ns * 1e-9,
+        }

@@ -235,7 +235,9 @@ void read_operations(const Notes& notes, Signals& signals) {
     const double count = note.number("count").value_or(0);
     const double seconds = note.number("seconds").value_or(0);
     if (notes.of_training(note) && passes > 0 && count > 0 && seconds > 0) {
-      signals.operations = OperationFacts{count / passes, seconds / count};
+      const double steps = note.number("steps").value_or(0);
+      signals.operations =
+          OperationFacts{count / passes, seconds / count, steps > 0 ? std::optional(passes / steps) : std::nullopt};
     }
   });
 }

@@ -14,8 +14,8 @@ namespace unidle::report {
 
 namespace {
 
-constexpr double kLeastShare = 0.005;                       // of all looks; less is not drawn
-constexpr std::int64_t kFewestLooks = 20;                   // fewer say little about stacks
+constexpr double kLeastDrawn = 0.005;                       // of all looks; less is not drawn
+constexpr std::int64_t kFewestDrawn = 20;                   // fewer say little about stacks
 constexpr std::size_t kDeepest = 64;                        // frames, in a record of any origin
 constexpr std::int64_t kMostLooks = std::int64_t{1} << 40;  // sums of damaged records stay whole numbers
 
@@ -103,7 +103,7 @@ double share_of(std::int64_t looks, std::int64_t all) { return static_cast<doubl
 Html calls_html(const FlameNode& parent, std::int64_t whole, const Translator& translator) {
   Html calls;
   for (const FlameNode& node : parent.children) {
-    if (share_of(node.looks, whole) < kLeastShare) {
+    if (share_of(node.looks, whole) < kLeastDrawn) {
       break;  // the rest are no more expensive
     }
     const bool is_phase = parent.where.empty() && parent.function.empty();
@@ -153,7 +153,7 @@ Html flame_graphs_html(const account::RunData& run, const Translator& translator
   Html out;
   const auto add = [&](std::string_view role, std::string_view title) {
     const FlameNode root = flame_of(run, role);
-    out += root.looks < kFewestLooks ? Html() : graph_html(root, title, translator);
+    out += root.looks < kFewestDrawn ? Html() : graph_html(root, title, translator);
   };
   add("train", translator.say("Of the training process, by call"));
   add("worker", translator.say("Of the loader's workers, by call"));
