@@ -40,7 +40,7 @@ _MOST_CALLED = 256
 # Functions of frameworks that only call another one.
 _PASS_ON = (
     *("wrapper", "wrapped", "inner", "<lambda>"),
-    *("_fn", "decorate_context", "_call_impl", "_wrapped_call_impl"),
+    *("_fn", "_use_grad", "decorate_context", "_call_impl", "_wrapped_call_impl"),
 )
 # Generated code is a "<string>", too, and so is what Python gives to a process of multiprocessing.
 _STARTED_BY_PYTHON = any(word.startswith("from multiprocessing.") for word in getattr(sys, "orig_argv", ()))

@@ -123,7 +123,8 @@ Html calls_html(const FlameNode& parent, std::int64_t whole, const Translator& t
 }
 
 Html graph_html(const FlameNode& root, std::string_view title, const Translator& translator) {
-  return element("div.hot", element("h3", title), element("p.quiet", translator.say("{} stack samples", root.looks)),
+  return element("div.hot", element("h3", title),
+                 element("p.quiet", translator.say("{} stack samples; below each line is what it called", root.looks)),
                  element("div.flame", calls_html(root, root.looks, translator)));
 }
 
@@ -155,8 +156,8 @@ Html flame_graphs_html(const account::RunData& run, const Translator& translator
     const FlameNode root = flame_of(run, role);
     out += root.looks < kFewestDrawn ? Html() : graph_html(root, title, translator);
   };
-  add("train", translator.say("Of the training process, by call"));
-  add("worker", translator.say("Of the loader's workers, by call"));
+  add("train", translator.say("Flame graph of the training process"));
+  add("worker", translator.say("Flame graph of the loader's workers"));
   return out;
 }
 
