@@ -5,7 +5,7 @@
 needs_torch
 mkdir program && cd program || exit 1
 
-# Samples that take time without using a CPU: four workers are four times as fast on any machine, which is more than
+# Samples that take time without using a CPU: four workers are four times as fast on any machine, more than
 # other processes may explain.
 cat >train.py <<'PY'
 import json

@@ -73,7 +73,7 @@ void add_calls(FlameNode& node, std::span<const Stack> stacks, std::size_t depth
   std::ranges::stable_sort(node.children, std::ranges::greater(), &FlameNode::looks);
 }
 
-std::string_view colour_of(std::string_view phase) {
+std::string_view phase_colour(std::string_view phase) {
   static const std::map<std::string_view, std::string_view> kColours = {
       {"startup", "startup"}, {"input", "input"},           {"train", "compute"},
       {"exchange", "sync"},   {"checkpoint", "checkpoint"}, {"validate", "validate"}};
@@ -81,7 +81,7 @@ std::string_view colour_of(std::string_view phase) {
   return found == kColours.end() ? "other" : found->second;
 }
 
-std::string words_of(const std::string& phase, const Translator& translator) {
+std::string phase_words(const std::string& phase, const Translator& translator) {
   const std::map<std::string_view, std::string> words = {
       {"startup", translator.word("start-up")},
       {"input", translator.word("input")},
@@ -107,11 +107,11 @@ Html calls_html(const FlameNode& parent, std::int64_t whole, const Translator& t
       break;  // the rest are no more expensive
     }
     const bool is_phase = parent.where.empty() && parent.function.empty();
-    const std::string name = is_phase ? words_of(node.function, translator) : node.function;
+    const std::string name = is_phase ? phase_words(node.function, translator) : node.function;
     const std::string where = node.where.empty() ? "" : " " + node.where;
     Element item("li");
     if (is_phase) {
-      item.add(attribute("class", std::string(colour_of(node.function))));
+      item.add(attribute("class", std::string(phase_colour(node.function))));
     }
     item.add(width_of(share_of(node.looks, parent.looks)));
     item.add(element("span", attribute("title", name + where + ": " + format_share(share_of(node.looks, whole))),

@@ -9,7 +9,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-void add(account::RunData& run, const char* role, json frames, json stacks, std::int64_t process = 1) {
+void add_stacks_note(account::RunData& run, const char* role, json frames, json stacks, std::int64_t process = 1) {
   run.notes.push_back({static_cast<std::int64_t>(run.notes.size()),
                        process,
                        {{"type", "stacks"}, {"role", role}, {"total", 100}, {"frames", frames}, {"stacks", stacks}}});
@@ -19,7 +19,8 @@ const json kFrames = json::array({{"main", "train.py:30"}, {"step", "train.py:12
 
 TEST(FlameGraph, StacksThatBeginAlikeShareTheirNodes) {
   account::RunData run;
-  add(run, "train", kFrames, json::parse(R"([["train", 5, [0]], ["train", 60, [0, 1, 2]], ["input", 35, [0, 1]]])"));
+  add_stacks_note(run, "train", kFrames,
+                  json::parse(R"([["train", 5, [0]], ["train", 60, [0, 1, 2]], ["input", 35, [0, 1]]])"));
   const FlameNode root = flame_of(run, "train");
   EXPECT_EQ(root.looks, 100);
   ASSERT_EQ(root.children.size(), 2U);
@@ -35,17 +36,17 @@ TEST(FlameGraph, StacksThatBeginAlikeShareTheirNodes) {
 
 TEST(FlameGraph, TheNewestNoteOfEachProcessCounts) {
   account::RunData run;
-  add(run, "worker", kFrames, json::parse(R"([["input", 10, [0]]])"), 1);
-  add(run, "worker", kFrames, json::parse(R"([["input", 40, [0]]])"), 1);
-  add(run, "worker", kFrames, json::parse(R"([["input", 20, [0]]])"), 2);
+  add_stacks_note(run, "worker", kFrames, json::parse(R"([["input", 10, [0]]])"), 1);
+  add_stacks_note(run, "worker", kFrames, json::parse(R"([["input", 40, [0]]])"), 1);
+  add_stacks_note(run, "worker", kFrames, json::parse(R"([["input", 20, [0]]])"), 2);
   EXPECT_EQ(flame_of(run, "worker").looks, 60);
   EXPECT_EQ(flame_of(run, "train").looks, 0);
 }
 
 TEST(FlameGraph, IsDrawnWithSharesOfAllSamples) {
   account::RunData run;
-  add(run, "train", json::array({{"main", "a<b>.py:3"}, {"rare", "train.py:9"}}),
-      json::parse(R"([["startup", 998, [0]], ["after", 2, [1]]])"));
+  add_stacks_note(run, "train", json::array({{"main", "a<b>.py:3"}, {"rare", "train.py:9"}}),
+                  json::parse(R"([["startup", 998, [0]], ["after", 2, [1]]])"));
   const std::string html = flame_graphs_html(run, {}).markup;
   EXPECT_THAT(html, HasSubstr("title=\"main a&lt;b&gt;.py:3: 100 %\""));
   EXPECT_THAT(html, HasSubstr("start-up"));
@@ -54,13 +55,13 @@ TEST(FlameGraph, IsDrawnWithSharesOfAllSamples) {
 
 TEST(FlameGraph, DamagedNotesAreNoStacks) {
   account::RunData run;
-  add(run, "train", json::array({"main", {"f"}, 7}),
-      json::parse(R"([["train", -1, [0]], ["train", "x", [0]], 3, []])"));
-  add(run, "train", 5, json::parse(R"([["train", 30, [0]]])"), 2);
-  add(run, "train", kFrames, "none", 3);
+  add_stacks_note(run, "train", json::array({"main", {"f"}, 7}),
+                  json::parse(R"([["train", -1, [0]], ["train", "x", [0]], 3, []])"));
+  add_stacks_note(run, "train", 5, json::parse(R"([["train", 30, [0]]])"), 2);
+  add_stacks_note(run, "train", kFrames, "none", 3);
   EXPECT_EQ(flame_of(run, "train").looks, 0);
   EXPECT_TRUE(flame_graphs_html(run, {}).empty());
-  add(run, "train", kFrames, json::parse(R"([["train", 30, [0, 99, -1, "x"]]])"), 4);
+  add_stacks_note(run, "train", kFrames, json::parse(R"([["train", 30, [0, 99, -1, "x"]]])"), 4);
   EXPECT_EQ(flame_of(run, "train").looks, 30) << "unknown frames stay without a name";
 }
 
