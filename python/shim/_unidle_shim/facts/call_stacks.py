@@ -4,6 +4,7 @@ from _unidle_shim.facts import module_methods
 from _unidle_shim.host import places
 
 _MOST_STACKS = 2000  # different ones; others count for their phase alone
+_MOST_FRAMES = 5000  # different ones
 _MOST_WRITTEN = 300
 _LEAST_SHARE = 0.002  # of all looks
 _DEEPEST = 40  # frames of a path
@@ -20,7 +21,7 @@ class CallStacks:
         self.pending = {}  # the same since the last finished step: they belong to the next one, or to none
         self.step = 0
         self.total = self.written = 0
-        self.called = {}  # function of a package -> (name, package), or None
+        self.frames = {}  # (file, function, line) -> _frame() of it
 
     def add(self, phase, stack, step=None):
         """`step`: steps finished before, where the look belongs to a step."""
@@ -55,23 +56,30 @@ class CallStacks:
 
     def _path(self, stack):
         """((function, "file:line" of the program or package), ...)"""
-        path, called = [], None
+        path, called, frames = [], None, self.frames
         for code, line in stack:  # the innermost first
-            if places.is_own(code):
-                path.append((places.name_of(code), places.text(code, line)))
-            elif not path:
-                named = self._called(code)
-                called = called if named is None else named
-        return tuple(path[::-1] if called is None else [*path[::-1], called])[:_DEEPEST]
+            key = code.co_filename, code.co_name, line
+            if key not in frames:
+                if len(frames) >= _MOST_FRAMES:
+                    frames.clear()
+                frames[key] = self._frame(code, line)
+            own, frame = frames[key]
+            if own:
+                path.append(frame)
+            elif not path and frame is not None:
+                called = frame
+        if called is not None:
+            path.insert(0, called)
+        path.reverse()
+        return tuple(path[:_DEEPEST])
 
-    def _called(self, code):
-        key = code.co_filename, code.co_name, code.co_firstlineno
-        if key not in self.called:
-            if len(self.called) >= _MOST_STACKS:
-                self.called.clear()
-            calls_module = module_methods.FILE in key[0] and key[1] in module_methods.CALLS
-            self.called[key] = None if calls_module else places.package_function(code)
-        return self.called[key]
+    @staticmethod
+    def _frame(code, line):
+        """(whether it is the program's own, what a path says of it or None)"""
+        if places.is_own(code):
+            return True, (places.name_of(code), places.text(code, line))
+        calls_module = code.co_name in module_methods.CALLS and module_methods.FILE in code.co_filename
+        return False, None if calls_module else places.package_function(code)
 
     def note(self, role, last):
         """None while little has changed since the last one."""
