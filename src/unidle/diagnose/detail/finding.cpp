@@ -304,7 +304,11 @@ void add_source(const Context& context, Finding& finding) {
   if (source.left.empty() && !source.patch.empty()) {
     knobs::Change fix =
         make_fix(context, "loader.replace", true,
-                 "take the samples from unidle.data; review these lines, which need the package unidle in this Python");
+                 finding.fixes.empty()
+                     ? "take the samples from unidle.data; review these lines, which need the package unidle in this "
+                       "Python"
+                     : "or take the samples from unidle.data instead; review these lines, which need the package "
+                       "unidle in this Python");
     fix.from = false;
     fix.by_hand = true;  // it changes the order of random draws, so only on request
     fix.patch = source.patch;
