@@ -84,7 +84,7 @@ def has(name, *words):
 assert pages["one"].counts["svg"] == 6, pages["one"].counts
 assert pages["one"].counts["path"] >= 8 + 6, pages["one"].counts
 has("one", "superres-naive", "input wait", "Training loss", "wall time (s)", "samples seen", "loader.workers",
-    "not in effect", "AMD EPYC", "median")
+    "not in effect", "AMD EPYC", "median", "Flame graph of the training process")
 assert pages["gpu"].counts["svg"] == 8, pages["gpu"].counts
 has("gpu", "GPU memory in use", "GiB", "GPU power", "NVIDIA H100")
 has("several", "superres-tuned trains", "Before and after", "What was changed", "loader.workers=8", "Verification")
@@ -146,6 +146,10 @@ f.onload = () => {
   seen.push(svg.getAttribute("viewBox"), String(readout.hidden));
   press("End"); press("ArrowLeft");
   seen.push(readout.querySelector("b").innerText);
+  const calls = Array.from(page.querySelectorAll(".flame span")).filter((name) => name.innerText.startsWith("Photos"));
+  const whole = page.querySelector(".flame").getBoundingClientRect().width;
+  const share = () => (calls[0].getBoundingClientRect().width / whole).toFixed(2);
+  seen.push(share()); calls[0].click(); seen.push(share()); calls[0].click(); seen.push(share());
   document.title = JSON.stringify(seen);
 };
 </script>
@@ -159,6 +163,7 @@ left, _, width, _ = map(float, seen[1].split())
 assert abs(left - 250) < 5 and abs(width - 500) < 10, seen
 assert seen[2:4] == ["0 0 1000 1000", "true"], seen
 assert re.fullmatch(r"[\d.]+ s", seen[4]), seen
+assert seen[5:] == ["0.70", "1.00", "1.00"], seen  # a second click shows the caller, which has no other call here
 PY
 
 code=0

@@ -77,6 +77,20 @@ RunData nasty() {
   return run;
 }
 
+RunData with_stacks(RunData run) {
+  run.notes.push_back({run.steps.back().t_ns,
+                       1,
+                       {{"type", "stacks"},
+                        {"role", "train"},
+                        {"total", 700},
+                        {"frames", nlohmann::json::array({{"main", "train.py:88"},
+                                                          {"Photos.__getitem__", "data.py:31"},
+                                                          {"resize", "PIL"},
+                                                          {"step", "train.py:61"}})},
+                        {"stacks", {{"input", 400, {0, 1, 2}}, {"input", 90, {0, 1}}, {"train", 210, {0, 3}}}}}});
+  return run;
+}
+
 RunData cut(RunData run) {
   run.meta.erase("end_ns");
   run.meta.erase("outcome");
@@ -87,7 +101,7 @@ RunData cut(RunData run) {
 void write_all(const std::filesystem::path& folder) {
   testing::Script shorter = testing::naive_script();
   shorter.steps = 3;
-  testing::write_record(testing::scripted_run(testing::naive_script()), folder / "superres-naive");
+  testing::write_record(with_stacks(testing::scripted_run(testing::naive_script())), folder / "superres-naive");
   testing::write_record(testing::scripted_run(testing::tuned_script()), folder / "superres-tuned");
   testing::write_record(testing::scripted_run(testing::gpu_script()), folder / "keypoint-h100");
   testing::write_record(optimise(), folder / "optimise");
