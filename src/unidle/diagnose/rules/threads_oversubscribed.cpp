@@ -9,6 +9,28 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
+/// The advice for threads that get fewer CPUs than there are, because other processes use some. Nothing measures what
+/// that costs.
+Evaluation beside_others(const Context& context, double others) {
+  const double cpus = *context.cpus;
+  const auto left = static_cast<std::int64_t>(std::max(1.0, std::round(cpus - others)));
+  if (static_cast<double>(left) >= *context.cpu_threads) {
+    return Nothing{};
+  }
+  Finding finding;
+  finding.severity = Severity::kInfo;
+  finding.where = detail::where_set(context, "cpu.threads");
+  finding.evidence = {
+      context.say("torch computes with {} threads, and other processes use {} of the {} CPUs",
+                  std::llround(*context.cpu_threads), format_number(others), format_number(cpus)),
+      context.say("each operation waits until the last of its threads has got a CPU; how much that costs was not "
+                  "measured"),
+  };
+  finding.fixes.push_back(
+      detail::make_fix(context, "cpu.threads", left, "as many threads as other processes leave CPUs, while they run"));
+  return finding;
+}
+
 Evaluation evaluate_threads_oversubscribed(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!signals.trainers) {
@@ -21,14 +43,22 @@ Evaluation evaluate_threads_oversubscribed(const Context& context, const Policy&
   if (!context.cpus || !context.cpu_threads || !context.compute) {
     return Missing{"the CPUs that the run may use, and its threads"};
   }
-  constexpr double kAsleep = 0.3;  // ten threads on two CPUs used 0.5 of them, a program that waits 0.04
-  if (processes < 2 && (!signals.cpus_used || *signals.cpus_used < kAsleep * *context.cpus)) {
-    return Nothing{};
-  }
   const double running = processes * *context.cpu_threads;
   const double cpus = *context.cpus;
+  if (*context.cpu_threads < 2 || *context.compute < policy.warning_share) {
+    return Nothing{};
+  }
+  if (running < policy.oversubscribed * cpus) {
+    const double others = signals.others_cpus_used.value_or(0);
+    const bool beside = processes < 2 && others_disturb(others, signals.cpus_used.value_or(cpus), policy);
+    return beside ? beside_others(context, others) : Nothing{};
+  }
+  constexpr double kAsleep = 0.3;  // ten threads on two CPUs used 0.5 of them, a program that waits 0.04
+  if (processes < 2 && (!signals.cpus_used || *signals.cpus_used < kAsleep * cpus)) {
+    return Nothing{};
+  }
   const double share = *context.compute * (1 - cpus / running);
-  if (*context.cpu_threads < 2 || running < policy.oversubscribed * cpus || share < policy.warning_share) {
+  if (share < policy.warning_share) {
     return Nothing{};
   }
   Finding finding = detail::of_share(share, policy);
@@ -70,11 +100,12 @@ const Rule& threads_oversubscribed() {
           "The processes that train at the same time have at least two threads each, and all their threads are at "
           "least oversubscribed (1.5) times the CPUs. Share = forward and backward pass x (1 - CPUs / threads), from "
           "warning_share (10 %) of the wall time; critical from critical_share (30 %). No bound is given: waiting in "
-          "busy loops can cost more.",
+          "busy loops can cost more. A hint where one process has more threads than other processes leave CPUs.",
       .needs = "how many processes train, the effective cpu.threads, the CPUs that the run may use, step times",
       .proposes = "cpu.threads",
       .evaluate = evaluate_threads_oversubscribed,
       .counts = Counts::kHostTime,
+      .hint_title = "The run computes with more threads than other processes leave CPUs",
       .sentence = "Your run computes with more threads than it has CPUs, and they take turns",
   };
   return kRule;
