@@ -217,15 +217,6 @@ double share_of_ready_thread(const Context& context) {
   return context.cpus_taken && own > 0 ? own / (own + *context.cpus_taken) : 0;
 }
 
-/// The CPUs that other processes leave to the run; at least those that it used, and what one ready thread gets.
-double usable_cpus(const Context& context) {
-  const Signals& signals = context.signals;
-  const double left = signals.cpus_online && signals.others_cpus_used ? *signals.cpus_online - *signals.others_cpus_used
-                                                                      : *context.cpus;
-  const double least = std::max(signals.cpus_used.value_or(0), share_of_ready_thread(context));
-  return std::clamp(left, std::min(least, *context.cpus), *context.cpus);
-}
-
 }  // namespace
 
 bool too_few_steps(const Signals& signals, const Policy& policy) {
@@ -275,8 +266,16 @@ double bound_of_run(const Context& context, double step_s, double best_s) {
   return amdahl(train * (1 - std::clamp(best_s / step_s, 0.0, 1.0)));
 }
 
-std::optional<double> overlapped_step_s(const Context& context, double loader_cpu_s) {
-  if (!context.rest_s || !context.cpus || !context.signals.step_s) {
+double usable_cpus(const Context& context) {
+  const Signals& signals = context.signals;
+  const double left = signals.cpus_online && signals.others_cpus_used ? *signals.cpus_online - *signals.others_cpus_used
+                                                                      : *context.cpus;
+  const double least = std::max(signals.cpus_used.value_or(0), share_of_ready_thread(context));
+  return std::clamp(left, std::min(least, *context.cpus), *context.cpus);
+}
+
+std::optional<double> overlapped_step_s(const Context& context, double loader_cpu_s, double cpus) {
+  if (!context.rest_s || !context.signals.step_s) {
     return std::nullopt;
   }
   const double step_s = *context.signals.step_s;
@@ -288,7 +287,11 @@ std::optional<double> overlapped_step_s(const Context& context, double loader_cp
                 ? *context.signals.cpus_used * step_s
                 : loader_cpu_s + *context.rest_s * std::min(context.cpu_threads.value_or(1), *context.cpus);
   }
-  return std::min(step_s, std::max(*context.rest_s, cpu_s / usable_cpus(context)));
+  return std::min(step_s, std::max(*context.rest_s, cpu_s / cpus));
+}
+
+std::optional<double> overlapped_step_s(const Context& context, double loader_cpu_s) {
+  return context.cpus ? overlapped_step_s(context, loader_cpu_s, usable_cpus(context)) : std::nullopt;
 }
 
 double workers_on(const Context& context, double cpus, const Policy& policy) {

@@ -113,9 +113,15 @@ double amdahl(double share);
 /// The bound for the whole run when each step shrinks from `step_s` to `best_s` and everything else stays.
 double bound_of_run(const Context& context, double step_s, double best_s);
 
-/// The shortest possible step, in seconds, when loader work overlaps with compute. It is never shorter than the rest of
-/// the step; on a CPU device, where loader and compute share the CPUs, never shorter than all CPU work of the step
-/// divided by the CPUs. `loader_cpu_s`: CPU seconds of loader work per step. Absent when facts are missing.
+/// The CPUs that other processes leave to the run; at least those that it used, and what one ready thread gets.
+/// REQUIRES: context.cpus.
+double usable_cpus(const Context& context);
+
+/// The shortest possible step, in seconds, when loader work overlaps with compute on so many CPUs. It is never shorter
+/// than the rest of the step; on a CPU device, where loader and compute share the CPUs, never shorter than all CPU work
+/// of the step divided by the CPUs. `loader_cpu_s`: CPU seconds of loader work per step. Absent when facts are missing.
+std::optional<double> overlapped_step_s(const Context& context, double loader_cpu_s, double cpus);
+/// The same on the usable CPUs.
 std::optional<double> overlapped_step_s(const Context& context, double loader_cpu_s);
 
 /// The number of loader processes that `cpus` CPUs support: one per CPU, and proportionally more, up to

@@ -85,8 +85,11 @@ std::vector<Attempt> attempts_of(std::vector<Proposal> proposals, const diagnose
         Attempt attempt{knobs::change_of(knob, settings.in_force(knob), value, how), id};
         if (finding != nullptr) {
           attempt.where = where_of(*finding, knob);
-          const knobs::Change* fix = fix_of(*finding, knob);
-          attempt.change.in_program = fix != nullptr ? fix->in_program : std::nullopt;
+          if (const knobs::Change* fix = fix_of(*finding, knob); fix != nullptr) {
+            attempt.change.in_program = fix->in_program;
+            attempt.change.knob_class = fix->knob_class;
+            attempt.change.depends = fix->depends;
+          }
         }
         attempts.push_back(std::move(attempt));
       }

@@ -95,6 +95,10 @@ class FixPage {
     }
   }
 
+  std::string depends(const knobs::Change& change) const {
+    return change.depends.empty() ? "" : translator_.say("; depends on {}", sentence(change.depends));
+  }
+
   /// In the words of the program, where they are known, and unidle's name of the setting.
   void add_change(const knobs::Change& change, const std::string& where) {
     if (change.in_program) {
@@ -102,7 +106,8 @@ class FixPage {
       add(fmt::format("{}{} [{}: {}{}, {}]{}{}", diagnose::in_words(*change.in_program, translator_.language),
                       where.empty() ? "" : ", " + where, change.knob, from, change.to->to_text(),
                       translator_.word(knobs::to_string(change.knob_class)),
-                      change.reason.empty() ? "" : translator_.word(": "), sentence(change.reason)),
+                      change.reason.empty() ? "" : translator_.word(": "), sentence(change.reason)) +
+              depends(change),
           2, "- ");
       return;
     }
@@ -110,7 +115,7 @@ class FixPage {
     text += fmt::format("{} ({})", change.to->to_text(), translator_.word(knobs::to_string(change.knob_class)));
     text += where.empty() ? "" : translator_.say(" at {}", where);
     text += change.reason.empty() ? "" : translator_.word(": ") + sentence(change.reason);
-    add(text, 2, "- ");
+    add(text + depends(change), 2, "- ");
   }
 
   /// As it was announced, without the reason, which was said before.

@@ -99,7 +99,8 @@ std::optional<InProgram> by_parts_of_epoch(const CallInProgram& at, double wante
     return std::nullopt;
   }
   constexpr const char* kEpochs = "check_val_every_n_epoch";
-  const std::string every = times(epochs, wanted, number_at(at, "max_epochs"));
+  // Rounded: with one more epoch the last one of a short run may not be validated.
+  const std::string every = times(std::max(1.0, std::round(epochs * wanted)), 1, number_at(at, "max_epochs"));
   if (at.source.value_of(at.call, kEpochs)) {
     return with_arguments(at, {part("1.0"), {kEpochs, every}});
   }

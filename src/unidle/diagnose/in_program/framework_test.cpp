@@ -119,7 +119,7 @@ TEST_F(FrameworkTest, RarerValidationInTheUnitOfTheCall) {
   uses("lightning", "Trainer(val_check_interval=0.1)");
   EXPECT_EQ(rarer_after(), "x = Trainer(val_check_interval=0.9)");
   uses("lightning", "Trainer(val_check_interval=0.25)");
-  EXPECT_EQ(rarer_after(), "x = Trainer(val_check_interval=1.0, check_val_every_n_epoch=3)");
+  EXPECT_EQ(rarer_after(), "x = Trainer(val_check_interval=1.0, check_val_every_n_epoch=2)") << "2.25 epochs";
   uses("lightning", "Trainer(val_check_interval=100)");
   EXPECT_FALSE(rarer()) << "it must not exceed the epoch";
   signals.loader.emplace();
@@ -128,6 +128,9 @@ TEST_F(FrameworkTest, RarerValidationInTheUnitOfTheCall) {
   EXPECT_EQ(rarer_after(), "x = Trainer(val_check_interval=900)") << "of 1,000";
   signals.loader->batch_size = 100;
   EXPECT_EQ(rarer_after(), "x = Trainer(val_check_interval=1.0, check_val_every_n_epoch=3)") << "2.8 epochs of 320";
+  signals.loader->batch_size = 44;
+  EXPECT_EQ(rarer_after(), "x = Trainer(val_check_interval=1.0)") << "1.2 epochs of 727";
+  signals.loader->batch_size = 100;
   uses("lightning", "Trainer(val_check_interval=100, max_epochs=1)");
   EXPECT_EQ(rarer_after(), "x = Trainer(val_check_interval=1.0, max_epochs=1)");
   uses("lightning", "Trainer(val_check_interval=100, check_val_every_n_epoch=None)");

@@ -8,12 +8,29 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// The shortest step with as many workers as this machine supports.
-std::optional<double> best_step_s(const Context& context) {
-  if (!context.work_s) {
-    return std::nullopt;
+/// CPU seconds of loader work per step.
+std::optional<double> loader_cpu_s(const Context& context) {
+  return context.work_s ? std::optional(*context.work_s * context.work_on_cpu.value_or(1)) : std::nullopt;
+}
+
+/// What workers could reach, and what they could reach if no other process used the CPUs.
+void add_best_step(const Context& context, double best_s, Finding& finding) {
+  constexpr double kOfOthers = 0.25;  // CPUs
+  constexpr double kShorter = 0.9;
+  const double usable = usable_cpus(context);
+  const bool shared = usable < *context.cpus - kOfOthers;
+  const std::string rest = format_seconds(*context.rest_s);
+  finding.evidence.push_back(
+      shared ? context.say("even if the {} CPUs that other processes leave made samples, a step would take {}; without "
+                           "loading it takes {}",
+                           format_number(usable), format_seconds(best_s), rest)
+             : context.say("even if all {} CPUs made samples, a step would take {}; without loading it takes {}",
+                           format_number(*context.cpus), format_seconds(best_s), rest));
+  const auto alone_s = overlapped_step_s(context, *loader_cpu_s(context), *context.cpus);
+  if (shared && alone_s && *alone_s < kShorter * best_s) {
+    finding.evidence.push_back(context.say("with all {} CPUs to itself, workers could shorten it to {}",
+                                           format_number(*context.cpus), format_seconds(*alone_s)));
   }
-  return overlapped_step_s(context, *context.work_s * context.work_on_cpu.value_or(1));
 }
 
 void add_cost(const Context& context, Finding& finding) {
@@ -41,7 +58,8 @@ Evaluation evaluate_dataset_slow_sample(const Context& context, const Policy& po
   if (*signals.sample_s < policy.slow_sample_s || *context.steady_input < policy.warning_share) {
     return Nothing{};
   }
-  const auto best_s = best_step_s(context);
+  const auto work_s = loader_cpu_s(context);
+  const auto best_s = work_s ? overlapped_step_s(context, *work_s) : std::nullopt;
   if (!best_s || !context.rest_s) {
     return Missing{"the CPUs that the run may use, and the loader's work in a step"};
   }
@@ -54,13 +72,14 @@ Evaluation evaluate_dataset_slow_sample(const Context& context, const Policy& po
   Finding finding = detail::of_share(*context.steady_input, policy);
   add_cost(context, finding);
   detail::add_stages(context, finding);
-  finding.evidence.push_back(
-      context.say("even if all {} CPUs made samples, a step would take {}; without loading it takes {}",
-                  format_number(*context.cpus), format_seconds(*best_s), format_seconds(*context.rest_s)));
+  add_best_step(context, *best_s, finding);
   if (detail::effective_on(context, "cache.features") == true) {
     return finding;  // everything that can be kept is kept
   }
-  if (detail::samples_can_be_kept(context)) {
+  const bool one_pass = signals.outcome == Outcome::kCompleted && context.epochs && *context.epochs <= policy.min_epochs;
+  if (detail::samples_can_be_kept(context) && one_pass) {
+    finding.evidence.push_back("the run makes one pass over the data: samples that are kept serve later runs only");
+  } else if (detail::samples_can_be_kept(context)) {
     finding.fixes.push_back(
         detail::keep_samples_fix(context, "keep what does not change from epoch to epoch, or make the sample cheaper"));
   } else if (signals.loader && signals.loader->of_package()) {

@@ -47,6 +47,18 @@ TEST(DatasetSlowSample, SaysWhereToDoLessWhenNoSettingHelps) {
               ::testing::AllOf(HasSubstr(": do less work for each sample"), HasSubstr("; see data.py:8")));
 }
 
+TEST(DatasetSlowSample, SaysWhatWorkersCouldReachWithoutOtherProcesses) {
+  Signals signals = waiting_cpu(0.9);
+  signals.sample_s = 0.05;
+  signals.cpus_allowed = signals.cpus_online = 2;
+  signals.cpus_used = 1;
+  EXPECT_THAT(fired("dataset-slow-sample", signals).evidence, Contains(HasSubstr("even if all 2 CPUs made samples")));
+  signals.others_cpus_used = 0.9;
+  const Finding finding = fired("dataset-slow-sample", signals);
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("even if the 1.1 CPUs that other processes leave made samples")));
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("with all 2 CPUs to itself, workers could shorten it to ")));
+}
+
 TEST(SamplesTakeCpus, WhatIsKeptAlreadyIsNotProposed) {
   Signals signals = healthy_cpu();
   signals.cpus_used = 3.9;
@@ -165,6 +177,14 @@ TEST(DatasetSlowSample, ProposesToKeepOnlyWhatCanBeKept) {
   set_effective(signals, "cache.features", "memory");
   EXPECT_EQ(fix_of(fired("dataset-slow-sample", signals), "cache.features"), nullptr) << "it keeps what can be kept";
   set_effective(signals, "cache.features", "off");
+  EXPECT_NE(fix_of(fired("dataset-slow-sample", signals), "cache.features"), nullptr);
+  signals.epochs = 1;
+  EXPECT_NE(fix_of(fired("dataset-slow-sample", signals), "cache.features"), nullptr) << "the run was cut";
+  signals.outcome = Outcome::kCompleted;
+  const Finding of_one_pass = fired("dataset-slow-sample", signals);
+  EXPECT_EQ(fix_of(of_one_pass, "cache.features"), nullptr);
+  EXPECT_THAT(of_one_pass.evidence, Contains(HasSubstr("one pass")));
+  signals.epochs = 3;
   EXPECT_NE(fix_of(fired("dataset-slow-sample", signals), "cache.features"), nullptr);
   signals.samples.emplace();
   signals.samples->compared_samples = 8;
