@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -168,21 +169,39 @@ bool ran_here(const std::filesystem::path& record) {
   }
 }
 
-/// The command that runs the changed program and compares it with the record.
-std::string run_and_compare(const diagnose::Diagnosis& diagnosis, const std::filesystem::path& record, bool named) {
+/// Runs `command`, that of the changed program, and compares it with the record.
+std::string run_and_compare(const std::string& command, const std::filesystem::path& record, bool named) {
   std::error_code none;
   const bool newest = std::filesystem::is_symlink(record, none);  // will be another then
   const std::filesystem::path own = newest ? std::filesystem::canonical(record, none) : record;
-  return fmt::format("unidle run -- {} && unidle compare{}", shell_joined(diagnosis.command),
+  return fmt::format("unidle run -- {} && unidle compare{}", command,
                      named ? " " + shell_quoted(own.string()) + " latest" : "");
 }
 
-/// Where the user has to change the program before anything else, as the first finding says; otherwise empty.
-std::string place_to_change(const diagnose::Diagnosis& diagnosis, const tune::Fixable& fixable) {
-  const bool none = diagnosis.findings.empty() || diagnosis.findings.front().severity == diagnose::Severity::kInfo ||
-                    diagnosis.verdict == diagnose::Verdict::kFailed || diagnosis.command.empty();
-  const std::string place = none || fixable.of_first ? "" : diagnosis.findings.front().where.value_or("");
-  return place.starts_with('<') ? "" : place;  // of code that is in no file
+/// A change that the user has to make before anything else.
+struct OwnChange {
+  std::string place;    // file:line; empty if an option of the command makes it
+  std::string command;  // of the changed program
+};
+
+/// What the first sentence of the diagnosis asks for, if no trial can make it.
+std::optional<OwnChange> own_change(const diagnose::Diagnosis& diagnosis, const tune::Fixable& fixable) {
+  if (diagnosis.findings.empty() || diagnosis.findings.front().severity == diagnose::Severity::kInfo ||
+      diagnosis.verdict == diagnose::Verdict::kFailed || diagnosis.command.empty() || fixable.of_first) {
+    return std::nullopt;
+  }
+  const diagnose::Finding& first = diagnosis.findings.front();
+  std::string place = first.where.value_or("");
+  if (!first.fixes.empty()) {
+    const knobs::Change& fix = first.fixes.front();
+    if (fix.in_program && !fix.in_program->command.empty()) {
+      return OwnChange{"", fix.in_program->command};
+    }
+    const std::string line = fix.in_program ? fix.in_program->where : fix.written_at;
+    place = line.empty() ? place : line;
+  }
+  const bool in_file = !place.empty() && !place.starts_with('<');
+  return in_file ? std::optional(OwnChange{place, shell_joined(diagnosis.command)}) : std::nullopt;
 }
 
 /// The next commands: for a change by the user, and for those that can be tried; empty without either.
@@ -195,18 +214,19 @@ std::vector<std::string> next_commands(const Options& options, const diagnose::D
   const std::filesystem::path record = named ? record::find_run(options.files.front()) : record::latest_run_folder();
   const tune::Fixable fixable = tune::fixable(record, diagnosis);
   const std::string name = named ? " " + shell_quoted(options.files.front()) : "";
-  const std::string place = place_to_change(diagnosis, fixable);
   std::vector<std::string> lines;
-  if (!place.empty() && ran_here(record)) {
-    lines.push_back(translate(language, "next: change {}, then {}", place, run_and_compare(diagnosis, record, named)));
+  if (const auto change = own_change(diagnosis, fixable); change && ran_here(record)) {
+    const std::string then = run_and_compare(change->command, record, named);
+    lines.push_back(change->place.empty() ? translate(language, "next: {}", then)
+                                          : translate(language, "next: change {}, then {}", change->place, then));
   }
   if (fixable.changes > 0) {
     const std::string tries =
         fixable.changes == 1
             ? std::string(translate(language, "tries 1 change in turns with the unchanged program"))
             : translate(language, "tries {} changes in turns with the unchanged program", fixable.changes);
-    lines.push_back(lines.empty() ? translate(language, "next: unidle fix{}  ({})", name, tries)
-                                  : translate(language, "or:   unidle fix{}  ({})", name, tries));
+    lines.push_back(lines.empty() ? translate(language, "next: unidle fix{} ({})", name, tries)
+                                  : translate(language, "or: unidle fix{} ({})", name, tries));
   }
   return lines;
 }
@@ -269,7 +289,7 @@ std::function<int()> setup(CLI::App& app) {
                "Also list all findings, the checks that found nothing, and those that lack a measurement");
   app.add_option("--fail-on", options->fail_on, "Exit with 1 if a finding has this severity or a higher one")
       ->check(CLI::IsMember({"info", "warning", "critical"}));
-  app.add_option("--explain", options->explain, "Explain one rule and exit");
+  app.add_option("--explain", options->explain, "Explain the rule with this id and exit")->type_name("ID");
   add_language_option(app, options->language);
   app.add_option("--price", options->price, "Price of a GPU hour: also print what the run and its idle time cost")
       ->check(CLI::PositiveNumber);
