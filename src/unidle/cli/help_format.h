@@ -18,6 +18,11 @@ class HelpFormat : public CLI::Formatter {
   std::string make_option(const CLI::Option* option, bool is_positional) const override {
     return row(make_option_name(option, is_positional) + make_option_opts(option), make_option_desc(option));
   }
+  /// "[record...]" for any number above one; CLI11 would print "[record(0x)]" for at most two.
+  std::string make_option_usage(const CLI::Option* option) const override {
+    const std::string name = make_option_name(option, true) + (option->get_expected_max() > 1 ? "..." : "");
+    return option->get_required() ? name : "[" + name + "]";
+  }
   std::string make_subcommand(const CLI::App* sub) const override {
     return row(sub->get_display_name(true), sub->get_description());
   }

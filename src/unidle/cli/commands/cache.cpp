@@ -237,25 +237,27 @@ int warm(const Arguments& arguments) {
 }
 
 CLI::App* add_warm(CLI::App& app, Arguments& arguments) {
-  CLI::App* action = app.add_subcommand("warm", "Compute missing entries ahead; a second call continues");
-  action->add_option("path", arguments.path, "The cache's folder; made when it is not there")->required();
+  CLI::App* action = app.add_subcommand("warm", "Compute missing entries ahead; after a stop, the next call continues");
+  action->add_option("path", arguments.path, "The cache's folder; made if it does not exist")->required();
   action->add_option("command", arguments.command, "After --: a program that speaks docs/predictor-protocol.md");
-  action->add_option("--inputs", arguments.inputs, "One input a line, or a FASTA file")->required();
+  action->add_option("--inputs", arguments.inputs, "A file with one input per line, or a FASTA file")->required();
   action->add_option(
       "--predictor", arguments.predictor,
       "Instead of a program, run by unidle-train: peptide, peptide-ensemble, a TorchScript file or a .pt2 package");
   action->add_option("--parameters", arguments.parameters,
-                     "A JSON object for the program; other parameters, other entries");
-  action->add_option("--workers", arguments.workers, "Predictors at once")
+                     "A JSON object for the program; results with other parameters are other entries");
+  action->add_option("--workers", arguments.workers, "Number of predictors that run at once")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  action->add_option("--tokens", arguments.tokens, "What a batch may cost: its longest input times its inputs")
+  action
+      ->add_option("--tokens", arguments.tokens,
+                   "Largest batch: the length of its longest input times the number of inputs")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  action->add_option("--limit", arguments.limit_s, "Seconds that a batch may take")
+  action->add_option("--limit", arguments.limit_s, "Seconds that a batch may take at most")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
-  action->add_option("--max-bytes", arguments.max_bytes, "The bound of the cache from now on, e.g. 20GB")
+  action->add_option("--max-bytes", arguments.max_bytes, "Keep the cache below this size from now on, e.g. 20GB")
       ->transform(CLI::AsSizeValue(true));
   action->add_option("--format", arguments.format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
@@ -285,7 +287,7 @@ std::function<int()> setup(CLI::App& app) {
       ->add_option("--max-bytes", arguments->max_bytes, "Keep at most this, e.g. 20GB; the cache's own bound otherwise")
       ->transform(CLI::AsSizeValue(true));
   CLI::App* warms = add_warm(app, *arguments);
-  CLI::App* path = add_action(app, "path", "Where the cache is, or the file of an entry", *arguments);
+  CLI::App* path = add_action(app, "path", "Print where the cache is, or the file of an entry", *arguments);
   CLI::Option* key = path->add_option("--key", arguments->key, "The key of an entry; exit code 1 when it is not there");
   path->add_option("--name", arguments->name, "The name of an entry, where its key was made of one")->excludes(key);
   return [arguments, stats, verifies, prunes, warms] {

@@ -133,10 +133,10 @@ std::function<int()> setup(CLI::App& app) {
                  "B may be this many per cent slower before it counts as a regression")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
-  app.add_option("--runs", options->runs, "Of two configurations: runs of each, in turns")
+  app.add_option("--runs", options->runs, "Two configurations: how often each runs, in turns")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
-  app.add_option("--seconds", options->seconds, "Of two configurations: how long a run may take")
+  app.add_option("--seconds", options->seconds, "Two configurations: how many seconds a run may take")
       ->check(CLI::Range(1.0, 1e6))
       ->capture_default_str();
   app.add_option("command", options->command, "After --: the training command, with {config} for the file");

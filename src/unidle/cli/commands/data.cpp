@@ -108,8 +108,8 @@ int inspect(const Arguments& arguments) {
 std::function<int()> setup(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   app.require_subcommand(1);
-  CLI::App* action =
-      app.add_subcommand("inspect", "Kind, rows, columns, and what is wrong where; exits with 1 when something is");
+  CLI::App* action = app.add_subcommand(
+      "inspect", "Show kind, rows, columns and problems with their place; exit code 1 if there are any problems");
   action->add_option("path", arguments->paths, "A file or folder; several for the parts of one table")->required();
   action->add_option("--rows", arguments->rows, "Rows to show")->check(CLI::NonNegativeNumber)->capture_default_str();
   action->add_option("--format", arguments->format, "text or json")

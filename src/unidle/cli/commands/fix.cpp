@@ -136,7 +136,7 @@ std::function<int()> setup(CLI::App& app) {
       ->allow_extra_args(false)
       ->check(CLI::IsMember({"semantic"}));
   app.add_flag("--dry-run", arguments->dry_run, "Say what would be tried and exit");
-  app.add_flag("--yes", arguments->yes, "Run trials also where nothing keeps them from overwriting your files");
+  app.add_flag("--yes", arguments->yes, "Run trials even if nothing keeps them from overwriting your files");
   app.add_flag("--fresh", arguments->fresh, "Measure everything again instead of continuing a search that was stopped");
   app.add_option("--format", arguments->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))

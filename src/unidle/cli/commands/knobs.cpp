@@ -136,9 +136,9 @@ std::function<int()> setup(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   app.require_subcommand(0, 1);
   add_format(app, *arguments);
-  CLI::App* known = app.add_subcommand("list", "All knobs, as without a command");
+  CLI::App* known = app.add_subcommand("list", "List all knobs; the default");
   add_format(*known, *arguments);
-  CLI::App* found = app.add_subcommand("recognize", "The knobs that configuration files set, and where");
+  CLI::App* found = app.add_subcommand("recognize", "Find the knobs that configuration files set, and where");
   found->add_option("files", arguments->files, "YAML, JSON, TOML or Python files")->required();
   found->add_flag("--all", arguments->others, "Also show the keys that are no knobs");
   add_format(*found, *arguments);

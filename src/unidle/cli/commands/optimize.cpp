@@ -177,7 +177,8 @@ int run(const Arguments& given) {
 std::function<int()> setup(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   app.add_option("config", arguments->config, "Configuration file (YAML, JSON, TOML, Python)");
-  auto* output = app.add_option("-o,--output", arguments->output, "Where to write; NAME.optimized.EXT beside CONFIG");
+  auto* output = app.add_option("-o,--output", arguments->output,
+                                "The file to write; NAME.optimized.EXT beside CONFIG by default");
   app.add_flag("--in-place", arguments->in_place, "Change CONFIG itself; the old one becomes NAME.bak.EXT")
       ->excludes(output);
   app.add_flag("--benchmark", arguments->benchmark, "Measure every change in short trials, and verify the winner");
@@ -193,15 +194,16 @@ std::function<int()> setup(CLI::App& app) {
       ->delimiter(',')
       ->type_name("KNOB,...")
       ->allow_extra_args(false);
-  app.add_option("--profile", arguments->profile,
-                 "How far to go without measuring: what leaves the arithmetic alone, also what changes rounding, also "
-                 "what helps most programs but not all")
+  app.add_option(
+         "--profile", arguments->profile,
+         "How far to go without measuring: light leaves the arithmetic alone, balanced may change rounding, fast "
+         "also proposes what helps most programs but not all")
       ->check(CLI::IsMember({"light", "balanced", "fast"}))
       ->capture_default_str();
   app.add_option("--device", arguments->device, "Advise for this GPU, e.g. A100-40GB, RTX 4090, or cpu");
   app.add_option("--cpus", arguments->cpus, "Advise for this many CPUs")->check(CLI::Range(1.0, 4096.0));
   app.add_flag("--dry-run", arguments->dry_run, "Write nothing");
-  app.add_flag("--yes", arguments->yes, "Run trials also where nothing keeps them from overwriting your files");
+  app.add_flag("--yes", arguments->yes, "Run trials even if nothing keeps them from overwriting your files");
   app.add_flag("--fresh", arguments->fresh, "Measure everything again instead of continuing a search that was stopped");
   app.add_flag("--undo", arguments->undo, "Undo the last --in-place");
   app.add_option("--format", arguments->format, "text or json")

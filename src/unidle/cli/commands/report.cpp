@@ -45,7 +45,7 @@ int run(const Options& options) {
 std::function<int()> setup(CLI::App& app) {
   const auto options = std::make_shared<Options>();
   app.add_option("RECORD", options->records,
-                 "Records: their folders, the record.db in them or their names; the first is compared "
+                 "Records: folders, their record.db or names; the first is compared "
                  "with the others; the latest record by default");
   app.add_option("-o,--output", options->output,
                  "The page to write; report.html in the first record's folder by default");

@@ -244,7 +244,8 @@ void add_filters(CLI::App& app, Arguments& arguments) {
   app.add_option("--folder", arguments.folder, "The folder of the records; several people may share one")
       ->type_name("DIR");
   app.add_flag("--bad", arguments.bad, "Only runs that failed, timed out, were stopped or cut off, or cannot be read");
-  app.add_option("--since", arguments.since, "Only runs that began then or later: 2026-11-01, or 12h, 7d ago")
+  app.add_option("--since", arguments.since,
+                 "Only runs that began at this time or later, e.g. 2026-11-01, or 12h or 7d ago")
       ->type_name("TIME");
   app.add_option("--before", arguments.before, "Only runs that began earlier")->type_name("TIME");
   app.add_option("--user", arguments.user, "Only runs of this user")->type_name("NAME");

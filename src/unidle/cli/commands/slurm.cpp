@@ -252,13 +252,14 @@ CLI::App* add_submit(CLI::App& app, Arguments& arguments) {
   action->add_option("--signal", request.signal,
                      "NAME@SECONDS: sent to the command so long before its limit; INT@120 for a configuration, which "
                      "then writes a checkpoint");
-  action->add_flag("--requeue", request.requeue, "Put the job in the queue again when that signal has ended it");
+  action->add_flag("--requeue", request.requeue, "Put the job in the queue again after the signal has ended it");
   action->add_flag("--torchrun", request.processes, "Start one process a GPU on each node, by torchrun");
   action->add_option(
       "--scratch", request.scratch,
       "A folder on each node's own disk, '$SLURM_TMPDIR' or /tmp: the command gets one of its own in it, "
       "{scratch} in its words, which is removed at its end");
-  action->add_option("--stage", request.staged, "A file or folder that is copied there first")->allow_extra_args(false);
+  action->add_option("--stage", request.staged, "A file or folder to copy into that folder first")
+      ->allow_extra_args(false);
   action->add_option("--before", request.before, "A line of shell to run first: 'module load cuda'");
   action->add_flag("-n,--dry-run", arguments.dry_run, "Print the script and exit");
   action->add_option("command", arguments.command, "CONFIG.yaml, or -- and a command")->required();
@@ -269,11 +270,12 @@ std::function<int()> setup(CLI::App& app) {
   auto arguments = std::make_shared<Arguments>();
   app.require_subcommand(1);
   CLI::App* submits = add_submit(app, *arguments);
-  CLI::App* shows = add_action(app, "status", "Your jobs, or one: state, rate, time left", *arguments);
+  CLI::App* shows = add_action(app, "status", "Show your jobs, or one: state, rate, time left", *arguments);
   shows->add_option("id", arguments->id, "A job's id");
-  CLI::App* analyzes = add_action(app, "analyze", "One job: what it used, why it ended, why its GPU idled", *arguments);
+  CLI::App* analyzes =
+      add_action(app, "analyze", "Say what a job used, why it ended, and why its GPU idled", *arguments);
   analyzes->add_option("id", arguments->id, "The job's id")->required();
-  CLI::App* tops = add_action(app, "top", "Your jobs by wasted GPU hours", *arguments);
+  CLI::App* tops = add_action(app, "top", "List your jobs by wasted GPU hours", *arguments);
   tops->add_option("--price", arguments->price,
                    "Price of a GPU hour: the text also says what was spent and what was wasted")
       ->check(CLI::PositiveNumber);
