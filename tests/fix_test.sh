@@ -38,7 +38,7 @@ refused waiting --budget soon -- python3 train.py
 # What only the program can change.
 record slow synchronize-each-step
 expect 0 slow -- python3 train.py
-has out "No finding proposes a change that can be tried"
+has out "None of the proposed changes can be tried automatically"
 has out "see "
 expect 0 slow --format json -- python3 train.py
 python3 -c 'import json; d = json.load(open("out")); assert not d["to_try"] and d["by_hand"][0]["where"], d' ||
@@ -58,6 +58,13 @@ record between python-between-steps
 sqlite3 between/record.db "insert into meta values ('command', '[\"python3\", \"train.py\"]'), ('folder', '\"$PWD\"')"
 COLUMNS=200 "$unidle" diagnose between >out 2>err
 has out "next: change train.py:41, then unidle run -- python3 train.py && unidle compare between latest"
+record often validation-dominates
+echo "best_loss = 9" >train.py # a longer interval may change what is trained
+touch -d "2 hours ago" train.py
+command='["python3", "train.py", "--eval-every", "10"]'
+sqlite3 often/record.db "insert into meta values ('command', '$command'), ('folder', '\"$PWD\"')"
+COLUMNS=200 "$unidle" diagnose often >out 2>err
+has out "next: unidle run -- python3 train.py --eval-every 100 && unidle compare often latest"
 (cd / && "$unidle" diagnose "$OLDPWD/between") >out 2>err
 lacks out "next:" # its program is elsewhere
 finish

@@ -217,7 +217,7 @@ for _ in range(20):
             "batch.accumulation=2": "an option of the program",
             "validation.interval=2": "cannot be seen",
             "metrics.interval=50": "own hands",
-            "loader.replace=true": "for a person to review",
+            "loader.replace=true": "for you to review",
             "data.on_device=true": "own hands",
             "compile.mode=graph": "cannot compile",
             "grad.clip_norm=1": "cannot be changed",

@@ -59,8 +59,8 @@ void share_compiled(observe::Options& run, const fs::path& own, SandboxOptions& 
   sandbox.shared.push_back(cache);
 }
 
-/// Whether the command runs `file`, or it or Python's search path names the working folder, by its full path. The
-/// interpreter may lie in the folder.
+/// Whether full paths lead the command to `file` itself instead of a copy: it runs the file by its full path, or an
+/// argument or Python's search path names the working folder. The interpreter may lie in the folder.
 bool is_read_in(const fs::path& folder, const fs::path& file, const std::vector<std::string>& command) {
   const char* path = std::getenv("PYTHONPATH");
   const auto names = [&](std::string_view text) { return text.find(folder.native()) != std::string_view::npos; };
@@ -175,13 +175,14 @@ void edit_for_trial(observe::Options& run, Protection protection, const fs::path
   if (protection != Protection::kLayers) {
     for (const EditedFile& each : edited) {
       if (is_read_in(folder, each.file, run.argv)) {
-        throw Error(ErrorCode::kInput, each.file.string(), "is read by its full path, which a copy does not have",
+        throw Error(ErrorCode::kInput, each.file.string(),
+                    "is read by its full path, so that a trial would not read an edited copy",
                     "make the change yourself");
       }
       const fs::path copy = run.folder / each.file;
       if (!observe::is_within(fs::weakly_canonical(copy), fs::canonical(run.folder))) {  // it may be a link itself
-        throw Error(ErrorCode::kInput, each.file.string(), "is outside of the working folder, through a link",
-                    "make the change yourself");
+        throw Error(ErrorCode::kInput, each.file.string(),
+                    "is a link, or behind a link, that leads out of the working folder", "make the change yourself");
       }
       write_file_like(copy, each.text, copy);
     }

@@ -197,9 +197,8 @@ void add_notes_of_runs(Comparison& c, std::span<const RunData> a, std::span<cons
 void add_notes(Comparison& c, const RunData& a, const RunData& b, const Translator& translator) {
   if (c.pairs.empty() && c.training_ratio && c.training_ratio->interval && !c.different_programs) {
     c.notes.push_back(
-        translator.say("One run each: runs of one program differ as well, which is not in the intervals. unidle fix "
-                       "and unidle optimize "
-                       "make several runs of both, in turns."));
+        translator.say("One run each: the intervals do not include the differences between runs of one program. unidle "
+                       "fix and unidle optimize run both several times, in turns."));
   }
   if (has_settings(a) != has_settings(b)) {
     c.notes.push_back(

@@ -110,7 +110,7 @@ ByHand left_to_person(const diagnose::Finding& finding, const diagnose::Rule& ru
     left.setting = fix.knob + ": " + (fix.from ? fmt::format("{} -> ", *fix.from) : "") + fix.to->to_text();
   }
   if (!fix.in_code && fix.to && fix.knob_class == knobs::KnobClass::kSemantic && can_try({{fix.knob, *fix.to}})) {
-    left.what = "changes what is trained; only --allow semantic tries it";
+    left.what = "may change what is trained; tried only with --allow semantic";
   }
   return left;
 }
@@ -201,7 +201,7 @@ void fit_budget(const RecordedRun& run, double asked_s, FixPlan& plan) {
     const bool fits = kLeastRuns * each_s <= plan.budget_s;
     if (!fits) {
       plan.notes.push_back(
-          fmt::format("{} is not tried: it shows only in runs of {:.0f} s; --budget {:.0f}s is enough for that",
+          fmt::format("{} is not tried: its effect shows only in runs of {:.0f} s; --budget {:.0f}s is enough for that",
                       knobs::describe(proposal.changes), each_s, std::ceil(kUsualRuns * each_s / 10) * 10));
       std::erase_if(plan.attempts, [&](const Attempt& attempt) {
         return proposal.changes.contains(attempt.change.knob) &&

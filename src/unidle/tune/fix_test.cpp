@@ -154,9 +154,9 @@ TEST_F(Fix, ACacheIsTriedInRunsOfTwoEpochs) {
   EXPECT_FALSE(is_tried(scarce, "cache.features"));
   EXPECT_TRUE(is_tried(scarce, "loader.workers"));
   EXPECT_EQ(scarce.least_steps, 30);
-  EXPECT_THAT(scarce.notes,
-              ::testing::Contains(HasSubstr("cache.features=memory is not tried: it shows only in runs of 12 s; "
-                                            "--budget 120s is enough for that")));
+  EXPECT_THAT(scarce.notes, ::testing::Contains(
+                                HasSubstr("cache.features=memory is not tried: its effect shows only in runs of 12 s; "
+                                          "--budget 120s is enough for that")));
 }
 
 TEST_F(Fix, WhatCannotBeRunAgainIsRefused) {

@@ -46,8 +46,7 @@ class FixPage {
     line("");
     if (plan_.attempts.empty()) {
       add(plan_.by_hand.empty() ? translator_.say("No finding proposes a change.")
-                                : translator_.say("No finding proposes a change that can be tried without touching the "
-                                                  "program."));
+                                : translator_.say("None of the proposed changes can be tried automatically."));
     } else {
       add(translator_.say("To try in turns with the unchanged program, in at most {} (--budget):",
                           budget_text(plan_.budget_s)));
@@ -143,7 +142,7 @@ class FixPage {
     add(translator_.say("Left to you:"));
     for (const ByHand& left : plan_.by_hand) {
       const std::string colon = translator_.word(": ");
-      const std::string& change = left.setting.empty() ? left.words : left.setting;
+      const std::string change = left.setting.empty() ? sentence(left.words) : left.setting;
       add(translator_.word(left.title) + colon + (change.empty() ? "" : change + colon) + sentence(left.what) +
               (left.where.empty() ? "" : translator_.say("; see {}", left.where)),
           2, "- ");

@@ -59,7 +59,7 @@ _NEVER = {
     "batch.size": _BATCH,
     "batch.accumulation": _BATCH,
     "data.on_device": "where the program moves its batches is in its own hands",
-    "loader.replace": "the lines that unidle diagnose shows for it are for a person to review",
+    "loader.replace": "the lines that unidle diagnose shows for it are for you to review",
     "metrics.interval": "what the program does with a value that it reads is in its own hands; "
     "add up the loss on the device",
 }

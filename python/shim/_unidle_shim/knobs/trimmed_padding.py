@@ -25,7 +25,7 @@ class Trimming:
         state, padding = self.state, self.state.facts.padding
         self.looked = True
         if state.compiled is not None:
-            self.refuse("the model is compiled, and would be compiled again for other lengths")
+            self.refuse("the model is compiled: it would be compiled again for each other length")
             return batch
         cut = trailing_padding.cut_of(state.torch, batch)
         why = padding.why_kept or (cut.why_not if cut is not None else None)
@@ -48,14 +48,14 @@ class Trimming:
         if self.trimmed or self.refused or not self._knows():
             return
         if self.met:
-            self.refuse("the model is not given the mask of padding")
+            self.refuse("the model is not given the padding mask")
         elif not self.looked:
             self.say(KNOB, True, "ignored", "the thread that trains fetched no batch from a DataLoader")
         else:
-            self.say(KNOB, True, "ignored", "no batch had a mask of padding, and columns of padding alone")
+            self.say(KNOB, True, "ignored", "no batch had a padding mask and columns that hold only padding")
 
     def _knows(self):
-        """Not a worker, a process that only starts others, or a rank whose batches another one fetches."""
+        """False for a worker, a process that only starts others, a rank whose batches another one fetches."""
         facts = self.state.facts
         if self.process != os.getpid() or not facts.forwards:
             return False

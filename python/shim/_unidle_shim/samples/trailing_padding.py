@@ -1,6 +1,6 @@
 """Columns of padding at the end of a batch that none of its sequences needs.
 
-A batch is known to have them by its mask of padding: a tensor (samples, length) of ones followed by zeros, or
+A batch is known to have them by its padding mask: a tensor (samples, length) of ones followed by zeros, or
 of zeros followed by ones, beside tokens that have one and the same value wherever the mask says padding.
 Masks without a name, as in a tuple, are recognised by that alone.
 """
@@ -20,11 +20,12 @@ _POSITIONS = "position_ids"
 _OF_ENCODER = "encoder_"  # beside the scores of a decoder, in results of transformers
 LOSS = "the loss may count the padding"
 JOINED = "accelerate joins the batches of several processes, which must have the same length"
-SAME_LENGTH = "a value of the batch that is neither tokens nor a mask has the same length"
+SAME_LENGTH = "another value of the batch has the same length, and it is unknown whether it may be cut"
 
 
 class Cut:
-    """A batch may end after `width` of its `length` columns. `why_not`: it may not, and why."""
+    """A batch whose tensors have this `shape` may end after `width` columns. `why_not`: why it may not end
+    before the last one."""
 
     def __init__(self, shape, width, why_not=None):
         self.shape, self.width, self.why_not = shape, width, why_not
@@ -99,17 +100,17 @@ def says_padding(name):
 
 
 def says_real_is_one(name):
-    """Not every mask of attention: torch's attn_mask has ones where it is masked."""
+    """False for other names of attention masks: torch's attn_mask has ones where it is masked."""
     return "attention" in name or name == "input_mask"
 
 
 def _is_mapping(value):
-    """Other classes may not be copied with their attributes."""
+    """False for other classes: a copy of them may lack their attributes."""
     return type(value) in (dict, collections.OrderedDict) or isinstance(value, collections.UserDict)
 
 
 def _is_sequence(value):
-    """The same: a list, a tuple, or a named one."""
+    """For the same reason only true for a list, a tuple or a named tuple."""
     return type(value) in (list, tuple) or (isinstance(value, tuple) and hasattr(value, "_fields"))
 
 
@@ -180,8 +181,8 @@ def _is_whole(values):
 
 
 def _real(name, tensor):
-    """Which elements are real, if this is a mask of padding: in each row one value, followed in some rows by
-    the other one. None if it is something else."""
+    """Which elements are real, if this is a padding mask: in each row one value, followed in some rows by the
+    other one. None if it is something else."""
     if (name and not says_padding(name)) or tensor.dim() != 2 or tensor.is_complex():
         return None
     if tensor.shape[1] < 2 or not 0 < tensor.numel() <= MOST_ELEMENTS:
@@ -206,7 +207,7 @@ def _real_of(name, values):
 
 
 def _is_masked(values, real):
-    """Whether these are tokens, of one value at all places of padding and others elsewhere."""
+    """Whether these are tokens: one value wherever there is padding, and no row begins with it."""
     if not _is_whole(values):
         return False
     filling = values[real[:, -1].argmin(), -1]

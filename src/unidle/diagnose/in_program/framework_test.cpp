@@ -147,7 +147,7 @@ TEST_F(FrameworkTest, RarerValidationCanBeTriedAndIsSemanticWhereItsResultsDecid
   EXPECT_TRUE(rarer());
   EXPECT_EQ(fix.knob_class, knobs::KnobClass::kSemantic);
   EXPECT_THAT(text, HasSubstr("[validation.every, semantic]"));
-  EXPECT_THAT(text, HasSubstr("depends on what the program decides by the results"));
+  EXPECT_THAT(text, HasSubstr("depends on whether early stopping, a schedule"));
 }
 
 TEST_F(FrameworkTest, RarerValidationByAnOptionCanBeTried) {

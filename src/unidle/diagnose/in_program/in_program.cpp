@@ -37,7 +37,7 @@ using knobs::Change;
 using knobs::InProgram;
 
 constexpr const char* kDecidedByValidation =
-    "what the program decides by the results: when to stop, which weights to keep";
+    "whether early stopping, a schedule or the choice of the best weights uses the results";
 constexpr std::string_view kTrimPadding = "batch.trim_padding";
 
 /// The words by which `after` differs from the command `before`: "--num-workers 2", "trainer.precision=bf16".
@@ -85,8 +85,8 @@ class Program {
   /// The command that makes all of these changes, each of which one of its options makes.
   std::string command_with(const std::vector<Change>& fixes) const { return shell_joined(reach_of(fixes).command); }
 
-  /// Sets what makes validations so much rarer: the framework's argument, or a setting of the program itself. That is a
-  /// change that can be tried; it may change what is trained when the program decides something by their results.
+  /// Sets what makes validations so much rarer: the framework's argument, or a setting of the program itself. Such a
+  /// change can be tried. It is semantic if the program may decide something by the results.
   void put_rarer_validation(double rarer_by, Change& fix) {
     const auto* loader = signals_.loader ? &*signals_.loader : nullptr;
     const bool known = loader != nullptr && loader->dataset_len && loader->batch_size.value_or(0) > 0;

@@ -27,7 +27,7 @@ Evaluation input_by_timeline(const Context& context, const DeviceTimeline& timel
 
 /// Where workers would gain nothing because the CPUs are full.
 knobs::Change cheaper_samples(const Context& context) {
-  return detail::code_fix(context, "loader.workers", "make samples with less work, for whole batches where possible");
+  return detail::code_fix(context, "loader.workers", "do less work for each sample, or make whole batches at once");
 }
 
 /// The collate function where that takes most of the time, else where samples are made.

@@ -8,8 +8,8 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
-/// Ends batches after their longest sequence where they go on beyond it and a run can do so; else sequences of similar
-/// length have to meet in a batch.
+/// If batches go on beyond their longest sequence, they are to end after it, by the knob where the run can take it.
+/// Otherwise sequences of similar length are to be put into one batch.
 void add_fixes_of_padding(const Context& context, const Policy& policy, const PaddingFacts& padding, Finding& finding) {
   const double beyond = padding.longest ? std::clamp(1 - *padding.longest / padding.padded, 0.0, 1.0) : 0;
   if (beyond < policy.trimmed_padding || detail::effective_on(context, "batch.trim_padding").value_or(false)) {
@@ -64,12 +64,12 @@ const Rule& padding_waste() {
           "little.",
       .thresholds =
           "From padding (30 %) of all elements; the share counts compute in proportion, which holds for layers that "
-          "are linear in the length and is too low for attention; from warning_share (10 %) of the wall time. "
-          "Batches are cut where trimmed_padding (10 %) of their elements come after the longest sequence.",
-      .needs = "real and padded elements of the batches, those up to the longest sequence, step times",
+          "are linear in the length and is too low for attention; from warning_share (10 %) of the wall time. Batches "
+          "are to end after their longest sequence if at least trimmed_padding (10 %) of all elements come after it.",
+      .needs = "how many elements of the batches are real, are padding, or lie within the longest sequence; step times",
       .proposes =
-          "batch.trim_padding where batches go on beyond their longest sequence, or the lines that pad to a fixed "
-          "length; else sequences of similar length in one batch",
+          "batches that end after their longest sequence: batch.trim_padding, or a change where the program pads to a "
+          "fixed length; sequences of similar length in one batch if they end there already",
       .evaluate = evaluate_padding_waste,
       .counts = Counts::kDeviceTime,
       .sentence = "Your {device} spends {share} of the run on padding",

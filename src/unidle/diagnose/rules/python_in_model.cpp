@@ -16,8 +16,8 @@ bool is_interpreted(const PythonPlace& place, const Policy& policy) {
 }
 
 /// Whether it is a loop over many operations that cost little more than their calls. Torch releases Python's lock in
-/// each of them, so that such a loop holds it for a small part of the time. A loop that calls modules is one of layers
-/// or time steps: nothing can compute them at once.
+/// each of them, so that such a loop holds the lock for only a small part of the time. A loop that calls modules goes
+/// over layers or time steps, which cannot be computed at once.
 bool loops_over_small_operations(const PythonPlace& place, const Signals& signals, const Policy& policy) {
   return place.in_loop && part(place.direct, place.looks) >= policy.mostly && signals.operations &&
          signals.operations->per_pass >= policy.many_operations &&
@@ -62,7 +62,7 @@ Evaluation evaluate_python_in_model(const Context& context, const Policy& policy
                                   most->place),
   };
   if (loops_over_small_operations(*most, signals, policy)) {
-    finding.evidence.push_back(context.say("a forward pass makes {:.0f} operations, of {} on average",
+    finding.evidence.push_back(context.say("a forward pass makes {:.0f} operations of torch, which take {} on average",
                                            signals.operations->per_pass,
                                            format_seconds(signals.operations->seconds_each)));
   }
@@ -88,12 +88,12 @@ const Rule& python_in_model() {
           "one thread, while the device or the other CPUs have nothing to do. Stack samples show the loop, and how "
           "often Python held its lock, which operations of torch release.",
       .thresholds =
-          "A loop in the forward pass, outside of stacks of layers, in which Python holds its lock in "
-          "interpreted_loop (20 %) of the stack samples, or one that calls no module if a forward pass makes "
-          "many_operations (300) that take at most small_operation_s (50 us) on average; without a loop, a line with "
-          "interpreted_line (80 %). The share is that part of the forward pass, times the share of forward and "
-          "backward pass, from warning_share "
-          "(10 %) of the wall time; critical from critical_share (30 %). On a GPU at most the time that it idles.",
+          "A loop in the forward pass that is no stack of layers, and one of these: Python holds its lock in "
+          "interpreted_loop (20 %) of the loop's stack samples; or the loop calls no module, and a forward pass makes "
+          "at least many_operations (300), which take at most small_operation_s (50 us) on average. Or a line outside "
+          "of loops, with Python's lock held in interpreted_line (80 %) of its samples. The share is that part of the "
+          "forward pass, times the share of forward and backward pass, from warning_share (10 %) of the wall time; "
+          "critical from critical_share (30 %). On a GPU at most the time that it idles.",
       .needs = "step times, stack samples of the forward pass with the state of Python's lock",
       .proposes =
           "compute all iterations at once with operations on whole tensors, or use torch.compile where each needs the "

@@ -17,7 +17,7 @@ Evaluation evaluate_slices_in_loop(const Context& context, const Policy& policy)
     return Missing{context.no_steps};
   }
   if (!signals.slices) {
-    return Missing{"what the backward pass fills for slices of tensors"};
+    return Missing{"how much memory the backward pass fills for slices of tensors"};
   }
   const SliceFacts& slices = *signals.slices;
   const double filled_s = slices.bytes / policy.filled_per_s;
@@ -30,9 +30,9 @@ Evaluation evaluate_slices_in_loop(const Context& context, const Policy& policy)
   finding.speedup_bound.reset();
   finding.where = detail::place(signals.model_where);
   finding.evidence = {
-      context.say("the model or the loss takes {} slices of a tensor of {} in each step", slices.of_tensor,
+      context.say("in each step the model or the loss takes {} slices of a tensor of shape {}", slices.of_tensor,
                   slices.shape),
-      context.say("for the gradient of each slice the backward pass fills a tensor of the whole size: {} in a step",
+      context.say("for each slice the backward pass fills a gradient of the size of the whole tensor: {} in each step",
                   detail::format_noted_bytes(slices.bytes)),
       context.say("that takes about {} of a step of {}", format_seconds(filled_s), format_seconds(*signals.step_s)),
   };
@@ -45,22 +45,23 @@ const Rule& slices_in_loop() {
   static const Rule kRule{
       .id = "slices-in-loop",
       .verdict = Verdict::kComputeBound,
-      .title = "The backward pass fills a whole gradient for each slice of a tensor",
+      .title = "The backward pass fills a full-size gradient for each slice of a tensor",
       .topic = "slices in loops",
       .explanation =
-          "The gradient of scores[:, t] is a tensor of the size of scores, with zeros everywhere else, and all of them "
-          "are added up. A loop over t pays for the whole tensor in each iteration. unbind(1) before the loop gives "
-          "the same slices, and its gradient is one stack of theirs. On two CPUs the loss of a CRF over 60 time steps "
-          "went backward in 17 ms instead of 180 ms (64 x 60 x 30 x 30, torch 2.11).",
+          "For each slice scores[:, t], the backward pass fills a gradient of the size of scores, with zeros outside "
+          "of the slice, and adds it to the others. A loop over t pays for the whole tensor in each iteration. "
+          "unbind(1) before the loop gives the same slices, and stacks their gradients once. On two CPUs, the backward "
+          "pass of a CRF loss over 60 time steps took 17 ms instead of 180 ms (64 x 60 x 30 x 30, torch 2.11).",
       .thresholds =
-          "Training on CPUs, with at least many_slices (16) slices of a tensor in a step. The share is the bytes of "
-          "all such gradients divided by filled_per_s (5 GB/s), at most that of forward and backward pass, from "
-          "warning_share (10 %) of a step. Always a warning, without a bound, because it is an estimate.",
+          "Training on CPUs, with at least many_slices (16) slices of a tensor in a step. The time is estimated: the "
+          "bytes of all these gradients divided by filled_per_s (5 GB/s), at most the time of forward and backward "
+          "pass, from warning_share (10 %) of a step. Because it is an estimate, the finding is always a warning and "
+          "has no bound.",
       .needs = "step times, the graph of a backward pass",
       .proposes = "take the slices once before the loop, with unbind() or split(), and index the result",
       .evaluate = evaluate_slices_in_loop,
       .counts = Counts::kHostTime,
-      .sentence = "Your backward pass spends about {share} of the run on slices of large tensors",
+      .sentence = "Your backward pass spends about {share} of the run on gradients of tensor slices",
   };
   return kRule;
 }

@@ -26,8 +26,8 @@ Evaluation beside_others(const Context& context, double others) {
       context.say("each operation waits until the last of its threads has got a CPU; how much that costs was not "
                   "measured"),
   };
-  finding.fixes.push_back(
-      detail::make_fix(context, "cpu.threads", left, "as many threads as other processes leave CPUs, while they run"));
+  finding.fixes.push_back(detail::make_fix(context, "cpu.threads", left,
+                                           "use only as many threads as other processes leave CPUs, while they run"));
   return finding;
 }
 
@@ -76,7 +76,7 @@ Evaluation evaluate_threads_oversubscribed(const Context& context, const Policy&
   const auto each = static_cast<std::int64_t>(std::max(1.0, std::floor(cpus / processes)));
   finding.fixes.push_back(detail::make_fix(
       context, "cpu.threads", each,
-      processes < 2 ? "as many threads as there are CPUs, which is torch's default"
+      processes < 2 ? "use as many threads as there are CPUs, which is torch's default"
                     : "divide the CPUs among the processes (OMP_NUM_THREADS, or torch.set_num_threads in each)"));
   return finding;
 }
@@ -97,16 +97,16 @@ const Rule& threads_oversubscribed() {
           "2.11). One process that asks for more threads than CPUs loses in the same way: ten threads on two CPUs took "
           "75 s, and two took 36 s (pytorch-forecasting, ar.py).",
       .thresholds =
-          "The processes that train at the same time have at least two threads each, and all their threads are at "
-          "least oversubscribed (1.5) times the CPUs. Share = forward and backward pass x (1 - CPUs / threads), from "
-          "warning_share (10 %) of the wall time; critical from critical_share (30 %). No bound is given: waiting in "
-          "busy loops can cost more. A hint where one process has more threads than other processes leave CPUs.",
+          "The processes that train at the same time compute with at least two threads each, and with at least "
+          "oversubscribed (1.5) threads per CPU in all. Share = forward and backward pass x (1 - CPUs / threads), from "
+          "warning_share (10 %) of the wall time; critical from critical_share (30 %), and for one process always a "
+          "warning. No bound is given: waiting in busy loops can cost more. One process with fewer threads is a hint, "
+          "if other processes leave it fewer CPUs than it has threads.",
       .needs = "how many processes train, the effective cpu.threads, the CPUs that the run may use, step times",
       .proposes = "cpu.threads",
       .evaluate = evaluate_threads_oversubscribed,
       .counts = Counts::kHostTime,
-      .hint_title = "The run computes with more threads than other processes leave CPUs",
-      .sentence = "Your run computes with more threads than it has CPUs, and they take turns",
+      .sentence = "Your run computes with more threads than it has CPUs, so that they take turns",
   };
   return kRule;
 }

@@ -9,7 +9,7 @@ const Knob& batch_trim_padding() {
       .knob_class = KnobClass::kNumeric,
       .fallback = false,
       .explanation =
-          "Ends each batch for training after its longest sequence, by its mask of padding; layers that follow the "
+          "Ends each training batch after its longest sequence, which its padding mask shows. Layers that apply the "
           "mask give the same results.",
       .change =
           {

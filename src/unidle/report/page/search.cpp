@@ -109,8 +109,8 @@ Html waterfall(const tune::Recorded& recorded, const Translator& translator) {
   }
   return element("ol.bars.falls", bars) +
          element("p.quiet",
-                 verified ? translator.say("Samples/s of the search. Thin lines are 95 % intervals, shown for at least "
-                                           "three pairs. The last bar is the verification.")
+                 verified ? translator.say("Samples/s of the search. Thin lines are 95 % intervals, shown from three "
+                                           "pairs on. The last bar is the verification.")
                           : translator.say("Samples/s of the search, as each change was tried. None of it is proven."));
 }
 
