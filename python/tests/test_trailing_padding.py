@@ -1,4 +1,4 @@
-"""What counts as a mask of padding, and which batches may end after their longest sequence."""
+"""What counts as a padding mask, and which batches may end after their longest sequence."""
 
 import collections
 import functools

@@ -161,7 +161,7 @@ void add_validation_wait(const Rule& rule, const Context& context, Finding& find
       context.say("validation waits for batches as well: {} of the wall time", format_share(context.validation_wait)));
 }
 
-/// What is in effect already, and what this run was asked to take and refused, is not proposed.
+/// Removes fixes that are in effect already, and those that this run was asked for and refused.
 void leave_out_done_or_refused(const Context& context, Finding& finding) {
   const std::map<std::string, std::string>& refused = context.signals.refused;
   std::erase_if(finding.fixes, [&](const knobs::Change& fix) {

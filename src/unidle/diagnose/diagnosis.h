@@ -180,7 +180,7 @@ std::string problem(const Diagnosis& diagnosis, Language language = Language::kE
 std::optional<double> bound_of_longer_run(const Diagnosis& diagnosis, const Finding& finding);
 /// The title of a finding, a few words.
 std::string title(const Finding& finding, Language language = Language::kEnglish);
-/// What to do about it, in words, where it has no fix of its own; "" for an unknown rule.
+/// What to do about a finding without fixes, in words; "" for an unknown rule.
 std::string proposal(const Finding& finding, Language language = Language::kEnglish);
 /// "num_workers=2 in DataLoader(...)", without the place.
 std::string in_words(const knobs::InProgram& change, Language language);

@@ -53,18 +53,18 @@ struct Policy {
   /// loop must be Python's own work. Own choice.
   double interpreted_loop = 0.20;
   double interpreted_line = 0.80;
-  /// The calls of shorter operations are a large part of them: 5 to 20 us each, depending on the CPU and its load.
+  /// Of shorter operations the call alone is a large part: 5 to 20 us, depending on the CPU and its load.
   double small_operation_s = 50e-6;
-  /// Fewer in a forward pass are those of any small model. Own choice.
+  /// The forward pass of any small model has up to this many operations. Own choice.
   double many_operations = 300;
-  /// Fewer calls of the model in a step are those of several models, views or chunks. Own choice.
+  /// Several models, views or chunks alone make up to this many calls in a step. Own choice.
   double many_calls = 20;
   /// A longer call of the model computes enough to pay for itself. Own choice.
   double small_call_s = 5e-3;
-  /// Fewer slices of a large tensor in a step are those of attention heads. Own choice.
+  /// Attention heads alone take up to this many slices of a large tensor in a step. Own choice.
   double many_slices = 16;
-  /// Bytes in a second that a backward pass fills with gradients of slices, and adds up: 5.3 GB/s on two CPUs (torch
-  /// 2.11), less where the system has to give fresh memory.
+  /// The rate at which a backward pass fills gradients of slices and adds them up, in bytes/s: 5.3 GB/s on two CPUs
+  /// (torch 2.11), less where the system has to give fresh memory.
   double filled_per_s = 5e9;
   /// What a program does after its last step is named from here on; below, it is the end of any short run. Own choice.
   double after_training = 0.20;
@@ -113,8 +113,8 @@ struct Policy {
   double disk_read_bytes_per_s = 1e6;
   /// Sorting by length leaves padding below this. Own choice.
   double padding = 0.30;
-  /// Of all elements, beyond the longest sequence of their batch. Below it batches are padded to about that sequence.
-  /// Own choice.
+  /// The part of all elements that comes after the longest sequence of its batch. Batches with less are padded to about
+  /// that sequence. Own choice.
   double trimmed_padding = 0.10;
 
   /// Reading a cheaper sample from memory is faster than a cache look-up: hashing the key, finding the entry and

@@ -26,8 +26,8 @@ std::vector<ChangedLines> changes_of_diff(std::string_view diff);
 /// Line `line` of the text, counted from 1, without its end; empty when there is none.
 std::string_view line_of(std::string_view text, int line);
 
-/// A line to show: whole, or of a long one the part around what `other` has in its place. A file of one line may hold
-/// anything, also what is not to be shown.
+/// The line as it is shown. Of a long one, only the part around its difference from `other`: a file of one line may
+/// hold anything, also what should not be shown.
 std::string excerpt(std::string_view line, std::string_view other);
 
 }  // namespace unidle::knobs

@@ -9,7 +9,7 @@ namespace unidle::knobs {
 /// "--val-check-interval", but not "eval_iters", which is a length.
 bool names_interval_of_validation(std::string_view key);
 
-/// Whether they may also say that: "--eval-steps" is an interval in some programs, and a length in others.
+/// Whether the key may name such an interval: "--eval-steps" is one in some programs, and a length in others.
 bool may_name_interval_of_validation(std::string_view key);
 
 }  // namespace unidle::knobs

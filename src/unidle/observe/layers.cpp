@@ -59,8 +59,8 @@ int write_text(const char* path, const std::string& text) {
 
 constexpr int kNoDescriptor = -1;
 
-/// Whether `fd` is a file of a layer: of an overlay, which the file at its path on `device` was not. The machine's own
-/// root may be an overlay as well.
+/// Whether `fd` is a file in a layer: on an overlay, but not on `device`, where the file at its path was before. The
+/// machine's own root may be an overlay as well.
 bool is_in_overlay(int fd, dev_t device) {
   struct statfs system {};
   struct stat status {};

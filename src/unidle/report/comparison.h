@@ -85,8 +85,7 @@ struct Comparison {
   bool regression() const { return !regressions.empty(); }
   /// True where the whole run, with validation, differs more than its steps do: the whole decides.
   bool by_whole() const;
-  /// True when the CPUs that other processes used during the slower of two single runs may be what makes the
-  /// difference.
+  /// True when the CPUs that other processes used during the slower of two single runs may explain the difference.
   bool may_be_others() const;
 };
 

@@ -58,7 +58,7 @@ class Padding:
                 self.shape = cut.shape
 
     def result_seen(self, torch, result):
-        """Of a forward pass whose call was seen."""
+        """Called with the result of the forward pass that call_seen() was called for."""
         shape, self.shape = self.shape, None
         if trailing_padding.per_token(torch, result, shape):
             self.why_kept = self.why_kept or trailing_padding.LOSS
@@ -99,7 +99,7 @@ def _inner(module):
 
 
 def _by_name(module, args, kwargs):
-    """The arguments of its forward pass; those without a name are one list."""
+    """The arguments of the forward pass by name; those without a name are one list."""
     forward = getattr(type(module), "forward", None)
     for _ in range(_MOST_WRAPPERS):  # of decorators
         forward = getattr(forward, "__wrapped__", forward)
@@ -142,9 +142,9 @@ def _add(counts, torch, batch, devices):
 
 
 def real_by_lengths(lengths, shapes):
-    """(real, all, up to the longest sequence) elements of a batch by its lengths. `shapes`: the first two
-    extents of its other tensors, among which the sequences must be: a number of each sample may be called a
-    length."""
+    """The numbers of elements of a batch, by its lengths: (real ones, all, those up to its longest sequence).
+    `shapes`: the first two extents of its other tensors, among which the sequences must be: a number of each
+    sample may be called a length."""
     for rows, width in shapes + [shape[::-1] for shape in shapes]:
         if rows == len(lengths) and 1 < max(lengths) <= width and min(lengths) >= 0:
             return sum(lengths), rows * width, rows * max(lengths)

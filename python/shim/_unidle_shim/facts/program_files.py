@@ -16,7 +16,8 @@ _digests = {}  # path -> digest when it was first read, usually soon after it wa
 
 
 def note():
-    """None if a file could not be read. Their names do not count: the program may be in another folder."""
+    """Returns None if a file could not be read. The digest leaves out the names of the files, so that a copy
+    of the program in another folder has the same one."""
     global _known
     if _known[0] != len(sys.modules):
         _known = len(sys.modules), _found()
@@ -42,7 +43,7 @@ def _modules():
 
 
 def _named_in_command():
-    """Configurations and scripts, but no data."""
+    """Small files, which are scripts and configurations rather than data."""
     _words.update(word for word in sys.argv if type(word) is str)
     words = _words | {word.partition("=")[2] for word in _words}
     files = {places.full(word) for word in words if word}

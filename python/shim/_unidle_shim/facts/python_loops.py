@@ -27,10 +27,8 @@ class PythonLoops:
         # those in which the loop called no module]
         self.lines = {}
         self.forward = 0  # samples of the forward pass of finished steps
-        self.pending, self.steps = (
-            [],
-            None,
-        )  # (key of lines or None, held, direct), since the last finished step
+        self.pending = []  # (key of lines or None, direct, held), since the last finished step
+        self.steps = None  # their number at the newest sample
         # Of the methods of the model's modules: code -> names of attributes that hold several modules
         self.stacks = {}
         self.stacks_of = None  # id of the model that they are of
@@ -66,8 +64,8 @@ class PythonLoops:
         return (loop, places.text(*own[0]), places.name_of(own[0][0])), direct
 
     def _loop_of(self, own):
-        """The place of the innermost loop around these lines, and which of them it has. A loop over modules,
-        a stack of layers, is left out: nothing can compute it at once."""
+        """The place of the innermost loop around these lines, and the index of the line that is in it. A loop
+        over modules, a stack of layers, is left out: nothing can compute it at once."""
         for depth, (code, line) in enumerate(own):
             around, (loops, outside) = code, self._loops_in(code)
             if code.co_name.startswith("<") and depth + 1 < len(own):  # a comprehension is code of its own

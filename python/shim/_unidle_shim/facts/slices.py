@@ -3,7 +3,7 @@ size, with zeros outside of it."""
 
 from _unidle_shim.host.shapes import unseen
 
-_LOOKS = (4, 7, 12, 20, 32, 50)  # backward passes that are looked at: batches differ in length
+_LOOKS = (4, 7, 12, 20, 32, 50)  # the backward passes that are inspected: batches differ in length
 _SLICES = ("SelectBackward0", "SliceBackward0", "IndexBackward0", "IndexSelectBackward0")
 _LEAST = 1 << 14  # elements: smaller tensors cost no more than the call
 _DIMENSIONS = 3  # torch itself slices packed sequences, which have two
@@ -11,8 +11,8 @@ _MOST = 20_000  # nodes of the graph
 
 
 class Slices:
-    """Used by the training thread alone. `most`: of the pass that fills most, the bytes of all slices, and
-    of the tensor with most of these bytes the number of slices and the shape."""
+    """Used by the training thread alone. `most`: (bytes of all slices, number of slices, shape) of the pass
+    that fills most, the latter two of the tensor with most of these bytes."""
 
     def __init__(self):
         self.passes = self.looks = self.bytes = 0

@@ -3,8 +3,8 @@ of one of training: it is the line at which the two begin to differ."""
 
 from _unidle_shim.host import places
 
-_MOST = 16  # validations that are looked at
-_FIRST = 64  # passes of training in which the way is looked up again: the first one may only prepare
+_MOST = 16  # validations that are inspected
+_FIRST = 64  # forward passes of training, after which the way is not taken anew: the first may only prepare
 
 
 class ValidationCall:
@@ -15,17 +15,17 @@ class ValidationCall:
         self.passes = 0  # of training, since a validation
         self.wanted = True
         self.found = {}  # (code, line) -> number of validations
-        self.looked_at = -1  # the newest validation
+        self.looked_at = -1  # number of the newest inspected validation
 
     def trains(self, frame):
-        """A forward pass of training, while it is wanted: one of the first in all, or after a validation."""
+        """Called for forward passes of training while `wanted`: the first ones, also after a validation."""
         self.passes += 1
         if self.passes & (self.passes - 1) == 0:
             self.way = _way_to(frame)
             self.wanted = self.passes < _FIRST
 
     def validates(self, frame, number):
-        """`number`: of the validation, in the order of the program."""
+        """Called for a forward pass of validation. `number`: how many validations there were before it."""
         if self.way is None or number == self.looked_at or number >= _MOST:
             return
         self.looked_at = number

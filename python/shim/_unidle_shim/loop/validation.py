@@ -32,7 +32,8 @@ class Preview:
         self.most_of_training = False
 
     def passed(self, ns, samples):
-        """A forward pass has ended. Beside an action that is chosen, a target network sees a whole batch."""
+        """Called when a forward pass has ended. A target network, which is not trained, may see whole batches
+        while the model that trains chooses single actions."""
         self.forward_ns += ns
         self.passes += 1
         if self.of_training and not self.most_of_training:
@@ -193,8 +194,8 @@ class Validations:
         return each_step and (bool(preview.told) or preview.most == self.usual_samples)
 
     def plays(self, preview, ns):
-        """Whether the passes in evaluation mode choose actions: many with fewer samples than training has,
-        and mostly other work between them, before every step."""
+        """Whether the passes in evaluation mode choose actions: several before every step, each with fewer
+        samples than training has, and with more time spent between them than in them."""
         last, self.played_at = self.played_at, self.steps
         self.playing = (
             preview.passes >= _PASSES_OF_PLAY

@@ -21,8 +21,8 @@ struct ConfiguredFiles {
 /// Never throws; files that cannot be read are left out.
 ConfiguredFiles configured_files(const std::vector<std::string>& command, const std::filesystem::path& folder);
 
-/// The text of all of the program that static reading finds: the options of its command, the files, and its own modules
-/// that they import at any depth. Nothing when the command names no script. Never throws.
+/// The text of the program as far as it is found without running it: the options of its command, the files, and the
+/// program's own modules that these import, directly or not. Nothing when the command names no script. Never throws.
 std::optional<std::string> text_of_program(const std::vector<std::string>& command,
                                            const std::filesystem::path& folder);
 

@@ -56,8 +56,8 @@ struct HotFunction {
   std::string caller;      // the program's function that called it, with its line; may be empty
   double of_line = 0;      // share of the hottest line alone
 
-  /// "function (file:line)"; with the share of that line if other lines take much as well; "file:line" for code outside
-  /// functions.
+  /// "function (file:line)", or "function (file:line: 40 %)" if its other lines take much as well; "file:line" for code
+  /// outside functions.
   std::string text() const;
 };
 /// Seconds and number of validations without dry runs before the first step and tests after the last one.

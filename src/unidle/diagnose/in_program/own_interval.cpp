@@ -55,8 +55,8 @@ bool had_this_interval(double value, const Signals& signals) {
   return steps && std::abs(value - *steps) <= kAbout * *steps;
 }
 
-/// Whether a setting of that name and value is the interval. A name that may also mean a length counts if it is that of
-/// the run.
+/// Whether a setting of that name and value is the interval. If the name may also mean a length, the value decides: it
+/// has to be the interval that the run had.
 bool is_interval(const std::string& name, double value, const Signals& signals) {
   return value >= 1 && (knobs::names_interval_of_validation(name) ||
                         (knobs::may_name_interval_of_validation(name) && had_this_interval(value, signals)));
@@ -91,7 +91,7 @@ std::vector<Interval> intervals(const Signals& signals, Sources& sources) {
   return found;
 }
 
-/// Whether a word of the command gives the argument whose default this is: "-e 5", "-e5", "--eval-ev 5".
+/// Whether the command sets the argument whose default this is: "-e 5", "-e5", "--eval-ev 5".
 bool is_given(const knobs::Scalar& scalar, const std::vector<std::string>& command) {
   return std::ranges::any_of(scalar.argument, [&](const std::string& flag) {
     return std::any_of(command.begin() + 1, command.end(), [&](const std::string& word) {
@@ -130,8 +130,8 @@ std::vector<Option> options_of(const Signals& signals) {
   return found;
 }
 
-/// The command with its option set to another value; nothing when it has none, or several and none of them alone has
-/// the value of the run.
+/// The command with its option set to another value. Nothing when it has none, or several of which not exactly one has
+/// the interval of the run.
 std::optional<knobs::InProgram> by_option(const Signals& signals, double rarer_by) {
   std::vector<Option> options = options_of(signals);
   if (options.size() > 1) {

@@ -14,8 +14,8 @@ namespace unidle::diagnose {
 /// name.
 std::optional<knobs::InProgram> with_rarer_own_interval(const Signals& signals, Sources& sources, double rarer_by);
 
-/// Whether the words of the program, its files and its command say that something is decided by results of validation:
-/// early stopping, a plateau of the schedule, the best checkpoint. True when the program cannot be read.
+/// Whether words in the program's files and its command tell of a decision by results of validation: early stopping, a
+/// schedule that waits for a plateau, the best checkpoint. True when the program cannot be read.
 bool may_decide_by_validation(const Signals& signals, const Sources& sources);
 
 }  // namespace unidle::diagnose

@@ -17,8 +17,8 @@ namespace unidle::tune {
 /// of the files' content.
 std::string code_patch(std::vector<CodeChange> changes, const std::filesystem::path& folder);
 
-/// The options with which `patch -i FILE` applies the patch in `folder`. GNU patch follows a file's link only when
-/// told; empty when it refuses to, because a folder's link leads out of `folder`.
+/// The options with which `patch -i FILE` applies the patch in `folder`; --follow-symlinks if a file is a link. Empty
+/// if GNU patch would refuse, because a link to a folder leads out of `folder`.
 std::string patch_options(std::string_view patch, const std::filesystem::path& folder);
 
 }  // namespace unidle::tune
