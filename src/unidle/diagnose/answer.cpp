@@ -103,6 +103,18 @@ std::string hint_sentence(const Diagnosis& diagnosis, Language language) {
   return sentence.empty() ? "" : translate(language, " {}.", sentence);
 }
 
+/// The line of the program that computes most of a healthy run. The backward pass takes more than half of most
+/// programs: a line of the forward pass that does is worth a look.
+std::string most_computed(const Diagnosis& diagnosis, Language language) {
+  constexpr double kMost = 0.5;
+  const bool healthy = diagnosis.verdict == Verdict::kHealthy && !diagnosis.compute_in.empty();
+  const bool one_line = healthy && !diagnosis.compute_in.front().is_backward &&
+                        diagnosis.compute_in.front().of_line >= kMost && !diagnosis.compute_in.front().where.empty();
+  return one_line ? translate(language, " {} of its computing is at {}.",
+                              format_share(diagnosis.compute_in.front().of_line), diagnosis.compute_in.front().where)
+                  : "";
+}
+
 std::string healthy_sentence(const Diagnosis& diagnosis, Language language) {
   if (!diagnosis.device.busy) {
     return std::string(translate(language, "Nothing holds this run up"));
@@ -290,11 +302,18 @@ Advice advice(const Finding& finding, Language language) {
 
 /// Stands before the answer: it holds for a run that others hold up.
 std::string taken_sentence(const TakenCpus& cpus, Language language) {
-  return translate(
-      language,
-      "Other processes took {} of the {} CPUs of this run, which used {} and waited for more: measure again without "
-      "them. ",
-      format_number(cpus.taken), format_number(cpus.allowed), format_number(cpus.used));
+  const std::string taken = format_number(cpus.taken);
+  const std::string allowed = format_number(cpus.allowed);
+  const std::string used = format_number(cpus.used);
+  return cpus.threads
+             ? translate(language,
+                         "Other processes took {} of the {} CPUs of this run, which used {} and waited for more: "
+                         "measure again without them, or beside them with OMP_NUM_THREADS={}. ",
+                         taken, allowed, used, *cpus.threads)
+             : translate(language,
+                         "Other processes took {} of the {} CPUs of this run, which used {} and waited for more: "
+                         "measure again without them. ",
+                         taken, allowed, used);
 }
 
 bool is_in_steps(Verdict verdict) {
@@ -373,6 +392,7 @@ std::string answered(const Diagnosis& diagnosis, bool with_advice, Language lang
   }
   text.erase(text.find_last_not_of(" \n") + 1);  // quoted text may end with any character
   text.append(ends_sentence(text) ? "" : stop);
+  text.append(most_computed(diagnosis, language));
   text.append(hint_sentence(diagnosis, language));
   text.append(untried_settings(diagnosis, language));
   if (!diagnosis.device.busy && !diagnosis.device.how.empty()) {

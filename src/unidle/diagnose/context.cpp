@@ -274,6 +274,17 @@ double usable_cpus(const Context& context) {
   return std::clamp(left, std::min(least, *context.cpus), *context.cpus);
 }
 
+std::optional<std::int64_t> threads_beside_others(const Context& context, const Policy& policy) {
+  const Signals& signals = context.signals;
+  const bool single = signals.trainers && std::round(*signals.trainers) <= 1;
+  if (!single || !context.on_cpu || !context.cpus || !context.cpu_threads || !signals.others_cpus_used ||
+      !others_disturb(*signals.others_cpus_used, signals.cpus_used.value_or(*context.cpus), policy)) {
+    return std::nullopt;
+  }
+  const double left = std::max(1.0, std::round(*context.cpus - *signals.others_cpus_used));
+  return left < *context.cpu_threads ? std::optional(static_cast<std::int64_t>(left)) : std::nullopt;
+}
+
 std::optional<double> overlapped_step_s(const Context& context, double loader_cpu_s, double cpus) {
   if (!context.rest_s || !context.signals.step_s) {
     return std::nullopt;

@@ -110,8 +110,9 @@ struct NodeView {
 /// CPUs that other processes took while threads of the run stood ready for them.
 struct TakenCpus {
   double taken = 0;
-  double used = 0;     // by the run
-  double allowed = 0;  // to the run
+  double used = 0;                      // by the run
+  double allowed = 0;                   // to the run
+  std::optional<std::int64_t> threads;  // with which the run loses less beside them
 };
 
 /// GPU time that the run held, in hours, and its idle part: all of the start-up and what training leaves idle.

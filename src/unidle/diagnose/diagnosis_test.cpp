@@ -81,9 +81,38 @@ TEST(Answer, BeginsWithTheCpusThatOthersTake) {
               HasSubstr("waited for more: measure again without them. Your training waits 60 % of each step"));
   EXPECT_THAT(answer(diagnose(beside(2, 0.1))), StartsWith("Your training waits")) << "its thread had a CPU";
   EXPECT_THAT(answer(diagnose(beside(1, 0.5))), StartsWith("Your training waits")) << "a CPU was free";
+  Signals threads = beside(2, 0.5);
+  threads.trainers = 1;
+  set_effective(threads, "cpu.threads", "2");
+  EXPECT_THAT(answer(diagnose(threads)), StartsWith("Other processes took 0.5")) << "one and a half CPUs are left";
+  threads.others_cpus_used = 1;
+  EXPECT_THAT(answer(diagnose(threads)), HasSubstr("without them, or beside them with OMP_NUM_THREADS=1. Your"));
   Signals unknown = beside(2, 0);
   unknown.run_delay.reset();
   EXPECT_THAT(answer(diagnose(unknown)), StartsWith("Your training waits"));
+}
+
+TEST(Answer, NamesTheLineThatComputesMostOfAHealthyRun) {
+  Signals signals = healthy_cpu();
+  signals.hot = {{"train", "train", "models.py:314", "GraphSage.aggregate", 71, 100},
+                 {"train", "train", "main.py:80", "train", 15, 100}};
+  EXPECT_THAT(answer(diagnose(signals)), HasSubstr("while it trains. 71 % of its computing is at models.py:314."));
+  signals.hot[0].hits = 40;
+  EXPECT_THAT(answer(diagnose(signals)), Not(HasSubstr("of its computing"))) << "as in most models";
+}
+
+TEST(Answer, WhatOthersLengthenIsNoCause) {
+  Signals signals = beside(2, 0.5);
+  signals.step = StepShares{.compute = 0.7, .optimizer = 0.3};
+  set_effective(signals, "optimizer.fused", "false");
+  const auto severity = [&] {
+    const Diagnosis diagnosis = diagnose(signals);
+    const auto found = std::ranges::find(diagnosis.findings, "optimizer-not-fused", &Finding::id);
+    return found == diagnosis.findings.end() ? Severity::kCritical : found->severity;
+  };
+  EXPECT_EQ(severity(), Severity::kInfo);
+  signals.run_delay = 0.1;
+  EXPECT_EQ(severity(), Severity::kWarning);
 }
 
 TEST(Answer, OthersAreTheOnlyCause) {

@@ -33,7 +33,7 @@ const std::vector<KindOfCode>& kinds_of_code() {
        {".step", ".reset"},
        "play several environments at once, each in a process of its own (as gymnasium.vector.AsyncVectorEnv does), or "
        "make the environment's own steps cheaper"},
-      {{"categorical", "select_action", "choose_action", "get_action", "rollout"},
+      {{"categorical", "select_action", "choose_action", "get_action", "rollout", "experience", "trajector"},
        {},
        "play several environments at once (gymnasium.vector), so that one call of the model acts in all of them"},
       {{"sklearn", "torchmetrics", "_score(", "roc_auc", "confusion_matrix"},

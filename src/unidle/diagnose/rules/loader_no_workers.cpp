@@ -80,8 +80,10 @@ Evaluation evaluate_loader_no_workers(const Context& context, const Policy& poli
     if (*finding.speedup_bound < policy.min_bound) {
       finding.severity = std::min(finding.severity, Severity::kWarning);
       finding.where = place_of_batches(signals, policy);
-      if (!context.crowded_out) {
-        finding.speedup_bound = amdahl(*context.input);  // of samples that cost nothing
+      finding.speedup_bound = amdahl(*context.input);  // of samples that cost nothing
+      if (context.crowded_out) {
+        finding.severity = Severity::kInfo;
+        finding.speedup_bound.reset();
       }
       finding.shows = Symptom::kNoUseOfWorkers;
       finding.evidence.insert(finding.evidence.begin(), context.say("workers would gain nothing on these CPUs"));
@@ -117,7 +119,8 @@ const Rule& loader_no_workers() {
       .thresholds =
           "From warning_share (10 %) of the wall time spent waiting for input; critical from critical_share (30 %). "
           "Where the bound of workers is below min_bound (1.05), none are proposed and it is at most a warning; the "
-          "bound is then that of samples that cost nothing.",
+          "bound is then that of samples that cost nothing. It is a hint where other processes take the CPUs "
+          "(crowded_out, 30 %).",
       .needs =
           "the effective loader.workers, step times with the wait for input; for the bound also the CPUs that the run "
           "may use and used",

@@ -71,7 +71,9 @@ TEST(LoaderNoWorkers, CpusOfOthersThatGiveWayCanBeUsed) {
   EXPECT_GT(*gives_way.speedup_bound, 1.9) << "by two workers";
   EXPECT_TRUE(fix_of(gives_way, "loader.workers")->to);
   signals.run_delay = 0.9;  // a thread that is ready gets a tenth of a CPU
-  EXPECT_LT(*fired("loader-no-workers", signals).speedup_bound, 1.1);
+  const Finding crowded = fired("loader-no-workers", signals);
+  EXPECT_EQ(crowded.severity, Severity::kInfo);
+  EXPECT_FALSE(crowded.speedup_bound);
 }
 
 /// One sample in fifty takes a hundred times as long, by the wall.

@@ -54,6 +54,12 @@ Evaluation evaluate_optimizer_not_fused(const Context& context, const Policy& po
   if (optimizer && !optimizer->also.empty()) {
     finding.evidence.push_back(context.say("other optimisers are made at {}", optimizer->also));
   }
+  if (context.crowded_out) {  // its many small operations wait most for threads that have no CPU
+    finding.severity = Severity::kInfo;
+    finding.share.reset();
+    finding.speedup_bound.reset();
+    finding.evidence.push_back("other processes took CPUs: how much of that is the optimiser's own was not measured");
+  }
   if (context.keeps_up) {
     finding.share.reset();
     finding.speedup_bound.reset();
@@ -78,7 +84,8 @@ const Rule& optimizer_not_fused() {
       .thresholds =
           "The optimiser's part of the wall time x (1 - 1/fused_gain), gain 4 (fused AdamW of torch 2.11 took 4.8 to "
           "5.3 times less than the plain loop on one CPU core), from warning_share (10 %). A warning at most. Without "
-          "a share where a device keeps up with the host and nothing measured how long kernels run.",
+          "a share where a device keeps up with the host and nothing measured how long kernels run. A hint where other "
+          "processes take the CPUs (crowded_out, 30 %).",
       .needs = "the effective optimizer.fused or how the optimiser was made, step times with the optimiser",
       .proposes = "optimizer.fused",
       .evaluate = evaluate_optimizer_not_fused,

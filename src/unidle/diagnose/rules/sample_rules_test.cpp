@@ -179,7 +179,8 @@ TEST(DatasetSlowSample, ProposesToKeepOnlyWhatCanBeKept) {
   set_effective(signals, "cache.features", "off");
   EXPECT_NE(fix_of(fired("dataset-slow-sample", signals), "cache.features"), nullptr);
   signals.epochs = 1;
-  EXPECT_NE(fix_of(fired("dataset-slow-sample", signals), "cache.features"), nullptr) << "the run was cut";
+  signals.outcome = Outcome::kStopped;
+  EXPECT_NE(fix_of(fired("dataset-slow-sample", signals), "cache.features"), nullptr) << "it may make more passes";
   signals.outcome = Outcome::kCompleted;
   const Finding of_one_pass = fired("dataset-slow-sample", signals);
   EXPECT_EQ(fix_of(of_one_pass, "cache.features"), nullptr);

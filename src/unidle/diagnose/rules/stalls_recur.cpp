@@ -50,6 +50,10 @@ Evaluation evaluate_stalls_recur(const Context& context, const Policy& policy) {
     return Nothing{};
   }
   Finding finding = detail::of_share(share, policy);
+  if (context.crowded_out || stalls.part == account::kCompute) {
+    finding.severity = Severity::kInfo;
+    finding.speedup_bound.reset();
+  }
   finding.evidence.push_back(detail::stalls_in_words(context, stalls));
   finding.evidence.push_back(context.say("meanwhile {}", part_in_words(context, stalls.part)));
   if (const auto hot = hot_in(context, stalls.part)) {
@@ -76,7 +80,11 @@ const Rule& stalls_recur() {
           "is 4 steps or more. Needed are at least 4 stalls, or 6 where only the seconds between them are regular; a "
           "median interval of at least 2 steps; and at least half of the steps between the first stall and the last. "
           "What stalls take beyond the median step from warning_share (10 %) of the wall time; critical from "
-          "critical_share (30 %). On a GPU at most the time that it idles. Waits for input do not count.",
+          "critical_share (30 %). On a GPU at most the time that it idles. Waits for input do not count. A hint where "
+          "the "
+          "model computes meanwhile, as for an agent that plays, or where other processes take the CPUs (crowded_out, "
+          "30 "
+          "%).",
       .needs = "the length of each training step; names the function where stack samples show it",
       .proposes = "do it less often, beside the training, or bound what it works on",
       .evaluate = evaluate_stalls_recur,

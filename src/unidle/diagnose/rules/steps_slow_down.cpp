@@ -14,6 +14,9 @@ Evaluation evaluate_steps_slow_down(const Context& context, const Policy& policy
   if (!development || development->step_s.empty() || !context.train) {
     return Missing{context.say("how the length of a step develops")};
   }
+  if (context.crowded_out) {
+    return Missing{context.say("how the length of a step develops without other processes")};
+  }
   const std::vector<double>& step_s = development->step_s;
   const bool disturbed =
       others_disturb(context.signals.others_cpus_used.value_or(0), context.signals.cpus_used.value_or(0), policy);
@@ -70,7 +73,8 @@ const Rule& steps_slow_down() {
           "slower_steps_disturbed (2.5) while other processes use the CPUs, growing over nearly all fifths and not in "
           "one jump, with as many samples; where batches "
           "have more than fixed_shapes (4) shapes, only if warning_share (10 %) of a step lies outside the model. The "
-          "share is what steps took beyond those of the first fifth.",
+          "share is what steps took beyond those of the first fifth. Not judged where other processes take the CPUs "
+          "(crowded_out, 30 %).",
       .needs = "at least 20 steps after warm-up; names lists, dicts and sets of the program that grow with the steps",
       .proposes =
           "look for a list, a file or a graph that grows with every step and is read in each; keep sums instead",
