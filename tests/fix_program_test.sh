@@ -69,6 +69,8 @@ check "leaves the files alone" cmp features.py before.py
 check "and what the program writes" grep -qx before weights.txt
 check "the command that it names runs" bash run.sh
 check "the patch fits" bash -c 'patch -s -p0 -i .unidle/runs/*-fix/changes.patch && grep -q unidle.cached features.py'
+"$unidle" diagnose "$(ls -d .unidle/runs/*-fix | head -1)" >search.txt 2>&1
+check "the record of a search is said to be one" grep -q "record of a search" search.txt
 
 rm train.py
 "$unidle" fix >out.txt 2>err.txt

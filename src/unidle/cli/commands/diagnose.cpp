@@ -151,6 +151,17 @@ std::filesystem::path single_record(const Options& options) {
   return records.size() == 1 ? record::Reader(records.front()).folder() : std::filesystem::path();
 }
 
+/// What to say of the record of a search, which holds trials instead of steps; empty for others.
+std::string search_words(const Options& options, const diagnose::Diagnosis& diagnosis, Language language) {
+  const std::filesystem::path record = diagnosis.steps_per_s ? std::filesystem::path() : single_record(options);
+  return record.empty() || !record::Reader(record).meta("trials")
+             ? ""
+             : translate(language,
+                         "This is the record of a search, which has no steps of its own: unidle report {} "
+                         "shows its trials.",
+                         shell_quoted(record.string()));
+}
+
 /// What the runs of the same command before this one say about its speed; empty if it is as fast.
 std::string slowdown_words(const Options& options, Language language) {
   const std::filesystem::path record = single_record(options);
@@ -256,6 +267,10 @@ int run(const Options& options) {
                                      : diagnose::to_json(diagnosis)));
   } else {
     const Language language = chosen_language(options.language);
+    if (const std::string search = search_words(options, diagnosis, language); !search.empty()) {
+      print_to(stdout, "{}", block(search, width, 0, ""));
+      return 0;
+    }
     print_to(stdout, "{}", diagnose::to_text(diagnosis, width, use_colour(stdout), language, options.verbose));
     if (const std::string slower = slowdown_words(options, language); !slower.empty()) {
       print_to(stdout, "\n{}", block(slower, width, 0, ""));
