@@ -76,7 +76,8 @@ Evaluation evaluate_dataset_slow_sample(const Context& context, const Policy& po
   if (detail::effective_on(context, "cache.features") == true) {
     return finding;  // everything that can be kept is kept
   }
-  const bool one_pass = signals.outcome == Outcome::kCompleted && context.epochs && *context.epochs <= policy.min_epochs;
+  const bool one_pass =
+      signals.outcome == Outcome::kCompleted && context.epochs && *context.epochs <= policy.min_epochs;
   if (detail::samples_can_be_kept(context) && one_pass) {
     finding.evidence.push_back("the run makes one pass over the data: samples that are kept serve later runs only");
   } else if (detail::samples_can_be_kept(context)) {
