@@ -74,16 +74,46 @@ class CallStacks(unittest.TestCase):
                 self.stacks.add("train", [(MAIN, 1 + line)])
         self.assertEqual(sum(self.counted().values()), 200)
         self.assertEqual(self.counted()[("train",)], 150)
-        self.stacks.add("train", [(MAIN, 1)] * 900)
-        self.assertLessEqual(max(len(key) for key in self.counted()), 1 + call_stacks._DEEPEST)
 
-    def test_a_note_is_written_when_the_looks_have_doubled_and_at_the_end(self):
+    def test_rare_stacks_count_for_their_phase(self):
+        with mock.patch.object(call_stacks, "_MOST_WRITTEN", 10):
+            for line in range(100):
+                self.stacks.add("between" if line % 2 else "train", [(MAIN, 1 + line)])
+            counted = self.counted()
+        self.assertEqual((sum(counted.values()), len(counted)), (100, 12))
+        self.assertEqual(counted[("train",)] + counted[("between",)], 90)
+
+    def test_a_recursion_is_one_frame_and_a_long_path_keeps_both_ends(self):
+        self.stacks.add("train", [(CONV, 9)] + [(STEP, 5)] * 900 + [(MAIN, 30)])
+        self.assertEqual(
+            self.counted(),
+            {("train", ("main", "train.py:30"), ("step", "train.py:5"), ("forward", "torch")): 1},
+        )
+        self.stacks.add("between", [(CONV, 9)] + [(STEP, line) for line in range(200)])
+        (path,) = (key[1:] for key in self.counted() if key[0] == "between")
+        self.assertEqual(len(path), call_stacks._DEEPEST)
+        self.assertEqual((path[0], path[-1]), (("step", "train.py:199"), ("forward", "torch")))
+
+    def test_later_looks_count_for_several(self):
+        for _ in range(2000):
+            self.stacks.add("train", [(MAIN, 30)])
+        self.assertEqual(self.counted(), {("train", ("main", "train.py:30")): 2000})
+
+    def test_names_that_a_note_cannot_hold(self):
+        odd = code("f" * 900, places.full("caf\udce9.py"))
+        self.stacks.add("train", [(odd, 1)])
+        json.dumps(self.stacks.note("train", True)).encode("ascii").decode("unicode_escape").encode("utf-8")
+        ((function, where),) = self.stacks.note("train", True)["frames"]
+        self.assertEqual((function, where), ("f" * call_stacks._LONGEST, "caf?.py:1"))
+
+    def test_a_note_is_written_when_there_are_many_more_looks_and_at_the_end(self):
+        self.assertIsNone(self.stacks.note("train", True))
         written = []
         for look in range(1, 101):
             self.stacks.add("train", [(MAIN, 30)])
             if self.stacks.note("train", False) is not None:
                 written.append(look)
-        self.assertEqual(written, [20, 40, 80])
+        self.assertEqual(written, [20, 30, 45, 68])
         self.assertEqual(self.stacks.note("train", True)["total"], 100)
 
     def test_what_was_seen_before_the_sampler(self):

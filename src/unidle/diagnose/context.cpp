@@ -275,13 +275,12 @@ double usable_cpus(const Context& context) {
 }
 
 std::optional<std::int64_t> threads_beside_others(const Context& context, const Policy& policy) {
-  const Signals& signals = context.signals;
-  const bool single = signals.trainers && std::round(*signals.trainers) <= 1;
-  if (!single || !context.on_cpu || !context.cpus || !context.cpu_threads || !signals.others_cpus_used ||
-      !others_disturb(*signals.others_cpus_used, signals.cpus_used.value_or(*context.cpus), policy)) {
+  const bool single = context.signals.trainers && std::round(*context.signals.trainers) <= 1;
+  if (!single || !context.on_cpu || !context.cpus || !context.cpu_threads || !context.cpus_taken ||
+      *context.cpus_taken < policy.others_cpus) {
     return std::nullopt;
   }
-  const double left = std::max(1.0, std::round(*context.cpus - *signals.others_cpus_used));
+  const double left = std::max(1.0, std::round(*context.cpus - *context.cpus_taken));
   return left < *context.cpu_threads ? std::optional(static_cast<std::int64_t>(left)) : std::nullopt;
 }
 

@@ -221,8 +221,10 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
   Diagnosis diagnosis = measured(signals, policy);
   const Context context = make_context(signals, policy, language);
   if (context.crowded_out) {
-    diagnosis.taken =
-        TakenCpus{*context.cpus_taken, *signals.cpus_used, *context.cpus, threads_beside_others(context, policy)};
+    const auto threads = signals.settings.find("cpu.threads");
+    const bool set_by_program = threads != signals.settings.end() && !threads->second.effective_at.empty();
+    diagnosis.taken = TakenCpus{*context.cpus_taken, *signals.cpus_used, *context.cpus,
+                                set_by_program ? std::nullopt : threads_beside_others(context, policy)};
   }
   const Policy judging = without_start_up(policy, signals);
   evaluate_rules(context, judging, diagnosis);

@@ -85,8 +85,13 @@ TEST(Answer, BeginsWithTheCpusThatOthersTake) {
   threads.trainers = 1;
   set_effective(threads, "cpu.threads", "2");
   EXPECT_THAT(answer(diagnose(threads)), StartsWith("Other processes took 0.5")) << "one and a half CPUs are left";
-  threads.others_cpus_used = 1;
+  threads.run_delay = 0.9;
   EXPECT_THAT(answer(diagnose(threads)), HasSubstr("without them, or beside them with OMP_NUM_THREADS=1. Your"));
+  threads.settings["cpu.threads"].effective_at = "train.py:9";
+  EXPECT_THAT(answer(diagnose(threads)), HasSubstr("without them. Your")) << "a variable would change nothing";
+  threads.cpus_online = 64;
+  threads.host_cpus_used = 20;
+  EXPECT_TRUE(silent("threads-oversubscribed", threads)) << "others use CPUs that are out of reach";
   Signals unknown = beside(2, 0);
   unknown.run_delay.reset();
   EXPECT_THAT(answer(diagnose(unknown)), StartsWith("Your training waits"));

@@ -60,7 +60,7 @@ struct Policy {
   /// Several models, views or chunks alone make up to this many calls in a step. Own choice.
   double many_calls = 20;
   /// A longer call of the model computes enough to pay for itself. Own choice.
-  double small_call_s = 5e-3;
+  double small_call_s = 3e-3;
   /// Attention heads alone take up to this many slices of a large tensor in a step. Own choice.
   double many_slices = 16;
   /// The rate at which a backward pass fills gradients of slices and adds them up, in bytes/s: 5.3 GB/s on two CPUs

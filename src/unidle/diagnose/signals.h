@@ -111,7 +111,11 @@ struct PythonPlace {
 struct OperationFacts {
   double per_pass = 0;
   double seconds_each = 0;  // of the forward pass, divided by them
-  std::optional<double> passes_per_step;
+  double previews = 0;      // times that the model made samples or chose actions between steps
+  /// Of the module that is called most: calls for each backward pass, seconds of a call, part of all forward passes.
+  std::optional<double> calls_per_backward;
+  double call_s = 0;
+  double part_of_forward = 0;
 };
 
 /// Slices of tensors of which the backward pass of a step fills the gradients.

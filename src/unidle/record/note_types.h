@@ -103,7 +103,8 @@ inline constexpr std::array kNoteShapes = {
               "class wrapper parameters dtype device convolutions convolution_parameters convolutions_tf32 depthwise "
               "channels_last input_channels_last sparse_gradients training_where"},
     NoteShape{NoteType::kNoted, "noted", "name", "value step samples"},
-    NoteShape{NoteType::kOperations, "operations", "", "passes steps count seconds"},
+    NoteShape{NoteType::kOperations, "operations", "",
+              "passes count seconds backwards most_called most_called_seconds previews"},
     NoteShape{NoteType::kOptimizer, "optimizer", "",
               "class fused foreach fusable tensors parameters zero_to_none where also part zero_grad_where"},
     NoteShape{NoteType::kOptions, "options", "", "program words options switches"},

@@ -87,11 +87,17 @@ bool Comparison::may_be_others() const {
     return false;
   }
   const double ratio = decisive(*this).value;
-  const Summary& slower = ratio < 1 ? b : a;  // others slow a program down, never speed it up
-  if (!slower.rough || slower.own_cpus.value_or(0) <= 0) {
-    return false;
+  const bool differ = fell(training) || fell(total) || training == experiment::SpeedChange::kFaster ||
+                      total == experiment::SpeedChange::kFaster;
+  double most = 0;
+  for (const Summary* run : {&a, &b}) {
+    // Others slow a program down, never speed it up: those beside the faster run make no difference, but they may hide
+    // one.
+    const bool is_faster = differ && (run == &a) == (ratio < 1);
+    const bool counts = run->rough && !is_faster && run->own_cpus.value_or(0) > 0;
+    most = std::max(most, counts ? *run->others_cpus / *run->own_cpus : 0);
   }
-  return std::max(ratio, 1 / ratio) <= std::min(1 + kEffect * *slower.others_cpus / *slower.own_cpus, kMost);
+  return most > 0 && std::max(ratio, 1 / ratio) <= std::min(1 + kEffect * most, kMost);
 }
 
 std::string headline(const Comparison& c, const std::string& a, const std::string& b, Language language) {

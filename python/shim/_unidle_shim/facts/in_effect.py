@@ -209,7 +209,7 @@ class Facts:
             yield ("logging",), state.logging.note()
             yield from state.loop.saved_notes()
             yield from self.growing.notes()
-            yield ("operations",), self.operations.note(state.loop.steps)
+            yield ("operations",), self.operations.note(state.loop)
             yield ("slices",), self.slices.note()
             yield ("validation_call",), self.validation_call.note()
         yield from places.called_notes()

@@ -1,6 +1,8 @@
-"""How many differentiable operations a forward pass makes, and how long they take on average."""
+"""How many differentiable operations a forward pass makes, how long they take on average, and how often the
+same model is called."""
 
 _FIRST = 3  # forward passes that also prepare things
+_MOST_MODULES = 1000
 
 
 class Operations:
@@ -10,28 +12,38 @@ class Operations:
     def __init__(self, torch):
         self.number = getattr(torch.autograd, "_get_sequence_nr", None)  # torch 2.1 and later
         self.before = self.passes = self.count = self.ns = 0
+        self.module = None  # id of the one that is called
+        self.modules = {}  # id of an outermost module -> [calls, ns]
 
-    def begin(self):
+    def begin(self, module):
         if self.number is not None:
-            self.before = self.number()
+            self.module, self.before = id(module), self.number()
 
     def end(self, own_ns):
-        if self.number is None:
+        module, self.module = self.module, None
+        if module is None:
             return
         self.passes += 1
         if self.passes > _FIRST:
             self.count += self.number() - self.before
             self.ns += own_ns
+            if module in self.modules or len(self.modules) < _MOST_MODULES:
+                entry = self.modules.setdefault(module, [0, 0])
+                entry[0] += 1
+                entry[1] += own_ns
 
-    def note(self, steps):
-        """`steps`: the finished ones."""
+    def note(self, loop):
         passes = self.passes - _FIRST
         if passes <= 0 or self.count <= 0:
             return None
+        calls, ns = max(list(self.modules.values()))
         return {
             "type": "operations",
             "passes": passes,
-            "steps": steps,
             "count": self.count,
             "seconds": self.ns * 1e-9,
+            "backwards": loop.backwards,
+            "most_called": calls,
+            "most_called_seconds": ns * 1e-9,
+            "previews": loop.previews,
         }

@@ -29,6 +29,7 @@ class Steps:
         self.steps = 0  # written
         self.samples = 0
         self.in_full = 0  # steps that were observed in full
+        self.backwards = 0  # backward passes in them
         self.newest_samples = []  # samples of the newest of them
         self.usual_samples = 0  # their median: an evaluation may be part of one
         self.micro = {}  # micro-batches -> number of steps with that many
@@ -100,6 +101,7 @@ class Steps:
             self.newest_samples = [*self.newest_samples[1 - _NEWEST :], samples]
             self.usual_samples = sorted(self.newest_samples)[(len(self.newest_samples) - 1) // 2]
             self.in_full += 1
+            self.backwards += parts.backwards
             if not parts.forward:
                 self.watch_models(step)
         micro = parts.micro_batches()

@@ -217,7 +217,8 @@ class Validations:
             self.drawing = True
             logging, place, _ = preview.drawn
             for_picture_ns = max(0, end - begin - preview.log_ns)
-            logging.count(preview.call or place, for_picture_ns, calls=1 if preview.call else 0)
+            own_line = preview.call is not None and preview.call != place
+            logging.count(preview.call or place, for_picture_ns, calls=int(own_line))
             parts.log += for_picture_ns
         parts.log += preview.log_ns
         parts.rare = parts.rare or bool(preview.told)

@@ -96,7 +96,8 @@ def _outermost(state, torch):
                 if kind:
                     if loop.marking is None:
                         state.facts.forward_seen(self, args, kwargs)
-                        state.facts.operations.begin()
+                        if not loop.in_optimizer:  # a closure is called several times for one step
+                            state.facts.operations.begin(self)
                         if state.facts.validation_call.wanted:
                             state.facts.validation_call.trains(sys._getframe(1))
                         if state.device is not None:

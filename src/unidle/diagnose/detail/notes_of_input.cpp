@@ -235,9 +235,18 @@ void read_operations(const Notes& notes, Signals& signals) {
     const double count = note.number("count").value_or(0);
     const double seconds = note.number("seconds").value_or(0);
     if (notes.of_training(note) && passes > 0 && count > 0 && seconds > 0) {
-      const double steps = note.number("steps").value_or(0);
-      signals.operations =
-          OperationFacts{count / passes, seconds / count, steps > 0 ? std::optional(passes / steps) : std::nullopt};
+      OperationFacts facts;
+      facts.per_pass = count / passes;
+      facts.seconds_each = seconds / count;
+      facts.previews = note.number("previews").value_or(0);
+      const double backwards = note.number("backwards").value_or(0);
+      const double calls = note.number("most_called").value_or(0);
+      if (backwards > 0 && calls > 0) {
+        facts.calls_per_backward = calls / backwards;
+        facts.call_s = note.number("most_called_seconds").value_or(0) / calls;
+        facts.part_of_forward = std::clamp(facts.call_s * calls / seconds, 0.0, 1.0);
+      }
+      signals.operations = facts;
     }
   });
 }

@@ -13,20 +13,19 @@ Evaluation evaluate_model_called_in_loop(const Context& context, const Policy& p
   if (!signals.step || !context.train || !context.compute) {
     return Missing{context.no_steps};
   }
-  if (!signals.operations || !signals.operations->passes_per_step || !signals.micro_batches) {
+  if (!signals.operations || !signals.operations->calls_per_backward) {
     return Missing{"how often a step calls the model"};
   }
   if (context.on_gpu && !context.idle) {
     return Missing{context.say("how long the device idles")};
   }
   const OperationFacts& operations = *signals.operations;
-  const double calls = *operations.passes_per_step;
-  const double call_s = operations.per_pass * operations.seconds_each;
-  // One call for each gradient is a batch that is trained in parts.
-  if (calls < policy.many_calls * std::max(1.0, *signals.micro_batches) || call_s > policy.small_call_s) {
+  const double calls = *operations.calls_per_backward;
+  if (calls < policy.many_calls || operations.call_s > policy.small_call_s) {
     return Nothing{};
   }
-  const double share = std::min(*context.compute, context.on_gpu ? *context.idle : 1.0);
+  const double compute = *context.compute * operations.part_of_forward;
+  const double share = std::min(compute, context.on_gpu ? *context.idle : 1.0);
   if (share < policy.warning_share) {
     return Nothing{};
   }
@@ -35,7 +34,8 @@ Evaluation evaluate_model_called_in_loop(const Context& context, const Policy& p
   finding.speedup_bound.reset();
   finding.where = detail::place(signals.model_where);
   finding.evidence = {
-      context.say("each step calls the model {:.0f} times, for {} each", calls, format_seconds(call_s)),
+      context.say("each backward pass follows {:.0f} calls of one model, of {} each", calls,
+                  format_seconds(operations.call_s)),
       context.say("forward and backward pass take {} of the wall time", format_share(*context.compute)),
   };
   return finding;
@@ -55,8 +55,8 @@ const Rule& model_called_in_loop() {
           "sample or one environment at a time pays that in each iteration, while the device or the other CPUs have "
           "nothing to do.",
       .thresholds =
-          "A step calls the model at least many_calls (20) times for each of its backward passes, and a call takes at "
-          "most small_call_s (5 ms). The share is that of forward and backward pass, from warning_share (10 %) of the "
+          "One model is called at least many_calls (20) times for each backward pass, and a call takes at most "
+          "small_call_s (3 ms). The share is that part of forward and backward pass, from warning_share (10 %) of the "
           "wall time. Always a warning, without a bound: nothing shows whether a call needs the result of the one "
           "before. On a GPU at most the time that it idles.",
       .needs = "step times, the calls of the model in a step",

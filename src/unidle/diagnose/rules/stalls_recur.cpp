@@ -41,6 +41,10 @@ Evaluation evaluate_stalls_recur(const Context& context, const Policy& policy) {
     return Nothing{};  // other rules speak of waits for input, which come back with rounds of workers and with epochs
   }
   const account::Stalls& stalls = *signals.stalls;
+  const double previews = signals.operations ? signals.operations->previews : 0;
+  if (stalls.part == account::kCompute && 2 * previews >= static_cast<double>(stalls.count)) {
+    return Nothing{};  // an agent plays, or the model makes samples
+  }
   if (context.on_gpu && !context.idle) {
     return Missing{context.say("how long the device idles")};  // a host that is ahead of its device waits now and then
   }
@@ -50,10 +54,6 @@ Evaluation evaluate_stalls_recur(const Context& context, const Policy& policy) {
     return Nothing{};
   }
   Finding finding = detail::of_share(share, policy);
-  if (context.crowded_out || stalls.part == account::kCompute) {
-    finding.severity = Severity::kInfo;
-    finding.speedup_bound.reset();
-  }
   finding.evidence.push_back(detail::stalls_in_words(context, stalls));
   finding.evidence.push_back(context.say("meanwhile {}", part_in_words(context, stalls.part)));
   if (const auto hot = hot_in(context, stalls.part)) {
@@ -80,11 +80,9 @@ const Rule& stalls_recur() {
           "is 4 steps or more. Needed are at least 4 stalls, or 6 where only the seconds between them are regular; a "
           "median interval of at least 2 steps; and at least half of the steps between the first stall and the last. "
           "What stalls take beyond the median step from warning_share (10 %) of the wall time; critical from "
-          "critical_share (30 %). On a GPU at most the time that it idles. Waits for input do not count. A hint where "
-          "the "
-          "model computes meanwhile, as for an agent that plays, or where other processes take the CPUs (crowded_out, "
-          "30 "
-          "%).",
+          "critical_share (30 %). On a GPU at most the time that it idles. Waits for input do not count. Stalls in "
+          "which the "
+          "model chooses actions or makes samples do not count either.",
       .needs = "the length of each training step; names the function where stack samples show it",
       .proposes = "do it less often, beside the training, or bound what it works on",
       .evaluate = evaluate_stalls_recur,

@@ -15,9 +15,8 @@ Finding beside_others(const Context& context, std::int64_t threads) {
   finding.severity = Severity::kInfo;
   finding.where = detail::where_set(context, "cpu.threads");
   finding.evidence = {
-      context.say("torch computes with {} threads, and other processes use {} of the {} CPUs",
-                  std::llround(*context.cpu_threads), format_number(*context.signals.others_cpus_used),
-                  format_number(*context.cpus)),
+      context.say("torch computes with {} threads, and other processes took {} of the {} CPUs",
+                  std::llround(*context.cpu_threads), format_number(*context.cpus_taken), format_number(*context.cpus)),
       context.say("each operation waits until the last of its threads has got a CPU; how much that costs was not "
                   "measured"),
   };

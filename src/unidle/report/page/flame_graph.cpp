@@ -16,6 +16,7 @@ namespace {
 
 constexpr double kLeastDrawn = 0.005;                       // of all looks; less is not drawn
 constexpr std::int64_t kFewestDrawn = 20;                   // fewer say little about stacks
+constexpr std::size_t kLongestName = 300;                   // bytes
 constexpr std::size_t kDeepest = 64;                        // frames, in a record of any origin
 constexpr std::int64_t kMostLooks = std::int64_t{1} << 40;  // sums of damaged records stay whole numbers
 
@@ -33,7 +34,11 @@ Frame frame_in(const nlohmann::json& frames, const nlohmann::json& number) {
   }
   const nlohmann::json& frame = frames[number.get<std::size_t>()];
   const bool whole = frame.is_array() && frame.size() == 2 && frame[0].is_string();
-  return whole ? Frame{frame[0].get<std::string>(), frame[1].is_string() ? frame[1].get<std::string>() : ""} : Frame{};
+  if (!whole) {
+    return {};
+  }
+  const std::string where = frame[1].is_string() ? frame[1].get<std::string>() : "";
+  return {frame[0].get<std::string>().substr(0, kLongestName), where.substr(0, kLongestName)};
 }
 
 void add_stacks(const StacksNote& note, std::vector<Stack>& stacks) {
@@ -47,7 +52,9 @@ void add_stacks(const StacksNote& note, std::vector<Stack>& stacks) {
     }
     Stack stack{{{one[0].get<std::string>(), ""}}, looks};
     for (std::size_t i = 0; i < std::min(kDeepest, one[2].size()); ++i) {
-      stack.path.push_back(frame_in(frames, one[2][i]));
+      if (Frame frame = frame_in(frames, one[2][i]); !frame.first.empty()) {
+        stack.path.push_back(std::move(frame));
+      }
     }
     stacks.push_back(std::move(stack));
   }
@@ -100,23 +107,23 @@ std::string phase_words(const std::string& phase, const Translator& translator) 
 double share_of(std::int64_t looks, std::int64_t all) { return static_cast<double>(looks) / static_cast<double>(all); }
 
 /// The nodes that `parent` called, in a graph of so many looks.
-Html calls_html(const FlameNode& parent, std::int64_t whole, const Translator& translator) {
+Html calls_html(const FlameNode& parent, bool of_root, std::int64_t whole, const Translator& translator) {
   Html calls;
   for (const FlameNode& node : parent.children) {
     if (share_of(node.looks, whole) < kLeastDrawn) {
       break;  // the rest are no more expensive
     }
-    const bool is_phase = parent.where.empty() && parent.function.empty();
-    const std::string name = is_phase ? phase_words(node.function, translator) : node.function;
+    const std::string name = of_root ? phase_words(node.function, translator) : node.function;
     const std::string where = node.where.empty() ? "" : " " + node.where;
     Element item("li");
-    if (is_phase) {
+    if (of_root) {
       item.add(attribute("class", std::string(phase_colour(node.function))));
     }
     item.add(width_of(share_of(node.looks, parent.looks)));
-    item.add(element("span", attribute("title", name + where + ": " + format_share(share_of(node.looks, whole))),
-                     text(name), where.empty() ? Html() : element("code", where)));
-    item.add(calls_html(node, whole, translator));
+    const std::string share = format_share(share_of(node.looks, whole));
+    item.add(element("span", attribute("title", name + where + ": " + share), text(name),
+                     where.empty() ? Html() : element("code", where), element("small", share)));
+    item.add(calls_html(node, false, whole, translator));
     calls += item.finish();
   }
   return calls.empty() ? calls : element("ul", calls);
@@ -125,7 +132,7 @@ Html calls_html(const FlameNode& parent, std::int64_t whole, const Translator& t
 Html graph_html(const FlameNode& root, std::string_view title, const Translator& translator) {
   return element("div.hot", element("h3", title),
                  element("p.quiet", translator.say("{} stack samples; below each line is what it called", root.looks)),
-                 element("div.flame", calls_html(root, root.looks, translator)));
+                 element("div.flame", calls_html(root, true, root.looks, translator)));
 }
 
 }  // namespace

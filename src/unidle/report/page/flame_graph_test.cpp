@@ -62,7 +62,11 @@ TEST(FlameGraph, DamagedNotesAreNoStacks) {
   EXPECT_EQ(flame_of(run, "train").looks, 0);
   EXPECT_TRUE(flame_graphs_html(run, {}).empty());
   add_stacks_note(run, "train", kFrames, json::parse(R"([["train", 30, [0, 99, -1, "x"]]])"), 4);
-  EXPECT_EQ(flame_of(run, "train").looks, 30) << "unknown frames stay without a name";
+  const FlameNode root = flame_of(run, "train");
+  EXPECT_EQ(root.looks, 30);
+  ASSERT_EQ(root.children.size(), 1U);
+  ASSERT_EQ(root.children[0].children.size(), 1U);
+  EXPECT_TRUE(root.children[0].children[0].children.empty()) << "unknown frames are left out";
 }
 
 }  // namespace
