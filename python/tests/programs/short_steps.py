@@ -113,7 +113,7 @@ elif MODE == "tested":  # without eval() and no_grad()
             return net(x)
 
     def test_the_model(model):
-        # By CPU time, as training: a busy machine lengthens both. The sampler may look a quarter as often by then.
+        # By CPU time, as training: a busy machine lengthens both. The sampler may look four times less often.
         end = time.process_time() + 3 * SECONDS
         while time.process_time() < end:
             model(x[:32])
