@@ -90,7 +90,8 @@ class Program {
   void put_rarer_validation(double rarer_by, Change& fix) {
     const auto* loader = signals_.loader ? &*signals_.loader : nullptr;
     const bool known = loader != nullptr && loader->dataset_len && loader->batch_size.value_or(0) > 0;
-    const double batches = known ? static_cast<double>((*loader->dataset_len - 1) / *loader->batch_size + 1) : 0;
+    const std::int64_t in_epoch = known ? (*loader->dataset_len - 1) / *loader->batch_size + 1 : 0;
+    const auto batches = static_cast<double>(in_epoch);
     for (const CallInProgram& call : frameworks_) {
       if (!fix.in_program) {
         fix.in_program = with_rarer_validation(call, rarer_by, batches);
