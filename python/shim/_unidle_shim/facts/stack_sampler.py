@@ -240,7 +240,10 @@ class Background:
                 if phase == TRAIN_PHASE and self.held is not None and not waits:
                     self._count_loops(stack, steps)
                 return
-        self.call_stacks.add(phase, stack)
+        # A worker that was forked has the stack of the line that requested it.
+        part = places.within_sample(stack) if loop is None else stack
+        if part is not None:
+            self.call_stacks.add(phase, part)
         self.totals[phase] = self.totals.get(phase, 0) + 1
         if found[1] is not None:
             self._count(phase, *found)

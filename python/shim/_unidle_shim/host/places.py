@@ -175,15 +175,21 @@ def of_stack(stack):
     return None, called or None
 
 
-def of_sample(stack):
-    """The same for the part of the stack that makes a sample, which excludes the line that requested the
-    batch. (None, None) if no sample is being made."""
+def within_sample(stack):
+    """The part of the stack that makes a sample, which excludes the line that requested the batch. None if no
+    sample is being made."""
     for depth, (code, _) in enumerate(stack):
         if code.co_filename.endswith(_FETCH) or (
             code.co_name == _MAKE[1] and code.co_filename.endswith(_MAKE[0])
         ):
-            return of_stack(stack[:depth])
-    return None, None
+            return stack[:depth]
+    return None
+
+
+def of_sample(stack):
+    """What of_stack() finds in that part. (None, None) if no sample is being made."""
+    part = within_sample(stack)
+    return (None, None) if part is None else of_stack(part)
 
 
 def of_import(stack):
