@@ -98,9 +98,8 @@ class CallStacks:
         for key, looks in self.pending.items():
             looks_of[key] = looks_of.get(key, 0) + looks
         frames, stacks, rest = {}, [], {}
-        least = max(
-            _LEAST_SHARE * self.total, 2 if role == "worker" else 0
-        )  # there may be hundreds of workers
+        fewest = 2 if role == "worker" else 1  # there may be hundreds of workers
+        least = max(_LEAST_SHARE * self.total, fewest)
         for (phase, path), looks in sorted(looks_of.items(), key=lambda entry: -entry[1]):
             if looks < least or len(stacks) >= _MOST_WRITTEN or len(frames) > _MOST_NAMED:
                 rest[phase] = rest.get(phase, 0) + looks

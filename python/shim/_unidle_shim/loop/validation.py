@@ -178,7 +178,8 @@ class Validations:
             parts.begin = parts.last = end
 
     def asks_for_call(self):
-        """Whether a forward pass is the first of a preview, of an early one or where some make pictures."""
+        """Whether to look up which line led to this forward pass: the first one of a preview, among the first
+        previews or in a program that draws."""
         preview = self.preview
         return preview is not None and not preview.passes and (self.drawing or self.previews <= _MOST_CALLS)
 

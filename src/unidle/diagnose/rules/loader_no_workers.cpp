@@ -80,10 +80,11 @@ Evaluation evaluate_loader_no_workers(const Context& context, const Policy& poli
     if (*finding.speedup_bound < policy.min_bound) {
       finding.severity = std::min(finding.severity, Severity::kWarning);
       finding.where = place_of_batches(signals, policy);
-      finding.speedup_bound = amdahl(*context.input);  // of samples that cost nothing
+      finding.speedup_bound.reset();
       if (context.crowded_out) {
         finding.severity = Severity::kInfo;
-        finding.speedup_bound.reset();
+      } else {
+        finding.speedup_bound = amdahl(*context.input);  // of samples that cost nothing
       }
       finding.shows = Symptom::kNoUseOfWorkers;
       finding.evidence.insert(finding.evidence.begin(), context.say("workers would gain nothing on these CPUs"));
