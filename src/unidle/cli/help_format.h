@@ -34,7 +34,7 @@ class HelpFormat : public CLI::Formatter {
   static constexpr int kColumn = 30;
 
   std::string row(const std::string& names, const std::string& description) const {
-    const std::string left = block(names, width_, 2, "");
+    std::string left = block(names, width_, 2, "");
     if (description.empty()) {
       return left;
     }
