@@ -401,9 +401,10 @@ std::string answered(const Diagnosis& diagnosis, bool with_advice, Language lang
   if (!diagnosis.idle_gpus.empty()) {
     text.append(translate(language, " GPU {} did nothing.", diagnosis.idle_gpus));
   }
-  const bool failed = diagnosis.verdict == Verdict::kFailed;
-  return diagnosis.taken && !failed ? taken_sentence(*diagnosis.taken, language) + text : text;
+  return text;
 }
+
+bool tells_of_others(const Diagnosis& diagnosis) { return diagnosis.taken && diagnosis.verdict != Verdict::kFailed; }
 
 }  // namespace
 
@@ -419,7 +420,17 @@ std::optional<double> bound_of_longer_run(const Diagnosis& diagnosis, const Find
   return of_steps >= least ? std::optional(of_steps) : std::nullopt;
 }
 
-std::string answer(const Diagnosis& diagnosis, Language language) { return answered(diagnosis, true, language); }
+std::string answer(const Diagnosis& diagnosis, Language language) {
+  const std::string text = answered(diagnosis, true, language);
+  return tells_of_others(diagnosis) ? taken_sentence(*diagnosis.taken, language) + text : text;
+}
+
 std::string problem(const Diagnosis& diagnosis, Language language) { return answered(diagnosis, false, language); }
+
+std::string caution(const Diagnosis& diagnosis, Language language) {
+  std::string text = tells_of_others(diagnosis) ? taken_sentence(*diagnosis.taken, language) : "";
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text;
+}
 
 }  // namespace unidle::diagnose

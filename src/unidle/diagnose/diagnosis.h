@@ -57,6 +57,12 @@ struct SourceLine {
   std::string text;
 };
 
+/// Where samples can cost less, and how.
+struct CheaperSamples {
+  SourceLine line;
+  std::string advice;
+};
+
 struct Finding {
   std::string id;
   Severity severity = Severity::kInfo;
@@ -68,6 +74,7 @@ struct Finding {
   std::optional<std::string> where;        // file:line
   std::vector<knobs::Change> fixes;
   std::vector<SourceLine> lines = {};  // the lines to change, where no fix shows them
+  std::optional<CheaperSamples> cheaper = {};  // what helps besides the fixes
   std::string failure = {};            // what ended the run, for the answer; not in the JSON
   std::optional<Verdict> verdict;     // verdict when this finding leads, if it differs from the rule's; not in the JSON
   std::string sentence = {};          // the same for Rule::sentence
@@ -175,8 +182,10 @@ std::string to_string(Verdict verdict);
 nlohmann::ordered_json to_json(const Diagnosis& diagnosis);
 /// The answer in one sentence with its numbers: what the device waits for, what to change, and the most it can gain.
 std::string answer(const Diagnosis& diagnosis, Language language = Language::kEnglish);
-/// The answer without what to do about it.
+/// The answer without what to do about it, and without caution().
 std::string problem(const Diagnosis& diagnosis, Language language = Language::kEnglish);
+/// What limits the answer: other processes took the CPUs of the run. Empty for other runs.
+std::string caution(const Diagnosis& diagnosis, Language language = Language::kEnglish);
 /// What a longer run may gain from the finding, in training, where that differs from the bound of this run.
 std::optional<double> bound_of_longer_run(const Diagnosis& diagnosis, const Finding& finding);
 /// The title of a finding, a few words.

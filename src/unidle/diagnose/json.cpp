@@ -89,6 +89,10 @@ Json finding_json(const Finding& finding) {
   for (const SourceLine& line : finding.lines) {
     json["lines"].push_back({{"where", line.where}, {"text", line.text}});
   }
+  if (finding.cheaper) {
+    const auto& [line, advice] = *finding.cheaper;
+    json["cheaper_samples"] = {{"where", line.where}, {"text", line.text}, {"advice", advice}};
+  }
   return json;
 }
 

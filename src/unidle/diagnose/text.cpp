@@ -117,6 +117,11 @@ std::string changes(const Finding& finding, const Rule* rule, const Diagnosis& d
   for (const SourceLine& line : finding.lines) {
     out += fmt::format("      | {}\n", printable_line(line.text));
   }
+  if (finding.cheaper) {
+    const auto& [line, advice] = *finding.cheaper;
+    out += style.block(3, "=> ", style.say("or make samples cheaper at {}: {}", line.where, style.word(advice)));
+    out += fmt::format("      | {}\n", printable_line(line.text));
+  }
   if (command) {
     out += style.block(3, style.word("   try: "), *command);
   }

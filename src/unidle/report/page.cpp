@@ -36,6 +36,21 @@ std::string answer_of(const Entry& entry, const Translator& translator) {
                                  : translator.say("This run was not diagnosed.");
 }
 
+/// The problem alone if the change is shown beside it, and what limits the answer below it.
+struct Heading {
+  std::string words;
+  Html caution;
+};
+
+Heading heading_of(const Entry& entry, bool with_change, const Translator& translator) {
+  if (!with_change) {
+    return {answer_of(entry, translator), {}};
+  }
+  const std::string caution = diagnose::caution(*entry.diagnosis, translator.language);
+  return {diagnose::problem(*entry.diagnosis, translator.language),
+          caution.empty() ? Html() : element("p.caution", caution)};
+}
+
 /// The change and its possible gain, side by side.
 Html remedy_html(const Entry& entry, const Shown& shown, const Translator& translator) {
   if (!entry.diagnosis) {
@@ -74,10 +89,10 @@ Html one_run(const Entry& entry, const Translator& translator) {
   const Shown& shown = runs.front();
   const Summary summary = summarise(entry.run, shown.account);
   const Html remedy = remedy_html(entry, shown, translator);
-  Html out =
-      opening(entry.run.name,
-              remedy.empty() ? answer_of(entry, translator) : diagnose::problem(*entry.diagnosis, translator.language),
-              run_words(entry, summary, translator) + (remedy.empty() ? remedy : element("div.remedy", remedy)));
+  const Heading heading = heading_of(entry, !remedy.empty(), translator);
+  Html out = opening(entry.run.name, heading.words,
+                     heading.caution + run_words(entry, summary, translator) +
+                         (remedy.empty() ? remedy : element("div.remedy", remedy)));
   const Html over = over_time(runs, translator);
   const Html small = small_plots(runs, translator);
   out +=

@@ -96,7 +96,7 @@ TEST(Page, OneRunShowsItsPlotsFindingsAndSettings) {
 TEST(Page, TheFirstScreenNamesTheChangeAndItsLimit) {
   const std::string html = page({{scripted_run(naive_script()), diagnosis()}});
   const std::string first = html.substr(html.find("<header>"), html.find("</header>") - html.find("<header>"));
-  for (const char* text : {"<h1>Your", "+ loader.workers: 4", "naive.yaml:14", "(1.79x)", "at most"}) {
+  for (const char* text : {"<h1>Your", "+ loader.workers: 4", "naive.yaml:14", "(1.79x)", "at best"}) {
     EXPECT_THAT(first, HasSubstr(text));
   }
 }
@@ -171,6 +171,11 @@ TEST(Page, TheHeadlineIsWhatIsWrongAndTheChangeStandsBelow) {
   const std::string html = page({{run, d}});
   EXPECT_THAT(html, HasSubstr("<h1>" + prose(diagnose::problem(d)).markup + "</h1>"));
   EXPECT_LT(diagnose::problem(d).size(), diagnose::answer(d).size());
+  diagnose::Diagnosis beside_others = d;
+  beside_others.taken = diagnose::TakenCpus{0.8, 1.2, 2, {}};
+  const std::string cautious = page({{run, beside_others}});
+  EXPECT_THAT(cautious, HasSubstr("<h1>" + prose(diagnose::problem(d)).markup + "</h1>"));
+  EXPECT_THAT(cautious, HasSubstr("<p class=\"caution\">Other processes took 0.8 of the 2 CPUs"));
 }
 
 TEST(Page, ARunThatOnlyOptimisedIsShownButNotCompared) {

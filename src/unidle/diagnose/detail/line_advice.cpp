@@ -1,5 +1,6 @@
 #include "unidle/diagnose/detail/line_advice.h"
 
+#include <functional>
 #include <vector>
 
 #include "unidle/base/characters.h"
@@ -48,11 +49,44 @@ const std::vector<KindOfCode>& kinds_of_code() {
   return kKinds;
 }
 
+/// The same for code that makes samples.
+const std::vector<KindOfCode>& kinds_of_sample_code() {
+  static const std::vector<KindOfCode> kKinds = {
+      {{".iloc[", ".loc[", ".iat[", ".at[", "iterrows", ".query(", "pandas."},
+       {},
+       "turn the table into arrays or tensors once, when the data set is made, and index those"},
+      {{"librosa.load", "torchaudio.load", "soundfile.", "sf.read(", "wavfile", "resample("},
+       {},
+       "cut and resample the files once, ahead, and store what the model takes"},
+      {{"spectrogram", "mfcc", "stft(", "pyworld", "wavelet"},
+       {},
+       "compute the features once, ahead, and draw what is random from them"},
+      {{"tokeniz", "encode_plus", "nltk", "spacy", "jieba"}, {}, "turn the texts into numbers once, ahead"},
+      {{"image.open", "imread", ".convert(", "read_image", "decode_image", "decode_jpeg", "imdecode", "pil_loader",
+        "default_loader", "self.loader("},
+       {},
+       "store smaller files: resize them once, ahead, to little more than the model sees"},
+      {{"np.load(", "numpy.load", "loadtxt", "genfromtxt", "read_csv", "read_pickle", "json.load", "pickle.load",
+        "torch.load(", "loadmat(", "h5py", "nib.load", "open("},
+       {},
+       "read the files once into one array, in memory or mapped from one file (np.load with mmap_mode)"},
+      {{"deepcopy("}, {}, "copy only what the sample changes"},
+      {{"np.random.choice(", "randperm(", "permutation("},
+       {},
+       "draw the numbers for many samples at once: each call goes through all that it chooses from"},
+      {{"transform", "augment", "resize", "rotate(", "affine", "elastic", "jitter", "blur"},
+       {},
+       "crop before costly transformations, or transform whole batches of tensors (torchvision.transforms.v2)"},
+  };
+  return kKinds;
+}
+
 /// All that is known of the code there, in small letters.
-std::string code_at(const Signals& signals, const std::string& where, std::string_view text) {
+std::string code_at(const Signals& signals, const std::string& where, std::string_view text,
+                    const std::function<bool(const HotLine&)>& counts) {
   std::string code = " " + std::string(text) + " ";
   for (const HotLine& line : signals.hot) {
-    if (line.where == where && line.phase == "between" && code.find(line.function) == std::string::npos) {
+    if (line.where == where && counts(line) && code.find(line.function) == std::string::npos) {
       code += line.function + " ";
     }
   }
@@ -65,16 +99,25 @@ std::string code_at(const Signals& signals, const std::string& where, std::strin
   return lower(code);
 }
 
-}  // namespace
-
-std::string advice_for_line(const Signals& signals, const std::string& where, std::string_view text) {
-  const std::string code = where.empty() ? "" : code_at(signals, where, text);
-  for (const KindOfCode& kind : kinds_of_code()) {
+std::string first_match(const std::vector<KindOfCode>& kinds, std::string_view code) {
+  for (const KindOfCode& kind : kinds) {
     if (contains_any(code, kind.words) && (kind.also.empty() || contains_any(code, kind.also))) {
       return kind.advice;
     }
   }
   return "";
+}
+
+}  // namespace
+
+std::string advice_for_line(const Signals& signals, const std::string& where, std::string_view text) {
+  const auto is_between = [](const HotLine& line) { return line.phase == "between"; };
+  return where.empty() ? "" : first_match(kinds_of_code(), code_at(signals, where, text, is_between));
+}
+
+std::string advice_for_sample(const Signals& signals, const std::string& where, std::string_view text) {
+  const auto makes_samples = [](const HotLine& line) { return line.role == "worker" || line.phase == "input"; };
+  return where.empty() ? "" : first_match(kinds_of_sample_code(), code_at(signals, where, text, makes_samples));
 }
 
 }  // namespace unidle::diagnose::detail

@@ -12,6 +12,7 @@
 #include "unidle/base/characters.h"
 #include "unidle/base/log.h"
 #include "unidle/base/shell.h"
+#include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/detail/line_advice.h"
 #include "unidle/diagnose/in_program/framework.h"
 #include "unidle/diagnose/in_program/own_interval.h"
@@ -362,6 +363,29 @@ void keep_batch_whole(const Program& program, Finding& finding) {
   }
 }
 
+/// How samples can cost less, at the line that costs most of them: instead of the advice of a finding that has no fix and
+/// is about that line, else besides it. Only for the first finding about samples.
+void put_cheaper_samples(const Signals& signals, Program& program, std::vector<Finding>& findings) {
+  const auto hot = detail::hot_sample_function(signals);
+  const std::vector<SourceLine> lines = hot ? program.line_at(hot->where) : std::vector<SourceLine>{};
+  const auto about_samples = std::ranges::find_if(findings, [&](const Finding& finding) {
+    const Rule* rule = find_rule(finding.id);
+    return (rule != nullptr && rule->about_samples) || (hot && finding.where == hot->where);
+  });
+  if (lines.empty() || about_samples == findings.end()) {
+    return;
+  }
+  const std::string advice = detail::advice_for_sample(signals, hot->where, lines.front().text);
+  if (advice.empty()) {
+    return;
+  }
+  if (about_samples->fixes.empty() && about_samples->where == hot->where) {
+    about_samples->proposes = advice;
+  } else {
+    about_samples->cheaper = CheaperSamples{lines.front(), advice};
+  }
+}
+
 }  // namespace
 
 void put_in_program(const Signals& signals, const Policy& policy, Diagnosis& diagnosis) {
@@ -395,6 +419,7 @@ void put_in_program(const Signals& signals, const Policy& policy, Diagnosis& dia
         finding.proposes = detail::advice_for_line(signals, *finding.where, finding.lines.front().text);
       }
     }
+    put_cheaper_samples(signals, program, diagnosis.findings);
     name_compute_places(program, diagnosis.compute_in);
   } catch (const std::exception& failure) {
     spdlog::debug("the lines to change are not shown: {}", failure.what());

@@ -51,8 +51,8 @@ Html fix_html(const Finding& finding, const knobs::Change& fix, const Translator
   if (fix.in_program) {
     return in_program_html(fix, translator);
   }
-  const bool first = &fix == &finding.fixes.front();
-  const std::string place = !fix.written_at.empty() ? fix.written_at : first ? finding.where.value_or("") : "";
+  const bool of_line = &fix == &finding.fixes.front() && (fix.in_code || !fix.patch.empty() || !fix.to);
+  const std::string place = !fix.written_at.empty() ? fix.written_at : of_line ? finding.where.value_or("") : "";
   const Html code = !fix.patch.empty() ? patch_html(fix.patch) : fix.to && !fix.in_code ? setting_html(fix) : Html();
   const std::string mark = fix.in_code || fix.knob.empty()
                                ? ""
@@ -72,6 +72,11 @@ Html changes_html(const Diagnosis& diagnosis, const Finding& finding, const Tran
   for (const diagnose::SourceLine& line : finding.lines) {
     out += code_html({line.text});
   }
+  if (finding.cheaper) {
+    const auto& [line, advice] = *finding.cheaper;
+    const std::string words = translator.say("Or make samples cheaper: {}", translator.word(advice));
+    out += element("div.fix", place_html(line.where), code_html({line.text}), element("p", words));
+  }
   if (const auto command = diagnose::detail::try_command(diagnosis, finding)) {
     out += element("p.quiet", translator.say("To try it without editing anything:")) + command_to_copy(*command);
   }
@@ -82,10 +87,10 @@ Html changes_html(const Diagnosis& diagnosis, const Finding& finding, const Tran
 std::string weight_of(const Finding& finding, const Translator& translator) {
   const std::string share = finding.share ? format_share(*finding.share) : "";
   if (finding.share && finding.speedup_bound) {
-    return translator.say("{} of wall time, at most {:.2f}x from this alone", share, *finding.speedup_bound);
+    return translator.say("{} of wall time, at best {:.2f}x from this alone", share, *finding.speedup_bound);
   }
   if (finding.speedup_bound) {
-    return translator.say("at most {:.2f}x from this alone", *finding.speedup_bound);
+    return translator.say("at best {:.2f}x from this alone", *finding.speedup_bound);
   }
   return finding.share ? translator.say("{} of wall time", share) : "";
 }

@@ -32,7 +32,7 @@ double rate_of_run(const Shown& shown) {
 
 Html longer_run_html(const diagnose::Diagnosis& diagnosis, const Translator& translator) {
   const auto bound = diagnose::bound_of_longer_run(diagnosis, diagnosis.findings.front());
-  return bound ? element("p", translator.say("A longer run gains more: at most {:.1f}x in training.", *bound)) : Html();
+  return bound ? element("p", translator.say("A longer run gains more: at best {:.1f}x in training.", *bound)) : Html();
 }
 
 }  // namespace
@@ -110,7 +110,7 @@ Html gain_bars(const Shown& shown, const diagnose::Diagnosis& diagnosis, const T
     return {};
   }
   return rate_bars({{translator.word("now"), now, {}, "run0", ""},
-                    {translator.say("at most"), now * bound, {}, "bound", fmt::format("({:.2f}x)", bound)}},
+                    {translator.say("at best"), now * bound, {}, "bound", fmt::format("({:.2f}x)", bound)}},
                    translator.word("samples/s")) +
          longer_run_html(diagnosis, translator) +
          element("p.quiet", translator.say("Samples over the whole time of the run, start-up and validation included. "
