@@ -136,11 +136,19 @@ void tidy(RunData& run) {
 
 namespace {
 
+/// The last part of the path; that of its target for the link to the newest record.
+std::string name_of(const std::filesystem::path& folder) {
+  auto full = std::filesystem::absolute(folder).lexically_normal();
+  full = full.has_filename() ? full : full.parent_path();
+  std::error_code not_there;
+  const auto target = full.filename() == "latest" ? std::filesystem::canonical(full, not_there) : full;
+  return (not_there ? full : target).filename().string();
+}
+
 RunData load_meta(const record::Reader& reader) {
   RunData run;
   run.folder = reader.folder();
-  const auto full = std::filesystem::absolute(run.folder).lexically_normal();
-  run.name = (full.has_filename() ? full : full.parent_path()).filename().string();
+  run.name = name_of(run.folder);
   for (auto& [key, value] : reader.all_meta()) {
     run.meta[key] = std::move(value);
   }

@@ -134,8 +134,11 @@ std::string healthy_sentence(const Diagnosis& diagnosis, Language language) {
   if (diagnosis.underused) {
     return translate(language, "No cause was found: your {} is {} busy while it trains", device, busy);
   }
-  return hint_sentence(diagnosis, language).empty()
-             ? translate(language, "Nothing holds this run up: your {} is {} busy while it trains", device, busy)
+  if (hint_sentence(diagnosis, language).empty()) {
+    return translate(language, "Nothing holds this run up: your {} is {} busy while it trains", device, busy);
+  }
+  return rule_of(&diagnosis.findings.front())->about_line  // the hint is about training
+             ? translate(language, "Little holds the training up: your {} is {} busy", device, busy)
              : translate(language, "Nothing holds the training up: your {} is {} busy", device, busy);
 }
 

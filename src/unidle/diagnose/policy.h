@@ -45,8 +45,8 @@ struct Policy {
   /// Making batches in the training process must promise this much, because the rest of a step is measured beside busy
   /// workers. Own choice.
   double min_gain_without_workers = 1.15;
-  /// The part of a step outside model, optimiser and loader is named from here on. Below, it is spread over many lines.
-  /// Own choice.
+  /// The part of a step outside model, optimiser and loader is more than a hint from here on. Below, it is often spread
+  /// over many lines. Own choice.
   double between_steps = 0.20;
   /// Stack samples in which Python holds its lock: 25 to 100 % in loops over numbers, samples and embeddings, 12 % in
   /// one over time steps of an LSTMCell of 128, up to 8 % in stacks of layers (torch 2.11 on 2 CPUs). A line without a

@@ -138,6 +138,7 @@ std::optional<std::string> first_script(const std::vector<std::string>& command,
   return std::nullopt;
 }
 
+constexpr const char* kRecordOne = "record one: unidle run -- CMD ..., or name the folder of a record";
 constexpr std::string_view kListThem = "unidle runs lists them";
 
 }  // namespace
@@ -208,7 +209,7 @@ std::pair<fs::path, fs::path> last_two_runs() {
   const auto newest = std::ranges::find_if_not(names, is_search);
   if (newest == names.end()) {
     throw Error(ErrorCode::kInput, runs_folder().string(), "no run has been recorded yet",
-                "record one: unidle run -- CMD ...");
+                kRecordOne);
   }
   const auto before = std::find_if(newest + 1, names.end(), [&](const std::string& name) {
     return program_of(name, names) == program_of(*newest, names) && !is_search(name);
@@ -243,7 +244,7 @@ fs::path latest_run_folder() {
   std::error_code failure;
   const fs::path target = fs::exists(status_of(link)) ? fs::read_symlink(link, failure) : fs::path();
   if (target.empty()) {
-    throw Error(ErrorCode::kInput, link.string(), "no run has been recorded yet", "record one: unidle run -- CMD ...");
+    throw Error(ErrorCode::kInput, link.string(), "no run has been recorded yet", kRecordOne);
   }
   return (target.is_absolute() ? target : runs_folder() / target).lexically_normal();
 }

@@ -8,9 +8,11 @@
 namespace unidle::diagnose::testing {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 Signals validating(double validate_s) {
   Signals signals = healthy_cpu();
@@ -321,6 +323,16 @@ TEST(PythonBetweenSteps, SpreadOverManyFunctionsIsAHint) {
   EXPECT_EQ(fired("python-between-steps", signals).severity, Severity::kWarning);
   signals.hot.front().hits = 30;
   EXPECT_EQ(fired("python-between-steps", signals).severity, Severity::kInfo) << "less than a tenth of the run";
+}
+
+TEST(PythonBetweenSteps, OneFunctionWithATenthOfTheRunIsAHint) {
+  Signals signals = healthy_cpu();
+  signals.step = StepShares{.compute = 0.85, .other = 0.15};
+  signals.hot = {{"train", "between", "train.py:9", "metric", 90, 100}, {"train", "train", "train.py:5", "f", 99, 99}};
+  EXPECT_EQ(fired("python-between-steps", signals).severity, Severity::kInfo);
+  EXPECT_THAT(answer(diagnose(signals)), AllOf(StartsWith("Little holds the training up"), HasSubstr("train.py:9")));
+  signals.hot.front().hits = 30;
+  EXPECT_TRUE(silent("python-between-steps", signals)) << "spread over many lines";
 }
 
 TEST(PythonBetweenSteps, AnEnvironmentIsPlayedSeveralTimesAtOnce) {

@@ -81,18 +81,23 @@ Evaluation evaluate_python_between_steps(const Context& context, const Policy& p
   const double between = std::min(other + input, sampled(signals, by_hand));
   const double outside = between * *context.train;
   const double share = std::min(outside, context.on_gpu ? *context.idle : 1.0);
-  if (between < policy.between_steps || share < policy.warning_share) {
+  if (share < policy.warning_share) {
     return Nothing{};
   }
   const auto hot = detail::hot_function(signals, [&](const HotLine& line) {
     const bool flushes_here = flushed > 0 && flushes->top != nullptr && line.where == flushes->top->where;
     return is_between(line, by_hand) && !flushes_here;
   });
+  const bool small = between < policy.between_steps;
+  const bool spread = hot && share * part_of(*hot, signals) < policy.warning_share;
+  if (small && (!hot || spread)) {
+    return Nothing{};
+  }
   if (!hot || hot->looks < detail::kEnoughStackSamples) {
     return Missing{context.say("which lines run between the calls of the model (stack samples)")};
   }
   Finding finding = detail::of_share(share, policy);
-  if (share * part_of(*hot, signals) < policy.warning_share) {
+  if (small || spread) {
     finding.severity = Severity::kInfo;
   }
   if (input > other) {
@@ -106,7 +111,7 @@ Evaluation evaluate_python_between_steps(const Context& context, const Policy& p
   }
   detail::add_hot_function(context, *hot, finding);
   finding.proposes = detail::advice_for_line(signals, hot->where, "");
-  if (finding.severity == Severity::kInfo) {
+  if (spread) {
     finding.evidence.push_back("the time is spread over many lines, none of which costs much alone");
   }
   return finding;
@@ -126,9 +131,9 @@ const Rule& python_between_steps() {
           "for it. Stack samples show the lines.",
       .thresholds =
           "The part of a step that is none of these: input from a loader, copies, compute, waits, optimiser, logging, "
-          "flushes of memory, exchange by hand. From between_steps (20 %) of a step and warning_share (10 %) of the "
-          "wall time; critical from critical_share (30 %). A hint when no function alone takes warning_share. On a GPU "
-          "at most the time that it idles.",
+          "flushes of memory, exchange by hand. From warning_share (10 %) of the wall time; critical from "
+          "critical_share (30 %). A hint below between_steps (20 %) of a step, if one function takes warning_share, and "
+          "above it if none does. On a GPU at most the time that it idles.",
       .needs = "step times, stack samples of the lines that run between the calls of the model",
       .proposes = "do it less often, for whole batches at once, or in other processes",
       .evaluate = evaluate_python_between_steps,
