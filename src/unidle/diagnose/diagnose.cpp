@@ -133,6 +133,7 @@ Diagnosis measured(const Signals& signals, const Policy& policy) {
   diagnosis.time = signals.time;
   diagnosis.cost = cost_of(signals, policy);
   diagnosis.command = signals.command;
+  diagnosis.run_options = signals.run_options;
   diagnosis.omitted = signals.omitted;
   diagnosis.blind = signals.blind;
   diagnosis.step = signals.step;

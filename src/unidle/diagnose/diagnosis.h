@@ -73,9 +73,9 @@ struct Finding {
   std::vector<std::string> evidence;       // measured facts with numbers and units
   std::optional<std::string> where;        // file:line
   std::vector<knobs::Change> fixes;
-  std::vector<SourceLine> lines = {};  // the lines to change, where no fix shows them
+  std::vector<SourceLine> lines = {};          // the lines to change, where no fix shows them
   std::optional<CheaperSamples> cheaper = {};  // what helps besides the fixes
-  std::string failure = {};            // what ended the run, for the answer; not in the JSON
+  std::string failure = {};                    // what ended the run, for the answer; not in the JSON
   std::optional<Verdict> verdict;     // verdict when this finding leads, if it differs from the rule's; not in the JSON
   std::string sentence = {};          // the same for Rule::sentence
   std::string proposes = {};          // the same for Rule::proposes
@@ -166,12 +166,13 @@ struct Diagnosis {
   std::vector<ComputePlace> compute_in;  // of a run on CPUs, the largest first; not in the JSON
   std::vector<Finding> findings;
   std::vector<Abstention> abstained;
-  std::string blind;                 // Signals::blind; not in the JSON
-  std::vector<std::string> command;  // the recorded command; not in the JSON
-  knobs::OmittedOptions omitted;     // Signals::omitted; not in the JSON
-  std::string node;                  // the decisive one of several nodes; not in the JSON
-  std::vector<NodeView> nodes;       // all nodes, by name; not in the JSON
-  std::vector<std::string> folded;   // ids whose cause a more specific finding explains; not in the JSON
+  std::string blind;                     // Signals::blind; not in the JSON
+  std::vector<std::string> command;      // the recorded command; not in the JSON
+  std::vector<std::string> run_options;  // Signals::run_options; not in the JSON
+  knobs::OmittedOptions omitted;         // Signals::omitted; not in the JSON
+  std::string node;                      // the decisive one of several nodes; not in the JSON
+  std::vector<NodeView> nodes;           // all nodes, by name; not in the JSON
+  std::vector<std::string> folded;       // ids whose cause a more specific finding explains; not in the JSON
 };
 
 std::string to_string(Severity severity);

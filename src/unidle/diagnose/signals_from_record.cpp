@@ -37,6 +37,9 @@ using account::Timeline;
 using nlohmann::json;
 
 void read_end(const record::Reader& reader, const RunData& run, Signals& signals) {
+  for (const json& word : run.meta_value(record::meta::kRunOptions)) {
+    signals.run_options.push_back(word.is_string() ? word.get<std::string>() : "");
+  }
   const json command = run.meta_value(record::meta::kCommand);
   for (const json& word : command) {
     signals.command.push_back(word.is_string() ? word.get<std::string>() : "");

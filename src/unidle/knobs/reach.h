@@ -27,6 +27,7 @@ struct ProgramCommand {
   std::vector<std::string> words;
   Settings in_effect = {};  // when it runs as it is
   OmittedOptions omitted = {};
+  std::vector<std::string> run_options = {};  // of the `unidle run` that ran it: {"--steps", "200"}
 };
 
 /// The value that an option of the command, or an omitted one, sets for the knob in training.
@@ -52,7 +53,8 @@ Reach reach(const ProgramCommand& program, const Settings& changes);
 /// True when the change can reach the program in either way.
 bool reaches(const ProgramCommand& program, const std::string& knob, const Value& value);
 
-/// `unidle run --apply ... -- CMD`, quoted for a shell, or CMD alone when its options can express all changes.
+/// `unidle run --apply ... -- CMD`, quoted for a shell, with the program's run options; CMD alone when there are none
+/// and its own options can express all changes.
 std::string run_command(const ProgramCommand& program, const Settings& changes);
 
 }  // namespace unidle::knobs

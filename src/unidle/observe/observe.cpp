@@ -224,6 +224,7 @@ Result run(const Options& options) {
   OutputStreams streams = make_streams(options);
   Recorder recorder(options.record, options.argv);
   recorder.add_configured(options.configured);
+  recorder.add_run_options(options.run_options);
   std::optional<OrphanReaper> leftovers;
   if (options.quiet) {
     leftovers.emplace();

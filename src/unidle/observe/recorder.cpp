@@ -120,6 +120,12 @@ void Recorder::add_configured(const std::vector<record::Setting>& settings) {
   });
 }
 
+void Recorder::add_run_options(const std::vector<std::string>& options) {
+  if (!options.empty()) {
+    guarded([&](record::Writer& writer) { writer.set_meta(record::meta::kRunOptions, options); });
+  }
+}
+
 std::optional<fs::path> Recorder::probe_folder() const {
   return writer_ ? std::optional(folder_ / "probe") : std::nullopt;
 }

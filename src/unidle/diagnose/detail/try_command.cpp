@@ -24,7 +24,7 @@ std::optional<std::string> try_command(const Diagnosis& diagnosis, const Finding
     return std::nullopt;
   }
   const bool workload = is_workload(diagnosis.command);
-  knobs::ProgramCommand program{diagnosis.command, {}, diagnosis.omitted};
+  knobs::ProgramCommand program{diagnosis.command, {}, diagnosis.omitted, diagnosis.run_options};
   knobs::Settings changes;
   for (const knobs::Change& fix : finding.fixes) {
     const knobs::Knob* knob = knobs::find_knob(fix.knob);
