@@ -1,6 +1,7 @@
 #include "unidle/tune/fix.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,6 +19,7 @@
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/diagnose/nodes.h"
 #include "unidle/diagnose/rule.h"
+#include "unidle/knobs/apply_arguments.h"
 #include "unidle/logs/sniff.h"
 #include "unidle/observe/recovery.h"
 #include "unidle/record/listing.h"
@@ -248,6 +250,22 @@ record::Reader open_record(const fs::path& path) {
   return record::Reader(nodes.empty() ? path : nodes.front());
 }
 
+/// What `unidle run --apply` changed in the recorded run. Settings that this version does not know are left out.
+knobs::Settings applied_in(const account::RunData& run) {
+  knobs::Settings applied;
+  std::string option;
+  for (const auto& word : run.meta_value(record::meta::kRunOptions)) {
+    const std::string text = word.is_string() ? word.get<std::string>() : "";
+    try {
+      applied.set(option == "--apply" ? knobs::apply_settings({text}) : knobs::Settings());
+    } catch (const Error& failure) {
+      spdlog::debug("not applied: {}", failure.what());
+    }
+    option = text;
+  }
+  return applied;
+}
+
 /// Everything but how long a run takes.
 FixPlan plan_of_record(const record::Reader& reader, const diagnose::Diagnosis& diagnosis, const FixOptions& options) {
   const account::RunData run = account::load_facts(reader);
@@ -265,6 +283,11 @@ FixPlan plan_of_record(const record::Reader& reader, const diagnose::Diagnosis& 
   plan.folder = repeatable.folder;
   plan.notes = repeatable.notes;
   ProgramPlan program = plan_from_record(reader, run, diagnosis, plan.command);
+  plan.applied = program.applied = applied_in(run);
+  if (!plan.applied.empty()) {
+    plan.notes.push_back(
+        fmt::format("all runs keep what was applied in the recorded one: {}", knobs::describe(plan.applied)));
+  }
   plan.edits = edits_of(diagnosis, command_of(program, plan.command));
   std::erase_if(plan.edits, [&](const auto& edit) {
     return needs_package(edit.second) && !has_package(plan.command, plan.folder);
@@ -323,6 +346,7 @@ OptimizeResult try_fix(const FixPlan& plan, const FixOptions& options, const Pro
   search.fresh = options.fresh;
   search.proposals = plan.proposals;
   search.edits = plan.edits;
+  search.applied = plan.applied;
   search.least_steps = plan.least_steps;
   return optimize_program(search, progress, std::move(stop));
 }

@@ -56,6 +56,7 @@ struct FixPlan {
   std::vector<ByHand> by_hand;
   std::vector<std::string> notes;
   Edits edits;                // of the program's lines, for those of `proposals` that nothing else changes
+  knobs::Settings applied;    // to the running program in the recorded run, and so in every trial
   long long least_steps = 0;  // of a trial that shows what is tried
   double run_s = 0;           // such a run of the program
   double budget_s = 0;        // for all trials

@@ -224,6 +224,15 @@ TEST_F(Fix, AScriptThatIsNewerThanTheRecordIsSaid) {
   EXPECT_TRUE(plan_fix(record_run(started("2101-01-01T00:00:00Z"))).notes.empty());
 }
 
+TEST_F(Fix, WhatTheRecordedRunAppliedStays) {
+  const FixPlan plan = plan_fix(record_run([](Script& script) {
+    script.writer.set_meta(record::meta::kRunOptions,
+                           {"--steps", "200", "--apply", "optimizer.fused=true", "--apply", "gone.knob=3"});
+  }));
+  EXPECT_EQ(plan.applied, (knobs::Settings{{"optimizer.fused", true}}));
+  EXPECT_THAT(plan.notes, ::testing::Contains(HasSubstr("optimizer.fused=true")));
+}
+
 TEST_F(Fix, WhatIsNotTriedIsLeftToThePerson) {
   const FixPlan plan = plan_fix(record_run([](Script& script) {
     script.writer.set_meta(record::meta::kCommand, {"sh", "train.py", "--workers", "0"});

@@ -37,6 +37,7 @@ struct OptimizeOptions {
   /// What to try with a command. Nothing: what the hardware, and the diagnosis of each trial, propose.
   std::optional<std::vector<Proposal>> proposals;
   Edits edits = {};           // of the program's lines, for those of `proposals` that nothing else changes
+  knobs::Settings applied;    // to the running program in every trial of a command, see ProgramPlan
   long long least_steps = 0;  // of a trial of a command, see ApplyRunner::Options
 };
 

@@ -94,6 +94,7 @@ ApplyRunner::Options runner_options(const OptimizeOptions& options, const fs::pa
           .allow_semantic = options.allow_semantic,
           .budget_s = options.budget_s,
           .edits = options.edits,
+          .applied = options.applied,
           .least_steps = options.least_steps};
 }
 
@@ -121,6 +122,15 @@ std::unique_ptr<ApplyRunner> calibrated(const OptimizeOptions& options, const fs
     }
   }
   throw *first;
+}
+
+/// What is run: the command, and what is applied to it.
+std::vector<std::string> words_of(const OptimizeOptions& options) {
+  std::vector<std::string> words = options.command;
+  for (const auto& [knob, value] : options.applied) {
+    words.push_back("--apply " + knobs::pair_key(knob, value));
+  }
+  return words;
 }
 
 /// Resumes a killed search, or starts a new one.
@@ -183,7 +193,7 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Progress& 
   OptimizeResult result;
   ProgramResult& program = result.program.emplace();
   program.command = options.command;
-  TrialStore store(home_folder() / "searches", search_identity(options.command, fs::current_path(), this_machine()));
+  TrialStore store(home_folder() / "searches", search_identity(words_of(options), fs::current_path(), this_machine()));
   const std::unique_ptr<ApplyRunner> runner = runner_for(options, scratch.path(), store, program, stop);
   ResumingRunner resuming(*runner, store);
 

@@ -102,7 +102,11 @@ knobs::Reach reach_of(const ProgramPlan& plan, const std::vector<std::string>& c
 }
 
 knobs::ProgramCommand command_of(const ProgramPlan& plan, std::vector<std::string> words) {
-  return {std::move(words), plan.settings, plan.omitted};
+  std::vector<std::string> run_options;
+  for (const auto& [knob, value] : plan.applied) {
+    run_options.insert(run_options.end(), {"--apply", knobs::pair_key(knob, value)});
+  }
+  return {std::move(words), plan.settings, plan.omitted, run_options};
 }
 
 std::string why_refused(const ProgramPlan& plan, const std::vector<std::string>& command,
@@ -163,7 +167,9 @@ ApplyRunner::Ended ApplyRunner::start(const knobs::Settings& changes, const Leng
   observe::Options run;
   run.argv = reached.command;
   run.record = options_.scratch / name;
-  run.environment["UNIDLE_APPLY"] = knobs::encode_apply(reached.at_run_time);
+  knobs::Settings applied = options_.applied;
+  std::ranges::for_each(changes, [&](const auto& change) { applied.erase(change.first); });
+  run.environment["UNIDLE_APPLY"] = knobs::encode_apply(knobs::overlaid(std::move(applied), reached.at_run_time));
   run.environment["UNIDLE_MAX_STEPS"] = std::to_string(length.steps);
   run.environment["UNIDLE_LONGEST"] = length.longest_first ? "1" : "";
   run.quiet = true;
@@ -226,6 +232,7 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
   plan_.limit_s = kStartupAllowance_s + kHopeless * plan_.expected_s;
   plan_.protection = options_.protection;
   plan_.edits = is_isolated(plan_.protection) ? options_.edits : without_lines(options_.edits);
+  plan_.applied = options_.applied;
   if (scarce) {
     baseline_.emplace();
     baseline_->seconds = ended.seconds;
@@ -237,6 +244,7 @@ const ProgramPlan& ApplyRunner::calibrate(std::stop_token stop) {
 const ProgramPlan& ApplyRunner::resume(const ProgramPlan& plan) {
   plan_ = plan;
   plan_.edits = is_isolated(plan_.protection) ? options_.edits : without_lines(options_.edits);
+  plan_.applied = options_.applied;
   return plan_;
 }
 

@@ -37,7 +37,8 @@ struct ProgramPlan {
   std::map<std::string, std::string> places;
   knobs::OmittedOptions omitted;
   knobs::OptionChoices choices;
-  Edits edits;  // for what nothing else changes; not kept when a search is interrupted
+  Edits edits;              // for what nothing else changes; not kept when a search is interrupted
+  knobs::Settings applied;  // to the running program when nothing is changed, by --apply; not kept either
 };
 
 /// The program's command with what the plan knows of it.
@@ -79,6 +80,7 @@ class ApplyRunner : public TrialRunner {
     double budget_s = 600;      // total budget: limits the length of trials
     double target_s = 6;        // of training per trial
     Edits edits = {};           // see ProgramPlan
+    knobs::Settings applied;    // the same
     long long least_steps = 0;  // of a trial, where fewer would not show what is tried
   };
 
