@@ -180,12 +180,14 @@ bool ran_here(const std::filesystem::path& record) {
   }
 }
 
-/// Runs `command`, that of the changed program, and compares it with the record.
-std::string run_and_compare(const std::string& command, const std::filesystem::path& record, bool named) {
+/// Runs `command`, that of the changed program, as the recorded run was, and compares it with the record.
+std::string run_and_compare(const std::string& command, const std::vector<std::string>& run_options,
+                            const std::filesystem::path& record, bool named) {
   std::error_code none;
   const bool newest = std::filesystem::is_symlink(record, none);  // will be another then
   const std::filesystem::path own = newest ? std::filesystem::canonical(record, none) : record;
-  return fmt::format("unidle run -- {} && unidle compare{}", command,
+  const std::string as_before = run_options.empty() ? "" : shell_joined(run_options) + " ";
+  return fmt::format("unidle run {}-- {} && unidle compare{}", as_before, command,
                      named ? " " + shell_quoted(own.string()) + " latest" : "");
 }
 
@@ -227,7 +229,7 @@ std::vector<std::string> next_commands(const Options& options, const diagnose::D
   const std::string name = named ? " " + shell_quoted(options.files.front()) : "";
   std::vector<std::string> lines;
   if (const auto change = own_change(diagnosis, fixable); change && ran_here(record)) {
-    const std::string then = run_and_compare(change->command, record, named);
+    const std::string then = run_and_compare(change->command, diagnosis.run_options, record, named);
     lines.push_back(change->place.empty() ? translate(language, "next: {}", then)
                                           : translate(language, "next: change {}, then {}", change->place, then));
   }
