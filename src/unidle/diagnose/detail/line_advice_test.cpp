@@ -22,7 +22,7 @@ TEST(LineAdvice, OfASampleDependsOnItsLine) {
   EXPECT_THAT(advice("x = np.load(self.paths[i])"), HasSubstr("read the files once"));
   EXPECT_THAT(advice("with open(path) as file:"), HasSubstr("read the files once"));
   EXPECT_THAT(advice("picked = np.random.choice(self.items, 4)"), HasSubstr("many samples at once"));
-  EXPECT_THAT(advice("sample = copy.deepcopy(self.samples[i])"), HasSubstr("what the sample changes"));
+  EXPECT_THAT(advice("sample = copy.deepcopy(self.samples[i])"), HasSubstr("only what changes"));
   EXPECT_THAT(advice("image = self.transform(image)"), HasSubstr("crop before"));
   EXPECT_EQ(detail::advice_for_sample(signals, "", "row = table.iloc[index]"), "") << "of no line";
   signals.called["train.py:9"] = "pandas.core.indexing._iLocIndexer.__getitem__";

@@ -56,7 +56,7 @@ Evaluation evaluate_startup_dominates(const Context& context, const Policy& poli
   Finding finding;
   finding.share = of_run;
   finding.severity = is_long || no_step ? Severity::kWarning : Severity::kInfo;
-  if (!no_step) {
+  if (is_long && !no_step) {  // a longer run hides a short start
     finding.speedup_bound = amdahl(of_run);
   }
   const std::string before = format_seconds(startup_s);
