@@ -232,6 +232,8 @@ Signals starting(double startup_s, double wall_s) {
 
 TEST(StartupDominates, AShortRunIsOnlyAHint) {
   EXPECT_EQ(fired("startup-dominates", starting(8, 20)).severity, Severity::kInfo);
+  EXPECT_FALSE(fired("startup-dominates", starting(8, 20)).speedup_bound) << "a longer run hides it";
+  EXPECT_NEAR(*fired("startup-dominates", starting(200, 400)).speedup_bound, 2.0, 1e-9);
   EXPECT_TRUE(silent("startup-dominates", starting(4, 20)));
   EXPECT_TRUE(silent("startup-dominates", starting(0, 20)));
 }
