@@ -93,6 +93,16 @@ class FetchingTest(run_case.RunCase):
         for workers in ("0", "1"):
             self.assertEqual(self.applied(GATHER + "=true", "table", "plain", workers)[0], {"taken"})
 
+    def test_rows_of_a_part_of_a_table_are_gathered(self):
+        for workers in ("0", "1"):
+            self.assertEqual(self.applied(GATHER + "=true", "table", "split", workers)[0], {"taken"})
+        self.assertTrue(all(not note["batched_getitem"] for note in self.record.notes("loader")))
+
+    def test_a_part_of_a_table_that_gives_whole_batches_is_refused(self):
+        status, why = self.applied(GATHER + "=true", "table", "batches", "0")
+        self.assertEqual(status, {"refused"})
+        self.assertIn("fetches whole batches already", why)
+
     def test_rows_that_are_not_independent_are_refused(self):
         for kind, reason in (
             ("noisy", "not the same"),

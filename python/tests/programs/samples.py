@@ -109,12 +109,25 @@ class Table(Dataset):
         return self.ids[i, 0], self.x[i]
 
 
+class Batches(Table):
+    def __getitems__(self, indices):
+        return [self[i] for i in indices]
+
+
+def split(dataset):
+    return torch.utils.data.random_split(dataset, [300, 100])[0]
+
+
 def main():
     family, kind, workers = sys.argv[1], sys.argv[2], int(sys.argv[3])
     torch.manual_seed(0)
     random.seed(0)
     np.random.seed(0)
     dataset = {"costly": Costly, "cropped": Cropped, "table": Table}[family](kind)
+    if kind == "split":
+        dataset = split(dataset)
+    elif kind == "batches":
+        dataset = split(Batches(kind))
     other = Cropped("plain")
     collate = (
         (lambda rows: torch.utils.data.default_collate([row[0] for row in rows]))

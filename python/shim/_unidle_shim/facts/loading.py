@@ -93,7 +93,7 @@ def loader_facts(torch, loader):
         "in_memory": in_memory,
         "in_memory_bytes": size,
         "draws": None if iterable else random_draws.drawn_by(innermost(dataset)),
-        "batched_getitem": bool(getattr(dataset, "__getitems__", None)) or not real._auto_collation,
+        "batched_getitem": whole_batches.gives_batches(dataset) or not real._auto_collation,
         "start_method": start_method(real),
         "where": loader.where,
         "samples_per_epoch": samples_per_epoch(real),

@@ -10,7 +10,15 @@ import random
 from _unidle_shim.host import guard
 from _unidle_shim.host.guard import caught
 from _unidle_shim.samples import own_state
-from _unidle_shim.samples.whole_batches import NOT_THE_SAME, collates_as_torch, gather, rows_of, same
+from _unidle_shim.samples.subsets import base_of
+from _unidle_shim.samples.whole_batches import (
+    NOT_THE_SAME,
+    collates_as_torch,
+    gather,
+    gives_batches,
+    rows_of,
+    same,
+)
 from _unidle_shim.source import fingerprint, side_effects
 from _unidle_shim.source.purity import drew, random_states, restore
 
@@ -65,7 +73,7 @@ class GatheredRows:
     def _is_unchanged(self):
         """Whether the program's own batch left the dataset unchanged since the one before, so that ours does
         not change it either. The first one may open files."""
-        before, self._held = self._held, fingerprint.of(side_effects.members(self.dataset))
+        before, self._held = self._held, fingerprint.of(side_effects.members(base_of(self.dataset)))
         if before is None:
             return False
         if before != self._held:
@@ -104,7 +112,7 @@ def adapt(fetcher, say):
     if (
         not fetcher.auto_collation
         or not collates_as_torch(fetcher.collate_fn)
-        or getattr(fetcher.dataset, "__getitems__", None)
+        or gives_batches(fetcher.dataset)
         or own_state.why(fetcher.dataset)
     ):
         return False

@@ -4,7 +4,7 @@ import os
 
 from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.host.shapes import hidden_queries, unseen
-from _unidle_shim.samples import own_state, packing, row_access
+from _unidle_shim.samples import own_state, packing, row_access, subsets
 from _unidle_shim.source import purity
 
 NOT_THE_SAME = "rows fetched together are not the same as rows fetched singly"
@@ -18,6 +18,7 @@ def remember():
     """Saves them before the program can change them."""
     global _torchs_own
     _torchs_own = _collating(), _row_of_tensors()
+    subsets.remember()
 
 
 def _collating():
@@ -38,9 +39,10 @@ def known(loader, length):
     why = why_not(loader)
     if why is not None:
         return False, why
-    if _is_tensors(loader.dataset):
+    dataset = subsets.base_of(loader.dataset)
+    if _is_tensors(dataset):
         return True, None
-    why = row_access.why_not(loader.dataset) if length else "its length is not known"
+    why = row_access.why_not(dataset) if length else "its length is not known"
     if why is None and not os.environ.get("UNIDLE_MUTED"):
         why = "only trials of unidle optimize do that"
     return (None, why) if why is not None else _tried(loader.dataset, length)
@@ -99,12 +101,19 @@ def _bytes_of(row):
     return int(getattr(row, "nbytes", 0) or 0)
 
 
+def gives_batches(dataset):
+    """Whether it has a function of its own for the rows of a batch. That of a Subset calls the one of the
+    dataset behind it."""
+    return getattr(subsets.base_of(dataset), "__getitems__", None) is not None
+
+
 def gather(dataset, indices):
     """Returns (the rows as one batch, None), or (None, why the dataset cannot return many rows at once)."""
     import numpy
 
     try:
-        found = dataset[numpy.asarray(indices, dtype=numpy.int64)]
+        numbers = numpy.asarray(subsets.numbers_of(dataset, indices), dtype=numpy.int64)
+        found = subsets.base_of(dataset)[numbers]
         return tensors(found, len(indices)), None
     except Exception as error:  # anything that the program's code raises when given many indices
         pass_on(error)
@@ -154,7 +163,7 @@ def collates_as_torch(function):
 def why_not(loader):
     if not loader._auto_collation:
         return "the loader fetches whole batches already"
-    if getattr(loader.dataset, "__getitems__", None) is not None:
+    if gives_batches(loader.dataset):
         return "the dataset fetches whole batches already"
     if not collates_as_torch(loader.collate_fn):
         return "the program has its own collate function"
