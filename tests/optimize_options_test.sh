@@ -62,6 +62,6 @@ note = "\n".join(d["notes"])
 assert "-ACCUMULATION_STEPS = 4\n+ACCUMULATION_STEPS = 1\n" in note and "batch_size=16" in note, d["notes"]
 PY
 "$unidle" run --steps 8 --apply batch.size=8 -- "$python" constants.py >out.txt 2>err.txt
-check "a running program keeps its batches" grep -q "^unidle: batch.size=8 refused: a running program's batches are its own" err.txt
+check "a running program keeps its batches" grep -q "^unidle: batch.size=8 refused: a running program makes its own batches" err.txt
 
 finish

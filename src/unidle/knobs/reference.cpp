@@ -25,7 +25,7 @@ constexpr const char* kDeclined =
     "  turns of the loop or in each; `len(loader)` goes into schedules and the end of an epoch; whether a loss is a "
     "mean or a sum shows only when\n"
     "  it is too late. `unidle optimize` shows the change as a patch to review instead.\n"
-    "- `metrics.interval`: what the program does with a value that it reads is in its own hands.\n"
+    "- `metrics.interval`: only the program knows what it does with a value that it reads.\n"
     "- `validation.interval`: in which unit the program counts cannot be seen. `validation.every` leaves out "
     "validations where a function of "
     "the program makes them that returns nothing.\n"

@@ -50,17 +50,16 @@ KNOWN = set(_LOADER) | {
 
 # Knobs that cannot be changed here, with the reason.
 _BATCH = (
-    "a running program's batches are its own: an option of the program, where it has one, "
-    "changes them before it starts"
+    "a running program makes its own batches: only an option of the program changes them, before it starts"
 )
 _NEVER = {
-    "validation.interval": "in which unit the program counts cannot be seen; where a word of the command "
-    "says it, it is changed there; validation.every leaves validations out",
+    "validation.interval": "the unit in which the program counts is unknown; it is changed where a word "
+    "of the command says it; validation.every skips validations instead",
     "batch.size": _BATCH,
     "batch.accumulation": _BATCH,
-    "data.on_device": "where the program moves its batches is in its own hands",
-    "loader.replace": "the lines that unidle diagnose shows for it are for you to review",
-    "metrics.interval": "what the program does with a value that it reads is in its own hands; "
+    "data.on_device": "only the program knows where it moves its batches",
+    "loader.replace": "the lines that unidle diagnose shows are for you to review",
+    "metrics.interval": "only the program knows what it does with a value that it reads; "
     "add up the loss on the device",
 }
 

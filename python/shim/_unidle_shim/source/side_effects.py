@@ -32,7 +32,7 @@ def function_of(code):
         one for one in gc.get_referrers(code) if isinstance(one, types.FunctionType) and one.__code__ is code
     ]
     if why is None and len(functions) != 1:
-        why = "there are several of it"
+        why = "several functions share its code"
     return (functions[0], None) if why is None else (None, "%s: %s" % (name, why))
 
 
