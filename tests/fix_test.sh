@@ -57,7 +57,8 @@ lacks out "next: unidle fix" # its command is unknown
 record between python-between-steps
 sqlite3 between/record.db "insert into meta values ('command', '[\"python3\", \"train.py\"]'), ('folder', '\"$PWD\"')"
 COLUMNS=200 "$unidle" diagnose between >out 2>err
-has out "next: change train.py:41, then unidle run -- python3 train.py && unidle compare between latest"
+has out "next: change train.py:41, then"
+has out "  unidle run -- python3 train.py && unidle compare between latest"
 record often validation-dominates
 echo "best_loss = 9" >train.py # a longer interval may change what is trained
 touch -d "2 hours ago" train.py

@@ -133,6 +133,32 @@ int split_over_lines(const Piece& piece, int width, std::string& out) {
   return column;
 }
 
+/// The words of a shell's command, with their quotes.
+std::vector<std::string_view> words_of_command(std::string_view command) {
+  std::vector<std::string_view> words;
+  std::size_t begin = 0;
+  char quote = 0;
+  for (std::size_t at = 0; at <= command.size(); ++at) {
+    const char c = at < command.size() ? command[at] : ' ';
+    if (quote != 0) {
+      quote = c == quote ? 0 : quote;
+    } else if (c == '\'' || c == '"') {
+      quote = c;
+    } else if (c == '\\') {
+      ++at;
+    } else if (c == ' ') {
+      if (at > begin) {
+        words.push_back(command.substr(begin, at - begin));
+      }
+      begin = at + 1;
+    }
+  }
+  if (begin < command.size()) {
+    words.push_back(command.substr(begin));
+  }
+  return words;
+}
+
 constexpr int kBarColumns = 24;
 constexpr int kLeastBarColumns = 4;
 
@@ -198,6 +224,28 @@ std::string block(std::string_view text, int width, int indent, std::string_view
     body.insert(at + 1, pad);
   }
   return std::string(static_cast<std::size_t>(indent), ' ') + std::string(mark) + body + "\n";
+}
+
+std::string command_block(std::string_view command, int width, int indent, std::string_view mark) {
+  constexpr std::string_view kGoesOn = " \\";
+  const int inner = indent + display_width(mark);
+  const int columns = width - inner - display_width(kGoesOn);
+  const std::string pad(static_cast<std::size_t>(inner), ' ');
+  std::string out = std::string(static_cast<std::size_t>(indent), ' ') + std::string(mark);
+  int column = 0;
+  for (const std::string_view word : words_of_command(command)) {
+    const int needed = display_width(word);
+    if (column > 0 && column + 1 + needed > columns) {
+      out.append(kGoesOn).append("\n").append(pad);
+      column = 0;
+    } else if (column > 0) {
+      out += ' ';
+      ++column;
+    }
+    out += word;
+    column += needed;
+  }
+  return out + "\n";
 }
 
 std::string progress_line(std::string_view label, std::uint64_t done, std::uint64_t total, std::string_view note,

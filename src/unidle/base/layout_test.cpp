@@ -61,5 +61,18 @@ TEST(Layout, ProgressKeepsToTheWidth) {
   }
 }
 
+TEST(CommandBlock, CanBeCopiedIntoAShell) {
+  EXPECT_EQ(command_block("unidle run -- python train.py --epochs 3", 26, 3, "try: "),
+            "   try: unidle run -- \\\n        python train.py \\\n        --epochs 3\n");
+  EXPECT_EQ(command_block("a b", 40, 0, ""), "a b\n");
+  EXPECT_EQ(command_block("", 40, 0, ""), "\n");
+}
+
+TEST(CommandBlock, LeavesQuotedWordsAsTheyAre) {
+  EXPECT_EQ(command_block("python -c 'a  b\nc' x", 12, 0, ""), "python -c \\\n'a  b\nc' x\n");
+  EXPECT_EQ(command_block("echo 'it'\\''s  so' \"x  y\"", 10, 0, ""), "echo \\\n'it'\\''s  so' \\\n\"x  y\"\n");
+  EXPECT_EQ(command_block("echo 'not closed", 10, 0, ""), "echo \\\n'not closed\n");
+}
+
 }  // namespace
 }  // namespace unidle

@@ -107,7 +107,7 @@ std::string changes(const Finding& finding, const Rule* rule, const Diagnosis& d
     if (fix.in_program) {
       const std::string& own = fix.in_program->command;
       out += lines_text(*fix.in_program, style) +
-             (own.empty() || command ? "" : style.block(3, style.word("   run: "), own));
+             (own.empty() || command ? "" : style.command(3, style.word("   run: "), own));
     }
   }
   if (finding.fixes.empty() && rule != nullptr) {
@@ -123,7 +123,7 @@ std::string changes(const Finding& finding, const Rule* rule, const Diagnosis& d
     out += fmt::format("      | {}\n", printable_line(line.text));
   }
   if (command) {
-    out += style.block(3, style.word("   try: "), *command);
+    out += style.command(3, style.word("   try: "), *command);
   }
   return out;
 }

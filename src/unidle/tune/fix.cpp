@@ -251,17 +251,14 @@ record::Reader open_record(const fs::path& path) {
 }
 
 /// What `unidle run --apply` changed in the recorded run. Settings that this version does not know are left out.
-knobs::Settings applied_in(const account::RunData& run) {
+knobs::Settings applied_by(const std::vector<std::string>& run_options) {
   knobs::Settings applied;
-  std::string option;
-  for (const auto& word : run.meta_value(record::meta::kRunOptions)) {
-    const std::string text = word.is_string() ? word.get<std::string>() : "";
+  for (std::size_t i = 0; i + 1 < run_options.size(); i += 2) {
     try {
-      applied.set(option == "--apply" ? knobs::apply_settings({text}) : knobs::Settings());
+      applied.set(run_options[i] == "--apply" ? knobs::apply_settings({run_options[i + 1]}) : knobs::Settings());
     } catch (const Error& failure) {
       spdlog::debug("not applied: {}", failure.what());
     }
-    option = text;
   }
   return applied;
 }
@@ -283,7 +280,8 @@ FixPlan plan_of_record(const record::Reader& reader, const diagnose::Diagnosis& 
   plan.folder = repeatable.folder;
   plan.notes = repeatable.notes;
   ProgramPlan program = plan_from_record(reader, run, diagnosis, plan.command);
-  plan.applied = program.applied = applied_in(run);
+  plan.run_options = diagnosis.run_options;
+  plan.applied = program.applied = applied_by(plan.run_options);
   if (!plan.applied.empty()) {
     plan.notes.push_back(
         fmt::format("all runs keep what was applied in the recorded one: {}", knobs::describe(plan.applied)));

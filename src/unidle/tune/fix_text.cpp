@@ -150,9 +150,10 @@ class FixPage {
     line(translator_.say("After a change of yours, this shows what it gained:"));
     const auto by_option =
         std::ranges::find_if(plan_.by_hand, [](const ByHand& left) { return !left.command.empty(); });
-    line(fmt::format("  unidle run -- {} && unidle compare", by_option != plan_.by_hand.end()
-                                                                 ? by_option->command
-                                                                 : shell_joined(mask_secrets(plan_.command))));
+    const std::string as_before = plan_.run_options.empty() ? "" : shell_joined(plan_.run_options) + " ";
+    line(
+        fmt::format("  unidle run {}-- {} && unidle compare", as_before,
+                    by_option != plan_.by_hand.end() ? by_option->command : shell_joined(mask_secrets(plan_.command))));
   }
 
   void add_conclusion(const TunerOutcome& outcome) {

@@ -217,9 +217,8 @@ std::optional<OwnChange> own_change(const diagnose::Diagnosis& diagnosis, const 
   return in_file ? std::optional(OwnChange{place, shell_joined(diagnosis.command)}) : std::nullopt;
 }
 
-/// The next commands: for a change by the user, and for those that can be tried; empty without either.
-std::vector<std::string> next_commands(const Options& options, const diagnose::Diagnosis& diagnosis,
-                                       Language language) {
+/// The next commands, laid out: for a change by the user, and for those that can be tried; empty without either.
+std::string next_commands(const Options& options, const diagnose::Diagnosis& diagnosis, int width, Language language) {
   const bool named = options.files.size() == 1;
   if (!options.job_id.empty() || options.files.size() > 1) {
     return {};
@@ -227,21 +226,23 @@ std::vector<std::string> next_commands(const Options& options, const diagnose::D
   const std::filesystem::path record = named ? record::find_run(options.files.front()) : record::latest_run_folder();
   const tune::Fixable fixable = tune::fixable(record, diagnosis);
   const std::string name = named ? " " + shell_quoted(options.files.front()) : "";
-  std::vector<std::string> lines;
+  std::string text;
   if (const auto change = own_change(diagnosis, fixable); change && ran_here(record)) {
     const std::string then = run_and_compare(change->command, diagnosis.run_options, record, named);
-    lines.push_back(change->place.empty() ? translate(language, "next: {}", then)
-                                          : translate(language, "next: change {}, then {}", change->place, then));
+    text = change->place.empty() ? command_block(then, width, 0, translate(language, "next: "))
+                                 : block(translate(language, "next: change {}, then", change->place), width, 0, "") +
+                                       command_block(then, width, 2, "");
   }
   if (fixable.changes > 0) {
     const std::string tries =
         fixable.changes == 1
             ? std::string(translate(language, "tries 1 change in turns with the unchanged program"))
             : translate(language, "tries {} changes in turns with the unchanged program", fixable.changes);
-    lines.push_back(lines.empty() ? translate(language, "next: unidle fix{} ({})", name, tries)
-                                  : translate(language, "or: unidle fix{} ({})", name, tries));
+    text += block(text.empty() ? translate(language, "next: unidle fix{} ({})", name, tries)
+                               : translate(language, "or: unidle fix{} ({})", name, tries),
+                  width, 0, "");
   }
-  return lines;
+  return text;
 }
 
 int run(const Options& options) {
@@ -277,11 +278,8 @@ int run(const Options& options) {
     if (const std::string slower = slowdown_words(options, language); !slower.empty()) {
       print_to(stdout, "\n{}", block(slower, width, 0, ""));
     }
-    const std::vector<std::string> next = next_commands(options, diagnosis, language);
-    print_to(stdout, "{}", next.empty() ? "" : "\n");
-    for (const std::string& line : next) {
-      print_to(stdout, "{}", block(line, width, 0, ""));
-    }
+    const std::string next = next_commands(options, diagnosis, width, language);
+    print_to(stdout, "{}{}", next.empty() ? "" : "\n", next);
   }
   return diagnosis.verdict == diagnose::Verdict::kFailed || reached(diagnosis, options.fail_on) ? 1 : 0;
 }

@@ -36,6 +36,9 @@ struct Style {
   std::string block(int indent, std::string_view mark, std::string_view text) const {
     return unidle::block(text, std::max(width, kNarrowest), indent, mark);
   }
+  std::string command(int indent, std::string_view mark, std::string_view text) const {
+    return unidle::command_block(text, std::max(width, kNarrowest), indent, mark);
+  }
 };
 
 /// The rules that found no cause, those that lacked a signal, and how to measure it: counted, or listed if verbose.
