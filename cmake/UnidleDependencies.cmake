@@ -36,6 +36,12 @@ unidle_find_module(libxxhash-dev XXHASH libxxhash)
 unidle_find_module(libspng-dev SPNG spng)
 unidle_find_module(libtomlplusplus-dev TOMLPP tomlplusplus)
 unidle_find_module(prometheus-cpp-dev PROMETHEUS prometheus-cpp-pull)
+# Debian's package has neither a pkg-config file nor a usable configuration for CMake.
+find_library(CIVETWEB_LIBRARY civetweb)
+find_path(CIVETWEB_INCLUDE civetweb.h)
+if(NOT CIVETWEB_LIBRARY OR NOT CIVETWEB_INCLUDE)
+  list(APPEND UNIDLE_MISSING libcivetweb-dev)
+endif()
 # Not through pkg-config: ncurses' flags would redefine _XOPEN_SOURCE.
 set(CURSES_NEED_NCURSES TRUE)
 set(CURSES_NEED_WIDE TRUE)

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <array>
+
 extern char** environ;
 
 namespace unidle {
@@ -27,6 +29,11 @@ std::vector<char*> c_strings(std::vector<std::string>& strings) {
   }
   result.push_back(nullptr);
   return result;
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0' ? name.data() : "localhost";
 }
 
 }  // namespace unidle

@@ -1,4 +1,4 @@
-// Builds the arguments of execve().
+// The environment of processes and of this machine.
 #pragma once
 
 #include <map>
@@ -13,5 +13,8 @@ std::vector<std::string> merged_environment(const std::map<std::string, std::str
 
 /// Pointers to the strings and a closing null. Valid while `strings` does not change.
 std::vector<char*> c_strings(std::vector<std::string>& strings);
+
+/// This machine's name; "localhost" if it is unknown.
+std::string host_name();
 
 }  // namespace unidle

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "unidle/base/error.h"
-#include "unidle/base/numbers.h"
 #include "unidle/base/printable.h"
+#include "unidle/monitor/listen_address.h"
 
 namespace unidle::monitor {
 
@@ -184,18 +184,6 @@ class Latest final : public prometheus::Collectable {
   Snapshot snapshot_;
 };
 
-/// Completes an address to "HOST:PORT".
-std::string whole_address(const std::string& address) {
-  const auto colon = address.rfind(':');
-  const std::string host = colon == std::string::npos || colon == 0 ? "127.0.0.1" : address.substr(0, colon);
-  const std::string port = colon == std::string::npos ? address : address.substr(colon + 1);
-  if (!parse_number<std::uint16_t>(port)) {
-    throw Error(ErrorCode::kUsage, "--listen " + address, "is not an address",
-                "HOST:PORT or PORT, e.g. 127.0.0.1:9400");
-  }
-  return (host == "localhost" ? "127.0.0.1" : host) + ":" + port;
-}
-
 }  // namespace
 
 struct Exporter::Impl {
@@ -205,7 +193,7 @@ struct Exporter::Impl {
 };
 
 Exporter::Exporter(const std::string& address) : impl_(std::make_unique<Impl>()) {
-  const std::string whole = whole_address(address);
+  const std::string whole = listen_address("--listen", address);
   impl_->host = whole.substr(0, whole.rfind(':'));
   try {
     impl_->exposer = std::make_unique<prometheus::Exposer>(whole);

@@ -12,8 +12,7 @@ namespace unidle::monitor {
 /// units, _total for counters. Absent readings have no sample. docs/monitor.md lists the metrics.
 class Exporter {
  public:
-  /// `address`: "HOST:PORT", ":PORT" or "PORT"; the default host is 127.0.0.1. Throws kUsage for a malformed address
-  /// and kIo when it cannot listen there.
+  /// `address`: see listen_address(). Throws kIo when it cannot listen there.
   explicit Exporter(const std::string& address);
   ~Exporter();
   Exporter(const Exporter&) = delete;

@@ -143,6 +143,18 @@ json sample_json(const Snapshot& snapshot) {
           {"run", run}};
 }
 
+std::string state_name(char state) {
+  switch (state) {
+    case 'R': return "running";
+    case 'S': return "waiting";
+    case 'D': return "disk wait";
+    case 'T':
+    case 't': return "stopped";
+    case 'Z': return "ended";
+    default: return std::string(1, state);
+  }
+}
+
 std::string CsvWriter::header(const Snapshot& snapshot) {
   std::vector<std::string> names = {"time", "cpu_used", "cpu_share", "steps_per_s", "samples_per_s", "input_share"};
   for (const GpuNow& gpu : snapshot.gpus) {

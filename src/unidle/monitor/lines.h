@@ -19,6 +19,9 @@ nlohmann::json sample_json(const Snapshot& snapshot);
 /// What holds the clocks down; empty when nothing does.
 std::string held_down_by(const telemetry::GpuReading& reading, const Translator& translator);
 
+/// The state of a process in a word: "running" for 'R'. English; the catalogue has translations.
+std::string state_name(char state);
+
 /// A table whose columns are the devices of the first snapshot.
 class CsvWriter {
  public:

@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <memory>
 
+#include "unidle/base/environment.h"
 #include "unidle/base/error.h"
 #include "unidle/base/handle.h"
 #include "unidle/base/json.h"
@@ -21,6 +23,7 @@
 #include "unidle/monitor/screen.h"
 #include "unidle/monitor/summary.h"
 #include "unidle/monitor/terminal.h"
+#include "unidle/monitor/web.h"
 
 namespace unidle::monitor {
 
@@ -68,9 +71,13 @@ class Session {
   explicit Session(const Options& options)
       : options_(options),
         exporter_(options.listen.empty() ? nullptr : std::make_unique<Exporter>(options.listen)),
+        web_(options.web.empty() ? nullptr : std::make_unique<WebView>(options.web, options.language)),
         collector_(system_clock(), {options.pid, options.record}) {
     if (exporter_) {
       options.note(translate(options.language, "serving {}", exporter_->url()) + "\n");
+    }
+    if (web_) {
+      tell_of_page();
     }
     if (options.format == Format::kLive) {
       terminal_ = LiveTerminal::open();
@@ -118,6 +125,9 @@ class Session {
     if (exporter_) {
       exporter_->publish(latest_);
     }
+    if (web_) {
+      web_->publish(latest_, summary_.verdict(options_.language));
+    }
     switch (format_) {
       case Format::kLive:
         if (!state_.paused) {
@@ -135,6 +145,16 @@ class Session {
         break;
       case Format::kJson: print(json_text(sample_json(latest_), -1) + "\n"); break;
       case Format::kSilent: break;
+    }
+  }
+
+  /// The address of the page, and the way to it for a person who is logged in from elsewhere.
+  void tell_of_page() {
+    options_.note(translate(options_.language, "the page is at {} until this ends (Ctrl-C)", web_->url()) + "\n");
+    if (std::getenv("SSH_CONNECTION") != nullptr) {
+      options_.note(translate(options_.language, "to see it from where you logged in: ssh -N -L {0}:127.0.0.1:{0} {1}",
+                              web_->port(), host_name()) +
+                    "\n");
     }
   }
 
@@ -207,6 +227,7 @@ class Session {
   StopSignals signals_;  // blocks signals, so it comes before any thread starts
   /// Comes before a driver can hang while holding the dynamic loader's lock, which name lookup needs.
   std::unique_ptr<Exporter> exporter_;
+  std::unique_ptr<WebView> web_;
   Collector collector_;
   std::unique_ptr<LiveTerminal> terminal_;
   Format format_ = Format::kLines;

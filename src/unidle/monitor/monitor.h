@@ -22,6 +22,7 @@ struct Options {
   std::optional<std::filesystem::path> record;
   Format format = Format::kLines;
   std::string listen;                      // empty: no exporter
+  std::string web;                         // empty: no page for browsers
   int width = 80;                          // of the summary, in columns
   Language language = Language::kEnglish;  // JSON and CSV are always English
   /// Writes the output; returns false when nobody reads it any more, which ends the session.
@@ -31,7 +32,7 @@ struct Options {
 
 /// Watches until the time is up, the given process ends, q is pressed, or SIGINT, SIGTERM or SIGHUP arrives; then
 /// prints the summary. Blocks these signals in this thread and the threads it starts. Throws kInput for a process that
-/// does not exist, and everything Exporter throws.
+/// does not exist, and everything Exporter and WebView throw.
 void watch(const Options& options);
 
 }  // namespace unidle::monitor

@@ -164,18 +164,6 @@ void add_run(const RunNow& run, Canvas& canvas) {
   add_processes(run.processes, canvas);
 }
 
-std::string state_name(char state) {
-  switch (state) {
-    case 'R': return "running";
-    case 'S': return "waiting";
-    case 'D': return "disk wait";
-    case 'T':
-    case 't': return "stopped";
-    case 'Z': return "ended";
-    default: return std::string(1, state);
-  }
-}
-
 std::vector<ProcessNow> sorted(std::vector<ProcessNow> processes, SortBy sort) {
   std::stable_sort(processes.begin(), processes.end(), [&](const ProcessNow& a, const ProcessNow& b) {
     switch (sort) {

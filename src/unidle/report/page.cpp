@@ -252,7 +252,7 @@ std::string page(const std::vector<Entry>& entries, Language language) {
   const Html content = entries.size() > 1     ? of_several(entries, translator)
                        : only_searched(first) ? one_search(first, translator)
                                               : one_run(first, translator);
-  return document(names_of(entries, ", "), content, translator.say("Show all"), language);
+  return document({names_of(entries, ", ") + " - unidle report", content, translator.say("Show all")}, language);
 }
 
 }  // namespace unidle::report

@@ -11,6 +11,7 @@
 #include <string_view>
 
 #include "unidle/base/clock.h"
+#include "unidle/base/environment.h"
 #include "unidle/base/error.h"
 #include "unidle/base/secrets.h"
 #include "unidle/record/listing.h"
@@ -140,10 +141,9 @@ std::vector<std::string> notes_on(const account::RunData& run, const Repeatable&
           "{} was written after this record began: if its code changed, the record is out of date", *script.file));
     }
   }
-  std::array<char, 256> name{};
   const nlohmann::json host = run.meta_value(record::meta::kHost);
   const std::string recorded = host.is_object() ? host.value("hostname", "") : "";
-  if (::gethostname(name.data(), name.size() - 1) == 0 && !recorded.empty() && recorded != name.data()) {
+  if (!recorded.empty() && recorded != host_name()) {
     notes.push_back(fmt::format("the record is of the machine {}; trials run on this one", recorded));
   }
   return notes;

@@ -27,6 +27,7 @@ struct Arguments {
   std::string record;
   std::string format;
   std::string listen;
+  std::optional<std::string> web;
   std::string language;
 };
 
@@ -40,10 +41,10 @@ monitor::Format choose_format(const Arguments& arguments) {
     const monitor::Format format = kFormats.at(arguments.format);
     return format == monitor::Format::kLive && !terminal ? monitor::Format::kLines : format;
   }
-  if (terminal) {
+  if (terminal && !arguments.web) {  // a live view would cover the page's address
     return monitor::Format::kLive;
   }
-  return arguments.listen.empty() ? monitor::Format::kLines : monitor::Format::kSilent;
+  return arguments.listen.empty() && !arguments.web ? monitor::Format::kLines : monitor::Format::kSilent;
 }
 
 bool print(std::string_view text) {
@@ -64,6 +65,7 @@ int execute(const Arguments& arguments) {
   }
   options.format = choose_format(arguments);
   options.listen = arguments.listen;
+  options.web = arguments.web ? (arguments.web->empty() ? "127.0.0.1:0" : *arguments.web) : "";
   options.width = terminal_width(stdout);
   options.language = chosen_language(arguments.language);
   options.print = print;
@@ -87,6 +89,11 @@ std::function<int()> setup(CLI::App& app) {
       ->check(CLI::IsMember({"live", "lines", "csv", "json"}));
   app.add_option("--listen", arguments->listen, "Serve metrics for Prometheus, on 127.0.0.1 unless a host is named")
       ->type_name("HOST:PORT");
+  app.add_option_function<std::string>(
+         "--web", [arguments](const std::string& address) { arguments->web = address; },
+         "Show the live view in a browser; on a free port of 127.0.0.1 unless an address is given (--web=HOST:PORT)")
+      ->expected(0, 1)
+      ->type_name("HOST:PORT");
   add_language_option(app, arguments->language);
   return [arguments] { return execute(*arguments); };
 }
@@ -100,7 +107,8 @@ const Subcommand& monitor() {
                                       "  unidle monitor\n"
                                       "  unidle monitor --seconds 60 --format csv > readings.csv\n"
                                       "  unidle monitor --pid 4711\n"
-                                      "  unidle monitor --listen :9400",
+                                      "  unidle monitor --listen :9400\n"
+                                      "  unidle monitor --web",
                                       setup};
   return kCommand;
 }

@@ -8,8 +8,16 @@
 
 namespace unidle::report {
 
-/// The style sheet and the only script are inline. A policy in the document keeps every other script from running,
-/// and everything from being fetched. `whole`: on the button that undoes a zoom.
-std::string document(std::string_view title, const Html& content, std::string_view whole, Language language);
+struct Document {
+  std::string_view title;
+  const Html& content;
+  std::string whole;            // on the button that undoes a zoom
+  std::string_view script = {};  // beside that of the plots; may fetch from where the page is from. Empty: nothing is fetched
+  std::string_view lost = {};    // for that script: what to show when nothing can be fetched any more
+};
+
+/// Style sheet and scripts are inline. A policy in the document keeps every other script from running, and everything
+/// else from being fetched.
+std::string document(const Document& document, Language language);
 
 }  // namespace unidle::report

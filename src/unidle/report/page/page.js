@@ -236,6 +236,10 @@
     });
   };
 
-  document.querySelectorAll("figure[data-to]").forEach(enliven);
-  document.querySelectorAll(".flame").forEach(enlivenFlame);
+  const start = () => {
+    document.querySelectorAll("figure[data-to]").forEach(enliven);
+    document.querySelectorAll(".flame").forEach(enlivenFlame);
+  };
+  start();
+  document.addEventListener("drawn", start);  // all figures are new
 })();

@@ -1,0 +1,103 @@
+#include "unidle/monitor/live_page.h"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+
+#include "unidle/base/clock.h"
+
+namespace unidle::monitor {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Snapshot snapshot_at(double t_s, double loss) {
+  Snapshot now;
+  now.t_ns = nanoseconds(t_s);
+  now.pid = 7;
+  now.tree_cpu = 1.5;
+  now.cpus_allowed = 2;
+  now.run.emplace();
+  now.run->folder = ".unidle/runs/20261130-120000-train";
+  now.run->step = 40;
+  now.run->samples_per_s = 640;
+  now.run->input_share = 0.25;
+  now.run->loss = loss;
+  return now;
+}
+
+TEST(Course, KeepsTheWholeSessionInBoundedMemory) {
+  Course course;
+  constexpr int kSeconds = 10'000;
+  for (int i = 0; i < kSeconds; ++i) {
+    course.add(snapshot_at(i, i));
+  }
+  const Course::Line line = course.line("run.loss");
+  EXPECT_LE(line.size(), Course::kMostPoints);
+  EXPECT_GE(line.size(), Course::kMostPoints / 2 - 1);
+  EXPECT_NEAR(course.length_s(), kSeconds, 50);
+  for (const auto& [t, value] : line) {  // the loss is the time: a mean of readings is at the mean of their times
+    EXPECT_NEAR(value, line.back().second + t, 1e-6);
+  }
+}
+
+TEST(Course, AFigureThatIsAbsentForATimeHasNoValuesThere) {
+  Course course;
+  Snapshot without = snapshot_at(1, 0);
+  without.run.reset();
+  course.add(snapshot_at(0, 3));
+  course.add(without);
+  course.add(snapshot_at(2, 1));
+  EXPECT_EQ(course.line("run.loss"), (Course::Line{{-2, 3}, {0, 1}}));
+  EXPECT_EQ(course.line("cpu").size(), 3U);
+  EXPECT_TRUE(course.line("gpu0").empty());
+}
+
+LiveState state_of(Snapshot now) {
+  LiveState state;
+  state.course.add(snapshot_at(0, 2));
+  state.course.add(now);
+  state.now = std::move(now);
+  state.verdict = "the CPU, which is the device here, idled";
+  return state;
+}
+
+TEST(LivePage, ShowsFiguresCurvesAndProcesses) {
+  Snapshot now = snapshot_at(5, 1.25);
+  now.gpus.push_back({.subject = "gpu0", .name = "H200", .uuid = "", .memory_total_bytes = 150e9, .reading = {}});
+  now.gpus.back().reading.utilisation = 0.14;
+  now.processes.push_back({.pid = 4711, .name = "train.py", .state = 'R', .cpu = 1.4});
+  now.run->processes = {{4711, 0.2}, {4712, 0.3}};
+  const std::string html = live_content(state_of(now), Language::kEnglish);
+  EXPECT_THAT(html, AllOf(HasSubstr("<h1>The CPU, which is the device here, idled</h1>"), HasSubstr("640"),
+                          HasSubstr("20261130-120000-train"), HasSubstr("gpu0: kernels ran")));
+  EXPECT_THAT(html, AllOf(HasSubstr("Throughput"), HasSubstr("line run1"), HasSubstr("line gpu"), HasSubstr("line input"),
+                          HasSubstr("seconds before now")));
+  EXPECT_THAT(html, AllOf(HasSubstr("4711"), HasSubstr("running"), HasSubstr("train.py"), HasSubstr("4712")));
+  EXPECT_THAT(html, Not(HasSubstr("nan")));
+}
+
+TEST(LivePage, OfNothingAtAll) {
+  const std::string html = live_document({}, Language::kEnglish);
+  EXPECT_THAT(html, AllOf(HasSubstr("no run is under way"), HasSubstr("connect-src 'self'"), HasSubstr("</html>")));
+}
+
+TEST(LivePage, TextOfTheMachineIsNoMarkup) {
+  Snapshot now = snapshot_at(5, 1);
+  now.run->folder = "<script>alert(1)</script>";
+  now.processes.push_back({.pid = 1, .name = "<img src=x onerror=alert(1)>"});
+  now.gpus.push_back({.subject = "gpu0", .name = "<b>H200", .uuid = "", .memory_total_bytes = {}, .reading = {}});
+  const std::string html = live_content(state_of(now), Language::kEnglish);
+  EXPECT_THAT(html, AllOf(Not(HasSubstr("<script")), Not(HasSubstr("<img")), Not(HasSubstr("<b>H200"))));
+  EXPECT_THAT(html, HasSubstr("&lt;b&gt;H200"));
+}
+
+TEST(LivePage, SpeaksChinese) {
+  const std::string html = live_content(state_of(snapshot_at(5, 1)), Language::kChinese);
+  EXPECT_THAT(html, AllOf(Not(HasSubstr("seconds before now")), Not(HasSubstr("CPUs in use"))));
+}
+
+}  // namespace
+}  // namespace unidle::monitor
