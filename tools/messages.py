@@ -33,6 +33,7 @@ SPOKEN = tuple(
         "experiment/protection.cpp",
         "monitor/collector.cpp",
         "monitor/lines.cpp",
+        "monitor/live_page.cpp",
         "monitor/screen.cpp",
         "monitor/summary.cpp",
         "report/",
@@ -68,6 +69,7 @@ ASIDE = (
 # Texts that are the same in every language: code, and texts of other programs.
 ENGLISH = {
     ' class="word"',
+    " - unidle report",
     "(anonymous namespace)::",
     "CPU",
     "GPU",
@@ -84,6 +86,7 @@ ENGLISH = {
     "unidle monitor",
     "unidle report",
     "unidle run",
+    "with open(",
 }
 
 # Calls whose texts stay English: errors and the log, and calls whose texts no person sees.

@@ -96,7 +96,7 @@ class FetchingTest(run_case.RunCase):
     def test_rows_of_a_part_of_a_table_are_gathered(self):
         for workers in ("0", "1"):
             self.assertEqual(self.applied(GATHER + "=true", "table", "split", workers)[0], {"taken"})
-        self.assertTrue(all(not note["batched_getitem"] for note in self.record.notes("loader")))
+            self.assertEqual([note["batched_getitem"] for note in self.record.notes("loader")], [False])
 
     def test_a_part_of_a_table_that_gives_whole_batches_is_refused(self):
         status, why = self.applied(GATHER + "=true", "table", "batches", "0")

@@ -14,6 +14,8 @@ namespace unidle::diagnose {
 
 namespace {
 
+constexpr double kMuch = 0.2;  // of the run, for a hint
+
 std::string_view device_name(const Diagnosis& diagnosis, Language language) {
   const char* name = diagnosis.device.kind == "cpu" ? "CPU" : diagnosis.device.kind == "unknown" ? "device" : "GPU";
   return translate(language, name);
@@ -115,9 +117,15 @@ std::string most_computed(const Diagnosis& diagnosis, Language language) {
                   : "";
 }
 
+/// Whether a hint about a line of the training loop follows the sentence: then not nothing holds the run up.
+bool hints_at_line(const Diagnosis& diagnosis, Language language) {
+  return !hint_sentence(diagnosis, language).empty() && rule_of(&diagnosis.findings.front())->about_line;
+}
+
 std::string healthy_sentence(const Diagnosis& diagnosis, Language language) {
+  const bool hint = hints_at_line(diagnosis, language);
   if (!diagnosis.device.busy) {
-    return std::string(translate(language, "Nothing holds this run up"));
+    return std::string(translate(language, hint ? "Little holds this run up" : "Nothing holds this run up"));
   }
   const std::string busy = format_share(*diagnosis.device.busy) + units_in_words(diagnosis.device, language);
   if (diagnosis.taken) {
@@ -131,14 +139,17 @@ std::string healthy_sentence(const Diagnosis& diagnosis, Language language) {
         busy, format_number(*diagnosis.others_cpus));
   }
   const std::string_view device = device_name(diagnosis, language);
+  if (hint && (diagnosis.underused || *diagnosis.findings.front().share >= kMuch)) {
+    return translate(language, "No single cause was found: your {} is {} busy while it trains", device, busy);
+  }
   if (diagnosis.underused) {
     return translate(language, "No cause was found: your {} is {} busy while it trains", device, busy);
   }
-  if (hint_sentence(diagnosis, language).empty()) {
-    return translate(language, "Nothing holds this run up: your {} is {} busy while it trains", device, busy);
+  if (hint) {
+    return translate(language, "Little holds the training up: your {} is {} busy", device, busy);
   }
-  return rule_of(&diagnosis.findings.front())->about_line  // the hint is about training
-             ? translate(language, "Little holds the training up: your {} is {} busy", device, busy)
+  return hint_sentence(diagnosis, language).empty()
+             ? translate(language, "Nothing holds this run up: your {} is {} busy while it trains", device, busy)
              : translate(language, "Nothing holds the training up: your {} is {} busy", device, busy);
 }
 

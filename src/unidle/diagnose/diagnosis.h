@@ -59,7 +59,8 @@ struct SourceLine {
 
 /// Where samples can cost less, and how.
 struct CheaperSamples {
-  SourceLine line;
+  std::string place;  // file:line, or a package's function
+  std::string text;   // of that line; may be empty
   std::string advice;
 };
 
@@ -166,13 +167,13 @@ struct Diagnosis {
   std::vector<ComputePlace> compute_in;  // of a run on CPUs, the largest first; not in the JSON
   std::vector<Finding> findings;
   std::vector<Abstention> abstained;
-  std::string blind;                     // Signals::blind; not in the JSON
-  std::vector<std::string> command;      // the recorded command; not in the JSON
-  std::vector<std::string> run_options;  // Signals::run_options; not in the JSON
-  knobs::OmittedOptions omitted;         // Signals::omitted; not in the JSON
-  std::string node;                      // the decisive one of several nodes; not in the JSON
-  std::vector<NodeView> nodes;           // all nodes, by name; not in the JSON
-  std::vector<std::string> folded;       // ids whose cause a more specific finding explains; not in the JSON
+  std::string blind;                 // Signals::blind; not in the JSON
+  std::vector<std::string> command;  // the recorded command; not in the JSON
+  knobs::RunOptions run_options;     // Signals::run_options; not in the JSON
+  knobs::OmittedOptions omitted;     // Signals::omitted; not in the JSON
+  std::string node;                  // the decisive one of several nodes; not in the JSON
+  std::vector<NodeView> nodes;       // all nodes, by name; not in the JSON
+  std::vector<std::string> folded;   // ids whose cause a more specific finding explains; not in the JSON
 };
 
 std::string to_string(Severity severity);

@@ -90,8 +90,8 @@ Json finding_json(const Finding& finding) {
     json["lines"].push_back({{"where", line.where}, {"text", line.text}});
   }
   if (finding.cheaper) {
-    const auto& [line, advice] = *finding.cheaper;
-    json["cheaper_samples"] = {{"where", line.where}, {"text", line.text}, {"advice", advice}};
+    const auto& [place, text, advice] = *finding.cheaper;
+    json["cheaper_samples"] = {{"where", place}, {"text", text}, {"advice", advice}};
   }
   return json;
 }

@@ -49,6 +49,7 @@ struct Rule {
   std::optional<Symptom> shows = {};                  // symptom; its findings are folded into findings that explain it
   std::vector<Symptom> explains = {};                 // findings with these symptoms are folded into this rule's
   bool about_samples = false;                         // about how samples are made and brought to the step
+  bool costly_samples = false;                        // samples that cost less would cure it
   bool about_line = false;                            // what it proposes depends on the code at its place
   bool about_memory = false;                          // memory runs out, or nearly
   std::vector<std::string> Signals::*told = nullptr;  // the field with extra evidence from the source of the signals

@@ -23,7 +23,7 @@ struct Signals {
   Outcome outcome = Outcome::kUnknown;
   double wall_s = 0;
   std::vector<std::string> command;
-  std::vector<std::string> run_options;         // of `unidle run`, to start such a run again
+  knobs::RunOptions run_options;                // of `unidle run`, to start such a run again
   std::string folder;                           // in which the command was started; empty if unknown
   std::optional<std::int64_t> started_wall_ns;  // when, in Unix time
   knobs::OmittedSwitches switches;              // its options without a value that the command could have

@@ -37,9 +37,7 @@ using account::Timeline;
 using nlohmann::json;
 
 void read_end(const record::Reader& reader, const RunData& run, Signals& signals) {
-  for (const json& word : run.meta_value(record::meta::kRunOptions)) {
-    signals.run_options.push_back(word.is_string() ? word.get<std::string>() : "");
-  }
+  signals.run_options = knobs::run_options_from(run.meta_value(record::meta::kRunOptions));
   const json command = run.meta_value(record::meta::kCommand);
   for (const json& word : command) {
     signals.command.push_back(word.is_string() ? word.get<std::string>() : "");

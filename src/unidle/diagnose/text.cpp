@@ -118,9 +118,9 @@ std::string changes(const Finding& finding, const Rule* rule, const Diagnosis& d
     out += fmt::format("      | {}\n", printable_line(line.text));
   }
   if (finding.cheaper) {
-    const auto& [line, advice] = *finding.cheaper;
-    out += style.block(3, "=> ", style.say("or make samples cheaper at {}: {}", line.where, style.word(advice)));
-    out += fmt::format("      | {}\n", printable_line(line.text));
+    const auto& [place, text, advice] = *finding.cheaper;
+    out += style.block(3, "=> ", style.say("or make samples cheaper at {}: {}", place, style.word(advice)));
+    out += text.empty() ? "" : fmt::format("      | {}\n", printable_line(text));
   }
   if (command) {
     out += style.command(3, style.word("   try: "), *command);

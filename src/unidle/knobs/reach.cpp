@@ -108,30 +108,14 @@ bool reaches(const ProgramCommand& program, const std::string& knob, const Value
   return applies_at_run_time(knob, value) || reach(program, {{knob, value}}).at_run_time.empty();
 }
 
-namespace {
-
-/// The options of the earlier run, each with its value. Those that applied a setting which changes now are left out.
-std::string kept_options(const std::vector<std::string>& options, const Settings& changes) {
-  std::string text;
-  for (std::size_t i = 0; i + 1 < options.size(); i += 2) {
-    const std::string& value = options[i + 1];
-    if (options[i] != "--apply" || !changes.contains(value.substr(0, value.find('=')))) {
-      text += " " + options[i] + " " + shell_quoted(value);
-    }
-  }
-  return text;
-}
-
-}  // namespace
-
 std::string run_command(const ProgramCommand& program, const Settings& changes) {
   const Reach reached = reach(program, changes);
-  std::string text = kept_options(program.run_options, changes);
+  std::string options = in_words(program.run_options, changes.names());
   for (const auto& [knob, value] : reached.at_run_time) {
-    text += " --apply " + shell_quoted(pair_key(knob, value));
+    options += "--apply " + shell_quoted(pair_key(knob, value)) + " ";
   }
   const std::string command = shell_joined(mask_secrets(reached.command));
-  return text.empty() ? command : "unidle run" + text + " -- " + command;
+  return options.empty() ? command : "unidle run " + options + "-- " + command;
 }
 
 }  // namespace unidle::knobs

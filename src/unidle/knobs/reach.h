@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "unidle/knobs/run_options.h"
 #include "unidle/knobs/settings.h"
 #include "unidle/knobs/value.h"
 
@@ -27,7 +28,7 @@ struct ProgramCommand {
   std::vector<std::string> words;
   Settings in_effect = {};  // when it runs as it is
   OmittedOptions omitted = {};
-  std::vector<std::string> run_options = {};  // of the `unidle run` that ran it: {"--steps", "200"}
+  RunOptions run_options = {};  // of the `unidle run` that ran it
 };
 
 /// The value that an option of the command, or an omitted one, sets for the knob in training.

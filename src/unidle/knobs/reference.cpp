@@ -26,7 +26,7 @@ constexpr const char* kDeclined =
     "mean or a sum shows only when\n"
     "  it is too late. `unidle optimize` shows the change as a patch to review instead.\n"
     "- `metrics.interval`: only the program knows what it does with a value that it reads.\n"
-    "- `validation.interval`: in which unit the program counts cannot be seen. `validation.every` leaves out "
+    "- `validation.interval`: it is unknown whether it counts steps or epochs. `validation.every` leaves out "
     "validations where a function of "
     "the program makes them that returns nothing.\n"
     "- `data.on_device`: the program moves its batches itself.\n"

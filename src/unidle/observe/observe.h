@@ -24,7 +24,7 @@ struct Options {
   bool forward_signals = true;                     // pass INT, TERM, HUP, QUIT, USR1, USR2 to the command
   bool python = true;                              // put the shim on the command's PYTHONPATH
   std::vector<record::Setting> configured;         // settings from configuration files, for the record
-  std::vector<std::string> run_options;            // of `unidle run`, to start such a run again; for the record
+  nlohmann::json run_options;                      // of `unidle run`, to start such a run again; for the record
   bool quiet = false;                              // the command's output goes only to the record's tail (trials)
   std::optional<double> timeout_s;
   std::optional<SandboxOptions> sandbox;  // what the command may change (trials)

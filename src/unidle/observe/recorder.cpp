@@ -120,7 +120,7 @@ void Recorder::add_configured(const std::vector<record::Setting>& settings) {
   });
 }
 
-void Recorder::add_run_options(const std::vector<std::string>& options) {
+void Recorder::add_run_options(const nlohmann::json& options) {
   if (!options.empty()) {
     guarded([&](record::Writer& writer) { writer.set_meta(record::meta::kRunOptions, options); });
   }

@@ -36,7 +36,7 @@ class Recorder {
   /// Adds the settings of configuration files to the record, beside those that the program will report.
   void add_configured(const std::vector<record::Setting>& settings);
   /// Adds the options of `unidle run` with which such a run is started again.
-  void add_run_options(const std::vector<std::string>& options);
+  void add_run_options(const nlohmann::json& options);
   /// The record's folder, as the user gave it.
   const std::filesystem::path& folder() const { return name_; }
   /// The folder in which the command's processes create their rings; nothing without a record.

@@ -191,9 +191,10 @@ class Reader {
 
 /// Keys of `meta`. Values are JSON.
 namespace meta {
-constexpr std::string_view kCommand = "command";         // [argv]
-constexpr std::string_view kFolder = "folder";           // working folder
-constexpr std::string_view kRunOptions = "run_options";  // those of unidle run for such a run: ["--steps", "9"]
+constexpr std::string_view kCommand = "command";  // [argv]
+constexpr std::string_view kFolder = "folder";    // working folder
+constexpr std::string_view kRunOptions =
+    "run_options";  // of unidle run: {"steps", "timeout_s", "apply": {knob: value}}
 constexpr std::string_view kStartedUtc = "started_utc";
 constexpr std::string_view kStartNs = "start_ns";  // CLOCK_MONOTONIC
 constexpr std::string_view kEndNs = "end_ns";      // absent while running or when cut off

@@ -1,7 +1,6 @@
 #include "unidle/tune/fix.h"
 
 #include <fmt/format.h>
-#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,13 +18,13 @@
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/diagnose/nodes.h"
 #include "unidle/diagnose/rule.h"
-#include "unidle/knobs/apply_arguments.h"
 #include "unidle/logs/sniff.h"
 #include "unidle/observe/recovery.h"
 #include "unidle/record/listing.h"
 #include "unidle/record/note_types.h"
 #include "unidle/tune/advice/suggestions.h"
 #include "unidle/tune/repeatable.h"
+#include "unidle/tune/trials/applied.h"
 #include "unidle/tune/trials/apply_runner.h"
 
 namespace unidle::tune {
@@ -250,17 +249,15 @@ record::Reader open_record(const fs::path& path) {
   return record::Reader(nodes.empty() ? path : nodes.front());
 }
 
-/// What `unidle run --apply` changed in the recorded run. Settings that this version does not know are left out.
-knobs::Settings applied_by(const std::vector<std::string>& run_options) {
-  knobs::Settings applied;
-  for (std::size_t i = 0; i + 1 < run_options.size(); i += 2) {
-    try {
-      applied.set(run_options[i] == "--apply" ? knobs::apply_settings({run_options[i + 1]}) : knobs::Settings());
-    } catch (const Error& failure) {
-      spdlog::debug("not applied: {}", failure.what());
+/// What `unidle run --apply` changed in the recorded run.
+knobs::Settings taken_in(const record::Reader& reader, const knobs::Settings& asked) {
+  knobs::Settings taken = asked;
+  for (const auto& [knob, applied] : applied_settings(reader, asked)) {
+    if (!applied.taken) {
+      taken.erase(knob);
     }
   }
-  return applied;
+  return taken;
 }
 
 /// Everything but how long a run takes.
@@ -281,10 +278,11 @@ FixPlan plan_of_record(const record::Reader& reader, const diagnose::Diagnosis& 
   plan.notes = repeatable.notes;
   ProgramPlan program = plan_from_record(reader, run, diagnosis, plan.command);
   plan.run_options = diagnosis.run_options;
-  plan.applied = program.applied = applied_by(plan.run_options);
-  if (!plan.applied.empty()) {
+  plan.run_options.applied = taken_in(reader, diagnosis.run_options.applied);
+  program.applied = plan.run_options.applied;
+  if (!program.applied.empty()) {
     plan.notes.push_back(
-        fmt::format("all runs keep what was applied in the recorded one: {}", knobs::describe(plan.applied)));
+        fmt::format("all runs keep what was applied in the recorded one: {}", knobs::describe(program.applied)));
   }
   plan.edits = edits_of(diagnosis, command_of(program, plan.command));
   std::erase_if(plan.edits, [&](const auto& edit) {
@@ -344,7 +342,7 @@ OptimizeResult try_fix(const FixPlan& plan, const FixOptions& options, const Pro
   search.fresh = options.fresh;
   search.proposals = plan.proposals;
   search.edits = plan.edits;
-  search.applied = plan.applied;
+  search.applied = plan.run_options.applied;
   search.least_steps = plan.least_steps;
   return optimize_program(search, progress, std::move(stop));
 }

@@ -10,6 +10,7 @@
 
 #include "unidle/account/phases.h"
 #include "unidle/diagnose/diagnosis.h"
+#include "unidle/knobs/run_options.h"
 #include "unidle/language/language.h"
 #include "unidle/record/record.h"
 #include "unidle/tune/advice/proposals.h"
@@ -55,13 +56,12 @@ struct FixPlan {
   std::vector<Attempt> attempts;  // the settings of `proposals`, strongest first; of several values the likeliest
   std::vector<ByHand> by_hand;
   std::vector<std::string> notes;
-  Edits edits;                           // of the program's lines, for those of `proposals` that nothing else changes
-  std::vector<std::string> run_options;  // with which `unidle run` was started
-  knobs::Settings applied;               // by them to the running program, and so in every trial
-  long long least_steps = 0;             // of a trial that shows what is tried
-  double run_s = 0;                      // such a run of the program
-  double budget_s = 0;                   // for all trials
-  account::PhaseTimes time;              // of the recorded run
+  Edits edits;                    // of the program's lines, for those of `proposals` that nothing else changes
+  knobs::RunOptions run_options;  // of the recorded run; what it applied stays in every trial
+  long long least_steps = 0;      // of a trial that shows what is tried
+  double run_s = 0;               // such a run of the program
+  double budget_s = 0;            // for all trials
+  account::PhaseTimes time;       // of the recorded run
 };
 
 /// Reads the record. Throws kInput for one whose command cannot be run again here, or that shows no training: a log,

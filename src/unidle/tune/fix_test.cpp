@@ -226,10 +226,12 @@ TEST_F(Fix, AScriptThatIsNewerThanTheRecordIsSaid) {
 
 TEST_F(Fix, WhatTheRecordedRunAppliedStays) {
   const FixPlan plan = plan_fix(record_run([](Script& script) {
-    script.writer.set_meta(record::meta::kRunOptions,
-                           {"--steps", "200", "--apply", "optimizer.fused=true", "--apply", "gone.knob=3"});
+    const nlohmann::json asked = {{"optimizer.fused", "true"}, {"loader.gather", "true"}, {"gone.knob", "3"}};
+    script.writer.set_meta(record::meta::kRunOptions, {{"steps", 200}, {"apply", asked}});
+    script.note({{"type", "apply"}, {"knob", "optimizer.fused"}, {"status", "taken"}});
+    script.note({{"type", "apply"}, {"knob", "loader.gather"}, {"status", "refused"}, {"why", "no rows"}});
   }));
-  EXPECT_EQ(plan.applied, (knobs::Settings{{"optimizer.fused", true}}));
+  EXPECT_EQ(plan.run_options, (knobs::RunOptions{200, {}, {{"optimizer.fused", true}}})) << "without what was refused";
   EXPECT_THAT(plan.notes, ::testing::Contains(HasSubstr("optimizer.fused=true")));
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "unidle/base/layout.h"
 #include "unidle/base/secrets.h"
@@ -11,6 +12,7 @@
 #include "unidle/base/units.h"
 #include "unidle/knobs/changed_lines.h"
 #include "unidle/knobs/knob.h"
+#include "unidle/knobs/run_options.h"
 #include "unidle/language/sentence.h"
 #include "unidle/language/translator.h"
 #include "unidle/record/listing.h"
@@ -150,7 +152,11 @@ class FixPage {
     line(translator_.say("After a change of yours, this shows what it gained:"));
     const auto by_option =
         std::ranges::find_if(plan_.by_hand, [](const ByHand& left) { return !left.command.empty(); });
-    const std::string as_before = plan_.run_options.empty() ? "" : shell_joined(plan_.run_options) + " ";
+    std::set<std::string> changed;  // by the person
+    for (const ByHand& left : plan_.by_hand) {
+      changed.insert(left.setting.substr(0, left.setting.find(':')));
+    }
+    const std::string as_before = knobs::in_words(plan_.run_options, changed);
     line(
         fmt::format("  unidle run {}-- {} && unidle compare", as_before,
                     by_option != plan_.by_hand.end() ? by_option->command : shell_joined(mask_secrets(plan_.command))));
@@ -260,6 +266,7 @@ json to_json(const FixPlan& plan, const std::optional<OptimizeResult>& result) {
                    {"record", plan.record.string()},
                    {"command", mask_secrets(plan.command)},
                    {"folder", plan.folder.string()},
+                   {"applied", plan.run_options.applied},
                    {"answer", plan.answer},
                    {"budget_s", plan.budget_s},
                    {"to_try", json::array()},

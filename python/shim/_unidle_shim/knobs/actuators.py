@@ -49,15 +49,13 @@ KNOWN = set(_LOADER) | {
 }
 
 # Knobs that cannot be changed here, with the reason.
-_BATCH = (
-    "a running program makes its own batches: only an option of the program changes them, before it starts"
-)
+_BATCH = "a running program makes its own batches: change them by an option of the program, or in its code"
 _NEVER = {
-    "validation.interval": "the unit in which the program counts is unknown; it is changed where a word "
-    "of the command says it; validation.every skips validations instead",
+    "validation.interval": "it is unknown whether the interval counts steps or epochs: use an option of the "
+    "program, or validation.every",
     "batch.size": _BATCH,
     "batch.accumulation": _BATCH,
-    "data.on_device": "only the program knows where it moves its batches",
+    "data.on_device": "only the program can do that: move the whole data set once, before the loop",
     "loader.replace": "the lines that unidle diagnose shows are for you to review",
     "metrics.interval": "only the program knows what it does with a value that it reads; "
     "add up the loss on the device",

@@ -113,7 +113,7 @@ def adapt(fetcher, say):
         not fetcher.auto_collation
         or not collates_as_torch(fetcher.collate_fn)
         or gives_batches(fetcher.dataset)
-        or own_state.why(fetcher.dataset)
+        or own_state.why(base_of(fetcher.dataset))
     ):
         return False
 

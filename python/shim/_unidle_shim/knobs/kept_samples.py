@@ -23,7 +23,7 @@ from _unidle_shim.host.exception_origin import pass_on
 from _unidle_shim.host.guard import caught
 from _unidle_shim.knobs import disk_cache, kept_calls
 from _unidle_shim.loop.loop import now
-from _unidle_shim.samples import own_state, packing
+from _unidle_shim.samples import own_state, packing, whole_batches
 from _unidle_shim.samples.free_memory import available_bytes
 from _unidle_shim.source import identity
 from _unidle_shim.source.purity import drew, numbers_of, random_states, restore
@@ -338,8 +338,7 @@ class Caches:
             return "the dataset gives a stream, not samples by index"
         if not loader._auto_collation:
             return "the loader fetches whole batches"
-        own = getattr(dataset, "__getitems__", None) is not None
-        if own and type(dataset).__module__ != "torch.utils.data.dataset":
+        if whole_batches.gives_batches(dataset):
             return "the dataset fetches whole batches itself"
         if loader.num_workers and loading.start_method(loader) != "fork":
             return "workers are not forked, so that no memory is shared with them"

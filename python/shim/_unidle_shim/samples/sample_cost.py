@@ -5,7 +5,7 @@ import time
 from _unidle_shim.host import event_kinds
 from _unidle_shim.host.guard import caught
 from _unidle_shim.loop.loop import now
-from _unidle_shim.samples import batch_sizes, repeats, run_delay
+from _unidle_shim.samples import batch_sizes, repeats, run_delay, whole_batches
 
 _thread_time = time.thread_time_ns
 # Timing one sample costs about this much, cold caches included. Samples are timed one by one in as
@@ -332,7 +332,7 @@ def _stand_in(fetcher, samples):
     if hasattr(fetcher, "dataset_iter"):
         fetcher.dataset_iter = fetcher._unidle_iterator
         return fetcher._unidle_iterator
-    if not fetcher.auto_collation or getattr(fetcher.dataset, "__getitems__", None):
+    if not fetcher.auto_collation or whole_batches.gives_batches(fetcher.dataset):
         return None
     fetcher.dataset = stand_in = TimedDataset(fetcher.dataset, samples)
     return stand_in

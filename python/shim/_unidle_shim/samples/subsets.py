@@ -1,5 +1,6 @@
 """The dataset behind torch.utils.data.Subset, of which random_split makes several."""
 
+import operator
 import sys
 
 _DEEPEST = 5
@@ -29,18 +30,14 @@ def _is_one(dataset):
 
 def base_of(dataset):
     """The dataset whose rows it picks; itself if it is no Subset of torch."""
-    for _ in range(_DEEPEST):
-        if not _is_one(dataset):
-            break
-        dataset = dataset.dataset
-    return dataset
+    return rows_of(dataset, ())[0]
 
 
-def numbers_of(dataset, indices):
-    """The numbers that the rows with these indices have in base_of(dataset)."""
+def rows_of(dataset, indices):
+    """base_of(dataset), and the numbers that the rows with these indices have in it."""
     for _ in range(_DEEPEST):
         if not _is_one(dataset):
             break
         numbers = dataset.indices
-        dataset, indices = dataset.dataset, [int(numbers[index]) for index in indices]
-    return indices
+        dataset, indices = dataset.dataset, [operator.index(numbers[index]) for index in indices]
+    return dataset, indices

@@ -112,8 +112,8 @@ def gather(dataset, indices):
     import numpy
 
     try:
-        numbers = numpy.asarray(subsets.numbers_of(dataset, indices), dtype=numpy.int64)
-        found = subsets.base_of(dataset)[numbers]
+        base, numbers = subsets.rows_of(dataset, indices)
+        found = base[numpy.asarray(numbers, dtype=numpy.int64)]
         return tensors(found, len(indices)), None
     except Exception as error:  # anything that the program's code raises when given many indices
         pass_on(error)
@@ -169,4 +169,4 @@ def why_not(loader):
         return "the program has its own collate function"
     if not hasattr(type(loader.dataset), "__getitem__"):
         return "the dataset gives a stream, not rows by index"
-    return own_state.why(loader.dataset)
+    return own_state.why(subsets.base_of(loader.dataset))

@@ -19,6 +19,7 @@
 #include "unidle/diagnose/nodes.h"
 #include "unidle/diagnose/pages.h"
 #include "unidle/diagnose/policy_file.h"
+#include "unidle/knobs/run_options.h"
 #include "unidle/logs/job_files.h"
 #include "unidle/logs/sniff.h"
 #include "unidle/observe/recovery.h"
@@ -136,6 +137,9 @@ nlohmann::ordered_json with_texts(const diagnose::Diagnosis& diagnosis, Language
     if (finding.contains("advice")) {
       finding["advice"] = diagnose::proposal(diagnosis.findings[i], language);
     }
+    if (const auto& cheaper = diagnosis.findings[i].cheaper) {
+      finding["cheaper_samples"]["advice"] = translate(language, cheaper->advice);
+    }
   }
   return json;
 }
@@ -180,22 +184,22 @@ bool ran_here(const std::filesystem::path& record) {
   }
 }
 
-/// Runs `command`, that of the changed program, as the recorded run was, and compares it with the record.
-std::string run_and_compare(const std::string& command, const std::vector<std::string>& run_options,
+/// A change that the user has to make before anything else.
+struct OwnChange {
+  std::string place;                 // file:line; empty if an option of the command makes it
+  std::string command;               // of the changed program
+  std::set<std::string> knobs = {};  // that it changes
+};
+
+/// Runs the changed program as the recorded run was, and compares it with the record.
+std::string run_and_compare(const OwnChange& change, const knobs::RunOptions& options,
                             const std::filesystem::path& record, bool named) {
   std::error_code none;
   const bool newest = std::filesystem::is_symlink(record, none);  // will be another then
   const std::filesystem::path own = newest ? std::filesystem::canonical(record, none) : record;
-  const std::string as_before = run_options.empty() ? "" : shell_joined(run_options) + " ";
-  return fmt::format("unidle run {}-- {} && unidle compare{}", as_before, command,
+  return fmt::format("unidle run {}-- {} && unidle compare{}", knobs::in_words(options, change.knobs), change.command,
                      named ? " " + shell_quoted(own.string()) + " latest" : "");
 }
-
-/// A change that the user has to make before anything else.
-struct OwnChange {
-  std::string place;    // file:line; empty if an option of the command makes it
-  std::string command;  // of the changed program
-};
 
 /// What the first sentence of the diagnosis asks for, if no trial can make it.
 std::optional<OwnChange> own_change(const diagnose::Diagnosis& diagnosis, const tune::Fixable& fixable) {
@@ -205,16 +209,18 @@ std::optional<OwnChange> own_change(const diagnose::Diagnosis& diagnosis, const 
   }
   const diagnose::Finding& first = diagnosis.findings.front();
   std::string place = first.where.value_or("");
+  std::set<std::string> changed;
+  std::ranges::transform(first.fixes, std::inserter(changed, changed.end()), &knobs::Change::knob);
   if (!first.fixes.empty()) {
     const knobs::Change& fix = first.fixes.front();
     if (fix.in_program && !fix.in_program->command.empty()) {
-      return OwnChange{"", fix.in_program->command};
+      return OwnChange{"", fix.in_program->command, changed};
     }
     const std::string line = fix.in_program ? fix.in_program->where : fix.written_at;
     place = line.empty() ? place : line;
   }
   const bool in_file = !place.empty() && !place.starts_with('<');
-  return in_file ? std::optional(OwnChange{place, shell_joined(diagnosis.command)}) : std::nullopt;
+  return in_file ? std::optional(OwnChange{place, shell_joined(diagnosis.command), changed}) : std::nullopt;
 }
 
 /// The next commands, laid out: for a change by the user, and for those that can be tried; empty without either.
@@ -228,7 +234,7 @@ std::string next_commands(const Options& options, const diagnose::Diagnosis& dia
   const std::string name = named ? " " + shell_quoted(options.files.front()) : "";
   std::string text;
   if (const auto change = own_change(diagnosis, fixable); change && ran_here(record)) {
-    const std::string then = run_and_compare(change->command, diagnosis.run_options, record, named);
+    const std::string then = run_and_compare(*change, diagnosis.run_options, record, named);
     text = change->place.empty() ? command_block(then, width, 0, translate(language, "next: "))
                                  : block(translate(language, "next: change {}, then", change->place), width, 0, "") +
                                        command_block(then, width, 2, "");

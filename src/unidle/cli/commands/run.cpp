@@ -19,6 +19,7 @@
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/knobs/apply_arguments.h"
 #include "unidle/knobs/reach.h"
+#include "unidle/knobs/run_options.h"
 #include "unidle/language/sentence.h"
 #include "unidle/observe/observe.h"
 #include "unidle/record/record.h"
@@ -138,21 +139,6 @@ void tell(const Arguments& arguments, const knobs::Reach& reached, const fs::pat
   say(closing_line(folder.string(), named, verdict.fixable, why_no_window, language));
 }
 
-/// What such a run is started with again: how long it lasts, and what was changed in the running program.
-std::vector<std::string> repeated_options(const Arguments& arguments, const knobs::Settings& at_run_time) {
-  std::vector<std::string> options;
-  if (arguments.steps) {
-    options.insert(options.end(), {"--steps", std::to_string(*arguments.steps)});
-  }
-  if (arguments.timeout_s) {
-    options.insert(options.end(), {"--timeout", fmt::format("{}", *arguments.timeout_s)});
-  }
-  for (const auto& [knob, value] : at_run_time) {
-    options.insert(options.end(), {"--apply", knobs::pair_key(knob, value)});
-  }
-  return options;
-}
-
 int execute(const Arguments& arguments) {
   const bool named = !arguments.record.empty();
   observe::Options options;
@@ -161,7 +147,7 @@ int execute(const Arguments& arguments) {
   const knobs::Settings asked = knobs::apply_settings(arguments.apply);
   const knobs::Reach reached = knobs::reach({arguments.command}, asked);
   options.argv = reached.command;
-  options.run_options = repeated_options(arguments, reached.at_run_time);
+  options.run_options = knobs::to_json(knobs::RunOptions{arguments.steps, arguments.timeout_s, reached.at_run_time});
   if (!reached.at_run_time.empty()) {
     options.environment["UNIDLE_APPLY"] = knobs::encode_apply(reached.at_run_time);
   }

@@ -1,6 +1,6 @@
 #include "unidle/diagnose/detail/line_advice.h"
 
-#include <functional>
+#include <algorithm>
 #include <vector>
 
 #include "unidle/base/characters.h"
@@ -15,6 +15,7 @@ struct KindOfCode {
   std::vector<std::string_view> words;
   std::vector<std::string_view> also;
   std::string advice;
+  std::string when_full = {};  // instead, when all CPUs are busy
 };
 
 /// The first kind that matches counts.
@@ -33,7 +34,10 @@ const std::vector<KindOfCode>& kinds_of_code() {
       {{"env"},
        {".step", ".reset"},
        "play several environments at once, each in a process of its own (as gymnasium.vector.AsyncVectorEnv does), or "
-       "make the environment's own steps cheaper"},
+       "make the environment's own steps cheaper",
+       "make the environment's own steps cheaper, or play fewer of them: all CPUs are busy, so that more processes "
+       "would "
+       "gain nothing"},
       {{"categorical", "select_action", "choose_action", "get_action", "rollout", "experience", "trajector"},
        {},
        "play several environments at once (gymnasium.vector), so that one call of the model acts in all of them"},
@@ -50,44 +54,53 @@ const std::vector<KindOfCode>& kinds_of_code() {
   return kKinds;
 }
 
-/// The same for code that makes samples.
-const std::vector<KindOfCode>& kinds_of_sample_code() {
-  static const std::vector<KindOfCode> kKinds = {
-      {{".iloc[", ".loc[", ".iat[", ".at[", "iterrows", ".query(", "pandas."},
-       {},
+/// Code that makes samples: words of its line, and packages that it calls. Small letters.
+struct KindOfSample {
+  std::vector<std::string_view> words;     // calls, with their parenthesis
+  std::vector<std::string_view> packages;  // beginnings of the called function's name
+  std::string advice;
+};
+
+/// The first kind that matches counts.
+const std::vector<KindOfSample>& kinds_of_samples() {
+  static const std::vector<KindOfSample> kKinds = {
+      {{"np.load(", "numpy.load(", "loadtxt(", "genfromtxt(", "read_csv(", "read_pickle(", "read_parquet(",
+        "json.load(", "pickle.load(", "torch.load(", "loadmat(", "nib.load(", "with open("},
+       {"pandas.io."},
+       "read the files once, where they fit into memory; or keep all samples in one file that is mapped (np.load with "
+       "mmap_mode)"},
+      {{".iloc[", ".loc[", ".iat[", ".at[", "iterrows(", "itertuples("},
+       {"pandas."},
        "turn the table into arrays or tensors once, when the data set is made, and index those"},
-      {{"librosa.load", "torchaudio.load", "soundfile.", "sf.read(", "wavfile", "resample("},
-       {},
-       "cut and resample the files once, ahead, and store what the model takes"},
-      {{"spectrogram", "mfcc", "stft(", "pyworld", "wavelet"},
-       {},
-       "compute the features once, ahead, and draw what is random from them"},
-      {{"tokeniz", "encode_plus", "nltk", "spacy", "jieba"}, {}, "turn the texts into numbers once, ahead"},
-      {{"image.open", "imread", ".convert(", "read_image", "decode_image", "decode_jpeg", "imdecode", "pil_loader",
-        "default_loader", "self.loader("},
-       {},
-       "store smaller files: resize them once, ahead, to little more than the model sees"},
-      {{"np.load(", "numpy.load", "loadtxt", "genfromtxt", "read_csv", "read_pickle", "json.load", "pickle.load",
-        "torch.load(", "loadmat(", "h5py", "nib.load", "open("},
-       {},
-       "read the files once into one array, in memory or mapped from one file (np.load with mmap_mode)"},
-      {{"deepcopy("}, {}, "copy only what changes"},
-      {{"np.random.choice(", "randperm(", "permutation("},
-       {},
-       "draw the numbers for many samples at once: each call goes through all that it chooses from"},
-      {{"transform", "augment", "resize", "rotate(", "affine", "elastic", "jitter", "blur"},
-       {},
-       "crop before costly transformations, or transform whole batches of tensors (torchvision.transforms.v2)"},
+      {{"librosa.load(", "torchaudio.load(", "soundfile.read(", "sf.read(", "wavfile.read("},
+       {"librosa.core.audio.", "soundfile."},
+       "resample the files once, ahead, and read only the part that is needed"},
+      {{"spectrogram(", "mfcc(", "stft(", "cwt("},
+       {"librosa.feature.", "torchaudio.transforms."},
+       "compute the features once, ahead, where nothing random comes before them"},
+      {{"tokenizer(", "tokenize(", "tokenizer.encode(", "encode_plus(", "jieba.", "nlp("},
+       {"transformers.tokenization", "nltk.tokenize", "spacy.", "jieba."},
+       "turn the texts into numbers once, ahead"},
+      {{"image.open(", "imread(", "read_image(", "decode_image(", "decode_jpeg(", "imdecode(", "pil_loader(",
+        "self.loader("},
+       {"pil.image.image.load", "pil.imagefile.", "torchvision.datasets.folder.", "torchvision.io."},
+       "store smaller pictures, where they are much larger than what the model sees (crops then show other details)"},
+      {{"deepcopy("}, {"copy.deepcopy"}, "copy only what changes"},
+      {{"replace=false"}, {}, "draw once for many samples: without replacement, each call goes through all choices"},
+      {{"self.transform(", "self.transforms(", "self.augment", "albumentations."},
+       {"torchvision.transforms.", "albumentations.", "pil.image.", "pil.imageops."},
+       "make the transformations cheaper: make pictures smaller before the others, or transform whole batches of "
+       "tensors "
+       "(torchvision.transforms.v2)"},
   };
   return kKinds;
 }
 
 /// All that is known of the code there, in small letters.
-std::string code_at(const Signals& signals, const std::string& where, std::string_view text,
-                    const std::function<bool(const HotLine&)>& counts) {
+std::string code_at(const Signals& signals, const std::string& where, std::string_view text) {
   std::string code = " " + std::string(text) + " ";
   for (const HotLine& line : signals.hot) {
-    if (line.where == where && counts(line) && code.find(line.function) == std::string::npos) {
+    if (line.where == where && line.phase == "between" && code.find(line.function) == std::string::npos) {
       code += line.function + " ";
     }
   }
@@ -100,25 +113,34 @@ std::string code_at(const Signals& signals, const std::string& where, std::strin
   return lower(code);
 }
 
-std::string first_match(const std::vector<KindOfCode>& kinds, std::string_view code) {
-  for (const KindOfCode& kind : kinds) {
+/// All CPUs are busy already, so that more processes would gain nothing.
+bool cpus_are_full(const Signals& signals, const Policy& policy) {
+  return signals.cpus_used && signals.cpus_allowed && *signals.cpus_used >= policy.cpus_full * *signals.cpus_allowed;
+}
+
+}  // namespace
+
+std::string advice_for_line(const Signals& signals, const Policy& policy, const std::string& where,
+                            std::string_view text) {
+  const std::string code = where.empty() ? "" : code_at(signals, where, text);
+  for (const KindOfCode& kind : kinds_of_code()) {
     if (contains_any(code, kind.words) && (kind.also.empty() || contains_any(code, kind.also))) {
-      return kind.advice;
+      return !kind.when_full.empty() && cpus_are_full(signals, policy) ? kind.when_full : kind.advice;
     }
   }
   return "";
 }
 
-}  // namespace
-
-std::string advice_for_line(const Signals& signals, const std::string& where, std::string_view text) {
-  const auto is_between = [](const HotLine& line) { return line.phase == "between"; };
-  return where.empty() ? "" : first_match(kinds_of_code(), code_at(signals, where, text, is_between));
-}
-
-std::string advice_for_sample(const Signals& signals, const std::string& where, std::string_view text) {
-  const auto makes_samples = [](const HotLine& line) { return line.role == "worker" || line.phase == "input"; };
-  return where.empty() ? "" : first_match(kinds_of_sample_code(), code_at(signals, where, text, makes_samples));
+std::string advice_for_sample(std::string_view called, std::string_view text) {
+  const std::string code = lower(std::string(text.substr(0, text.find(" #"))));
+  const std::string function = lower(std::string(called));
+  for (const KindOfSample& kind : kinds_of_samples()) {
+    if (contains_any(code, kind.words) ||
+        std::ranges::any_of(kind.packages, [&](std::string_view package) { return function.starts_with(package); })) {
+      return kind.advice;
+    }
+  }
+  return "";
 }
 
 }  // namespace unidle::diagnose::detail

@@ -363,26 +363,32 @@ void keep_batch_whole(const Program& program, Finding& finding) {
   }
 }
 
-/// How samples can cost less, at the line that costs most of them: instead of the advice of a finding that has no fix and
-/// is about that line, else besides it. Only for the first finding about samples.
+/// How samples can cost less, where they cost most: as the advice of a finding without a fix, else besides its fixes.
+/// Only for the first finding that cheaper samples would cure.
 void put_cheaper_samples(const Signals& signals, Program& program, std::vector<Finding>& findings) {
   const auto hot = detail::hot_sample_function(signals);
-  const std::vector<SourceLine> lines = hot ? program.line_at(hot->where) : std::vector<SourceLine>{};
-  const auto about_samples = std::ranges::find_if(findings, [&](const Finding& finding) {
+  const auto cured = std::ranges::find_if(findings, [](const Finding& finding) {
     const Rule* rule = find_rule(finding.id);
-    return (rule != nullptr && rule->about_samples) || (hot && finding.where == hot->where);
+    return rule != nullptr && rule->costly_samples;
   });
-  if (lines.empty() || about_samples == findings.end()) {
+  if (!hot || cured == findings.end() || hot->looks < detail::kEnoughStackSamples ||
+      hot->of_line < detail::kLeastShareOfStackSamples) {
     return;
   }
-  const std::string advice = detail::advice_for_sample(signals, hot->where, lines.front().text);
+  const auto called = signals.called.find(hot->where);
+  const std::vector<SourceLine> lines = program.line_at(hot->where);
+  const std::string advice = detail::advice_for_sample(hot->where.empty()               ? hot->function
+                                                       : called == signals.called.end() ? ""
+                                                                                        : called->second,
+                                                       lines.empty() ? "" : lines.front().text);
   if (advice.empty()) {
     return;
   }
-  if (about_samples->fixes.empty() && about_samples->where == hot->where) {
-    about_samples->proposes = advice;
+  if (cured->fixes.empty()) {
+    cured->proposes = advice;
   } else {
-    about_samples->cheaper = CheaperSamples{lines.front(), advice};
+    cured->cheaper = CheaperSamples{hot->where.empty() ? hot->function : hot->where,
+                                    lines.empty() ? "" : lines.front().text, advice};
   }
 }
 
@@ -416,7 +422,7 @@ void put_in_program(const Signals& signals, const Policy& policy, Diagnosis& dia
                                      [](const Change& fix) { return !fix.patch.empty() || fix.in_program; });
       finding.lines = shown ? std::vector<SourceLine>{} : program.line_at(finding.where);
       if (rule != nullptr && rule->about_line && !finding.lines.empty()) {
-        finding.proposes = detail::advice_for_line(signals, *finding.where, finding.lines.front().text);
+        finding.proposes = detail::advice_for_line(signals, policy, *finding.where, finding.lines.front().text);
       }
     }
     put_cheaper_samples(signals, program, diagnosis.findings);

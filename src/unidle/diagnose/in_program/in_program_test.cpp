@@ -213,27 +213,44 @@ TEST_F(InProgram, TheLineThatCostsMostOfASampleSaysHowItCostsLess) {
   signals.hot = {{"train", "input", "train.py:4", "Rows.__getitem__", 60, 66}};
   const Diagnosis diagnosis = diagnosed();
   ASSERT_TRUE(diagnosis.findings.at(0).cheaper) << "beside the workers";
-  EXPECT_EQ(diagnosis.findings[0].cheaper->line.text, "row = table.iloc[index]");
+  EXPECT_EQ(diagnosis.findings[0].cheaper->text, "row = table.iloc[index]");
   EXPECT_THAT(to_text(diagnosis, 400, false),
               HasSubstr("   => or make samples cheaper at train.py:4: turn the table into arrays"));
   EXPECT_EQ(to_json(diagnosis)["findings"][0]["cheaper_samples"]["where"], "train.py:4");
   for (std::size_t i = 1; i < diagnosis.findings.size(); ++i) {
     EXPECT_FALSE(diagnosis.findings[i].cheaper) << "said once";
   }
+  signals.hot.front().hits = 10;
+  EXPECT_FALSE(diagnosed().findings.at(0).cheaper) << "too few looks";
+}
 
-  Diagnosis without_fix;
-  without_fix.findings.resize(1);
-  without_fix.findings[0].id = "dataset-slow-sample";
-  without_fix.findings[0].where = "train.py:4";
-  put_in_program(signals, {}, without_fix);
-  EXPECT_THAT(without_fix.findings[0].proposes, HasSubstr("turn the table into arrays"));
-  EXPECT_FALSE(without_fix.findings[0].cheaper);
+TEST_F(InProgram, APackagesFunctionThatCostsMostOfASampleIsNamed) {
+  write_call("DataLoader(data, 4)");
+  signals.hot = {{"train", "input", "", "torchvision.datasets.folder.pil_loader", 60, 66}};
+  const auto cheaper = diagnosed().findings.at(0).cheaper;
+  ASSERT_TRUE(cheaper);
+  EXPECT_EQ(cheaper->place, "torchvision.datasets.folder.pil_loader");
+}
+
+TEST_F(InProgram, OnlyWhatCheaperSamplesCureIsToldOfThem) {
+  write("train.py", "import pandas\n\nloader = DataLoader(data, 4)\nrow = table.iloc[index]\n");
+  signals.started_wall_ns = system_clock().wall_ns() + kNsPerSecond;
+  signals.hot = {{"train", "input", "train.py:4", "Rows.__getitem__", 60, 66}};
+  Diagnosis diagnosis;
+  diagnosis.findings.resize(2);
+  diagnosis.findings[0].id = "run-failed";
+  diagnosis.findings[1].id = "dataset-slow-sample";
+  diagnosis.findings[0].where = diagnosis.findings[1].where = "train.py:4";
+  put_in_program(signals, {}, diagnosis);
+  EXPECT_EQ(diagnosis.findings[0].proposes, "") << "the line failed";
+  EXPECT_THAT(diagnosis.findings[1].proposes, HasSubstr("turn the table into arrays")) << "it has no fix";
+  EXPECT_FALSE(diagnosis.findings[1].cheaper);
 }
 
 TEST_F(InProgram, NothingIsSaidOfASampleWhoseLineIsOfNoKnownKind) {
   write("train.py", "import torch\n\nloader = DataLoader(data, 4)\nvalue = compute(index)\n");
   signals.started_wall_ns = system_clock().wall_ns() + kNsPerSecond;
-  signals.hot = {{"train", "input", "train.py:4", "Rows.__getitem__", 60, 66}};
+  signals.hot = {{"train", "input", "train.py:4", "TokenizedDataset.__getitem__", 60, 66}};
   EXPECT_FALSE(diagnosed().findings.at(0).cheaper);
 }
 

@@ -125,6 +125,7 @@ const Rule& dataset_slow_sample() {
       .shows = Symptom::kSlowSamples,
       .explains = {Symptom::kNoBatch, Symptom::kNoUseOfWorkers},
       .about_samples = true,
+      .costly_samples = true,
   };
   return kRule;
 }

@@ -133,6 +133,7 @@ const Rule& loader_no_workers() {
       .waits = "for data that one thread makes",
       .shows = Symptom::kSamplesInLoop,
       .about_samples = true,
+      .costly_samples = true,
   };
   return kRule;
 }

@@ -89,6 +89,7 @@ const Rule& loader_too_few_workers() {
       .shows = Symptom::kWorkersBehind,
       .explains = {Symptom::kNoBatch},
       .about_samples = true,
+      .costly_samples = true,
   };
   return kRule;
 }

@@ -286,6 +286,22 @@ TEST(SettingIgnored, ABatchSizeInTheProgramIsAHint) {
   EXPECT_EQ(fired("setting-ignored", signals).severity, Severity::kWarning);
 }
 
+TEST(SettingIgnored, ThreadsMayBeThoseOfSomethingElse) {
+  Signals signals = healthy_cpu();
+  signals.cpus_allowed = 4;
+  const auto configured = [&](const char* threads, const char* at) {
+    signals.settings["cpu.threads"] = {threads, at, "2"};
+  };
+  configured("3", "config.yaml:7");
+  EXPECT_EQ(fired("setting-ignored", signals).fixes.at(0).knob, "cpu.threads");
+  configured("8", "config.yaml:7");
+  EXPECT_TRUE(silent("setting-ignored", signals)) << "more than there are CPUs";
+  configured("3", "train.py:37");
+  EXPECT_TRUE(silent("setting-ignored", signals)) << "of the program's own threads, perhaps";
+  signals.settings["cpu.threads"].effective_at = "train.py:40";
+  EXPECT_EQ(fired("setting-ignored", signals).fixes.at(0).knob, "cpu.threads") << "overruled by a call";
+}
+
 TEST(SettingIgnored, WhatOnlyAGpuHasIsAHintOnACpu) {
   Signals cpu = healthy_cpu();
   cpu.settings["cudnn.benchmark"] = {"true", "train.toml:2", "false"};

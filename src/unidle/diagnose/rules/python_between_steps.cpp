@@ -110,7 +110,7 @@ Evaluation evaluate_python_between_steps(const Context& context, const Policy& p
     finding.evidence.push_back(detail::stalls_in_words(context, *signals.stalls));
   }
   detail::add_hot_function(context, *hot, finding);
-  finding.proposes = detail::advice_for_line(signals, hot->where, "");
+  finding.proposes = detail::advice_for_line(signals, policy, hot->where, "");
   if (spread) {
     finding.evidence.push_back("the time is spread over many lines, none of which costs much alone");
   }
@@ -132,7 +132,8 @@ const Rule& python_between_steps() {
       .thresholds =
           "The part of a step that is none of these: input from a loader, copies, compute, waits, optimiser, logging, "
           "flushes of memory, exchange by hand. From warning_share (10 %) of the wall time; critical from "
-          "critical_share (30 %). A hint below between_steps (20 %) of a step, if one function takes warning_share, and "
+          "critical_share (30 %). A hint below between_steps (20 %) of a step, if one function takes warning_share, "
+          "and "
           "above it if none does. On a GPU at most the time that it idles.",
       .needs = "step times, stack samples of the lines that run between the calls of the model",
       .proposes = "do it less often, for whole batches at once, or in other processes",

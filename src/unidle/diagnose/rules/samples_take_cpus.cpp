@@ -71,6 +71,7 @@ const Rule& samples_take_cpus() {
       .evaluate = evaluate_samples_take_cpus,
       .counts = Counts::kHostTime,
       .sentence = "Your workers take {share} of the CPUs on which the model trains",
+      .costly_samples = true,
   };
   return kRule;
 }

@@ -112,6 +112,17 @@ bool of_another_branch(const std::string& knob, const account::KnobReading& pair
   return knob == "batch.size" && pair.configured_at.find(".py:") != std::string::npos;
 }
 
+/// "num_threads" of a program may be that of its samplers or readers. It is torch's where a file sets it, a call or a
+/// variable overrules it, and there are CPUs for so many.
+bool of_other_threads(const Context& context, const std::string& knob, const account::KnobReading& pair) {
+  const auto wanted = parse_number<double>(*pair.configured);
+  const bool by_torch = !pair.effective_at.empty() || !overruling_variable(pair).empty();
+  const bool in_file = pair.configured_at.find(':') != std::string::npos;  // else a word of the command
+  const bool in_program = !in_file || pair.configured_at.find(".py:") != std::string::npos;
+  const bool too_many = wanted && context.cpus && *wanted > *context.cpus;
+  return knob == "cpu.threads" && ((in_program && !by_torch) || too_many);
+}
+
 /// Adds every setting whose live value differs from the configured one. Returns how many could be compared.
 int compare_settings(const Context& context, const Policy& policy, Finding& finding) {
   int compared = 0;
@@ -120,7 +131,8 @@ int compare_settings(const Context& context, const Policy& policy, Finding& find
       continue;
     }
     ++compared;
-    if (knobs::in_effect(knob, *pair.configured, *pair.effective) || means_the_same(context.signals, knob, pair)) {
+    if (knobs::in_effect(knob, *pair.configured, *pair.effective) || means_the_same(context.signals, knob, pair) ||
+        of_other_threads(context, knob, pair)) {
       continue;
     }
     if (!finding.where && !pair.configured_at.empty()) {

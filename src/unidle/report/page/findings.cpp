@@ -73,9 +73,9 @@ Html changes_html(const Diagnosis& diagnosis, const Finding& finding, const Tran
     out += code_html({line.text});
   }
   if (finding.cheaper) {
-    const auto& [line, advice] = *finding.cheaper;
+    const auto& [place, code, advice] = *finding.cheaper;
     const std::string words = translator.say("Or make samples cheaper: {}", translator.word(advice));
-    out += element("div.fix", place_html(line.where), code_html({line.text}), element("p", words));
+    out += element("div.fix", place_html(place), code.empty() ? Html() : code_html({code}), element("p", words));
   }
   if (const auto command = diagnose::detail::try_command(diagnosis, finding)) {
     out += element("p.quiet", translator.say("To try it without editing anything:")) + command_to_copy(*command);

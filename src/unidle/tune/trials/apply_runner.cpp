@@ -13,6 +13,7 @@
 #include "unidle/base/files.h"
 #include "unidle/base/log.h"
 #include "unidle/base/units.h"
+#include "unidle/cache/store.h"
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/experiment/last_line_of.h"
 #include "unidle/knobs/knob.h"
@@ -102,11 +103,7 @@ knobs::Reach reach_of(const ProgramPlan& plan, const std::vector<std::string>& c
 }
 
 knobs::ProgramCommand command_of(const ProgramPlan& plan, std::vector<std::string> words) {
-  std::vector<std::string> run_options;
-  for (const auto& [knob, value] : plan.applied) {
-    run_options.insert(run_options.end(), {"--apply", knobs::pair_key(knob, value)});
-  }
-  return {std::move(words), plan.settings, plan.omitted, run_options};
+  return {std::move(words), plan.settings, plan.omitted, {{}, {}, plan.applied}};
 }
 
 std::string why_refused(const ProgramPlan& plan, const std::vector<std::string>& command,
@@ -169,7 +166,11 @@ ApplyRunner::Ended ApplyRunner::start(const knobs::Settings& changes, const Leng
   run.record = options_.scratch / name;
   knobs::Settings applied = options_.applied;
   std::ranges::for_each(changes, [&](const auto& change) { applied.erase(change.first); });
-  run.environment["UNIDLE_APPLY"] = knobs::encode_apply(knobs::overlaid(std::move(applied), reached.at_run_time));
+  applied.set(reached.at_run_time);
+  run.environment["UNIDLE_APPLY"] = knobs::encode_apply(applied);
+  if (applied.contains("cache.features")) {  // on disk, where the recorded run kept them
+    run.environment["UNIDLE_CACHE"] = fs::absolute(cache::default_folder()).string();
+  }
   run.environment["UNIDLE_MAX_STEPS"] = std::to_string(length.steps);
   run.environment["UNIDLE_LONGEST"] = length.longest_first ? "1" : "";
   run.quiet = true;
