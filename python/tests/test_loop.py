@@ -258,6 +258,33 @@ class LoopTest(unittest.TestCase):
             [(step.duration_ns, step.micro_batches) for step in self.program.steps()], [(135, 2)] * 3
         )
 
+    def test_a_loss_that_is_no_module_is_part_of_the_forward_pass(self):
+        program = self.program
+        for share in (0.0, 0.5):
+            program.loop.gap_is_loss = share
+            for _ in range(2):
+                program.forward(self.model)
+                program.idle(10)
+                program.backward()
+                program.idle(4)  # a metric
+                program.step(self.optimizer)
+        program.loop.finish()
+        without, _, with_loss, _ = program.ring.part("forward_ns")
+        self.assertEqual(with_loss - without, 5)
+        self.assertEqual({step.duration_ns for step in program.steps()}, {program.steps()[0].duration_ns})
+
+    def test_input_before_a_loss_is_counted_once(self):
+        program = self.program
+        program.loop.gap_is_input[looping.AFTER_FORWARD] = 0.75
+        program.loop.gap_is_loss = 0.25
+        for _ in range(2):
+            program.forward(self.model)
+            program.idle(8)
+            program.backward()
+            program.step(self.optimizer)
+        program.loop.finish()
+        self.assertEqual(program.ring.part("input_ns"), [6, 6])
+
     def test_time_within_a_step_is_input_where_arrays_become_tensors(self):
         program = self.program
         for _ in range(4):

@@ -33,13 +33,14 @@ class PythonLoops:
         self.stacks = {}
         self.stacks_of = None  # id of the model that they are of
 
-    def count(self, stack, held, steps, model):
+    def count(self, stack, held, steps, model, of_loss=None):
         """`stack`: [(code, line)], the innermost first. `held`: whether Python's lock was held. `steps`: the
-        finished ones. `model`: the one that trains, or None."""
+        finished ones. `model`: the one that trains, or None. `of_loss`: how many of the innermost frames
+        compute a loss that is no module; it counts as part of the forward pass."""
         if steps != self.steps:
             self._finish()
             self.steps = steps
-        inner = within_model(stack)
+        inner = within_model(stack) if of_loss is None else stack[:of_loss]
         if inner is not None and model is not None and len(self.pending) < _MOST:
             if self.stacks_of != id(model):
                 self.stacks, self.stacks_of = stacks_of(model), id(model)

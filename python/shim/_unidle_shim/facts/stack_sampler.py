@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 
-from _unidle_shim.facts import affinity, call_stacks, module_methods, other_threads, python_loops
+from _unidle_shim.facts import affinity, call_stacks, losses, module_methods, other_threads, python_loops
 from _unidle_shim.host import native, places, startup, threads
 from _unidle_shim.host.guard import off
 from _unidle_shim.loop.loop import (
@@ -51,6 +51,7 @@ EXCHANGE = "exchange"  # of those within a call of torch.distributed
 AFTER = "after"  # the phase of lines that run after the last step
 _TORCH = os.path.join(os.sep, "torch", "")
 _OPTIMIZERS = os.path.join("torch", "optim", "")
+_AUTOGRAD = os.path.join("torch", "autograd", "")
 # Code of torch that a stack contains while the model, autograd or an optimiser works. Some programs call
 # forward() or another method of the model themselves.
 _WORKS = (
@@ -86,6 +87,10 @@ def _is_closure(code):
     return _TORCH not in code.co_filename and code.co_name != "step"
 
 
+def _in_gradients(stack):
+    return any(_AUTOGRAD in code.co_filename for code, _ in stack)
+
+
 def _phase_between(stack):
     return EXCHANGE if any(code.co_filename.endswith(_COLLECTIVES) for code, _ in stack) else BETWEEN
 
@@ -113,6 +118,7 @@ class Background:
         self.held = None  # whether another thread held it before this look, where that is known
         self.others = None  # (time, CPU time of other threads), at the last look that asked
         self.python_loops = python_loops.PythonLoops()
+        self.losses = losses.Losses()
         self.call_stacks = call_stacks.CallStacks()
 
     def start(self):
@@ -215,14 +221,11 @@ class Background:
         else:
             place, called = places.of_sample(stack) if of_sample else places.of_stack(stack)
         waits = self.waited_for.is_waiting(stack)
+        of_loss = None  # how many of the innermost frames compute a loss that is no module
         if loop is not None and loop.saving:
             phase = CHECKPOINT
         elif loop is not None and phase == TRAIN_PHASE:
-            phase = (
-                LOGGING
-                if loop.telling
-                else self._work_of(stack) or (phase if loop.within() else _phase_between(stack))
-            )
+            phase, of_loss = self._phase_in_step(loop, stack)
         follows = loop is not None and not waits and self._follows_optimizer(loop, stack)
         found = (None, called if of_sample else None)
         if place is not None:
@@ -238,7 +241,7 @@ class Background:
                 self._count_unfinished(steps, (phase, found, call))
                 self.call_stacks.add(phase, stack, steps)
                 if phase == TRAIN_PHASE and self.held is not None and not waits:
-                    self._count_loops(stack, steps)
+                    self._count_loops(stack, of_loss, steps)
                 return
         # A worker that was forked has the stack of the line that requested it.
         part = places.within_sample(stack) if loop is None else stack
@@ -248,10 +251,23 @@ class Background:
         if found[1] is not None:
             self._count(phase, *found)
 
-    def _count_loops(self, stack, steps):
+    def _phase_in_step(self, loop, stack):
+        """The phase, and how many of the innermost frames compute a loss that is no module; None for none."""
+        if loop.telling:
+            return LOGGING, None
+        work = self._work_of(stack)
+        if work is None and loop.within():
+            return TRAIN_PHASE, None
+        follows = loop.marking is None and loop.after == AFTER_FORWARD and not loop.inside
+        of_loss = self.losses.depth(stack, self._step_places(), follows) if work is None else None
+        if follows and loop.validation is None and not _in_gradients(stack):
+            loop.gap_is_loss = self.losses.share(work == TRAIN_PHASE or of_loss is not None, _GAP_HITS)
+        return work or (_phase_between(stack) if of_loss is None else TRAIN_PHASE), of_loss
+
+    def _count_loops(self, stack, of_loss, steps):
         held, model = self._is_held(), self.state.facts.model_ref
         if held is not None and model is not None:
-            self.python_loops.count(stack, held, steps, model())
+            self.python_loops.count(stack, held, steps, model(), of_loss)
 
     def _is_held(self):
         """Whether the training thread held Python's lock; None if another thread may have: it used the CPU

@@ -67,6 +67,10 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
         # By kind of the last observed call: share of the time after it that fetches data, if there is no
         # loader. None until enough lines were sampled there.
         self.gap_is_input = [None, None, None]
+        # Share of the time between a forward pass and the backward pass after it that computes the loss, by
+        # stack samples. The rest is code between the steps, like a metric.
+        self.gap_is_loss = 0.0
+        self.forward_total = 0  # `total` at the end of the newest forward pass
         self.assembled = False  # arrays became tensors since the last observed call
         self.by_hand = True  # no optimiser was called yet: the program may update its parameters itself
         self.batch_axis = 0  # of the model's input
@@ -304,7 +308,7 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
             return
         parts = self.parts or self.current(t - own_ns)
         parts.forward += own_ns
-        parts.last = t
+        parts.last, self.forward_total = t, self.total
         self.after, self.assembled = AFTER_FORWARD, False
 
     # -- the rest --
@@ -324,6 +328,14 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
         parts.input += own
         self.total += own
 
+    def loss_gap(self, parts, t):
+        """Counts the time since the forward pass as part of it, as far as it computes a loss that is no
+        module."""
+        if self.gap_is_loss:
+            own = round((t - parts.last - (self.total - self.forward_total)) * self.gap_is_loss)
+            parts.forward += max(0, own)
+            self.total += max(0, own)
+
     def backward_begins(self, t):
         if self.perhaps_trains:
             self.eval_models[self.perhaps_trains] = True
@@ -341,6 +353,7 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
             self.split(self.stepped_at, False)  # neither batch nor model: a loop of bare tensors
         elif parts is not None and self.after == AFTER_FORWARD:
             self.gap(parts, t, True)
+            self.loss_gap(parts, t)
 
     def backward_ends(self, t0, t1, own_ns, loss):
         parts = self.parts or self.current(t0)
