@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "unidle/base/split.h"
+#include "unidle/observe/python.h"
 #include "unidle/telemetry/process_tree.h"
 
 namespace unidle::observe {
@@ -61,13 +63,14 @@ std::string_view to_string(UnseenReason why) {
     case UnseenReason::kIsolated: return "isolated";
     case UnseenReason::kNoSite: return "no-site";
     case UnseenReason::kEnvironment: return "environment";
+    case UnseenReason::kPath: return "path";
     case UnseenReason::kNoPython: return "no-python";
     case UnseenReason::kOther: break;
   }
   return "other";
 }
 
-UnseenReason why_unseen(std::string_view arguments, std::string_view variables) {
+UnseenReason why_unseen(std::string_view arguments, std::string_view variables, std::string_view shim) {
   const std::vector<std::string_view> words = split_at_zeros(arguments);
   if (words.empty() || !is_python(words[0])) {
     return UnseenReason::kNoPython;
@@ -79,19 +82,25 @@ UnseenReason why_unseen(std::string_view arguments, std::string_view variables) 
   if (options.find('S') != std::string::npos) {
     return UnseenReason::kNoSite;
   }
-  bool path = false;
+  constexpr std::string_view kPath = "PYTHONPATH=";
+  std::optional<std::string_view> path;
   bool folder = false;
   for (const std::string_view variable : split_at_zeros(variables)) {
-    path = path || variable.starts_with("PYTHONPATH=");
+    path = variable.starts_with(kPath) ? variable.substr(kPath.size()) : path;
     folder = folder || variable.starts_with("UNIDLE_PROBE_DIR=");
   }
-  return path && folder ? UnseenReason::kOther : UnseenReason::kEnvironment;
+  if (!path || !folder) {
+    return UnseenReason::kEnvironment;
+  }
+  const std::vector<std::string_view> folders = split(*path, ':');
+  return shim.empty() || std::ranges::find(folders, shim) != folders.end() ? UnseenReason::kOther : UnseenReason::kPath;
 }
 
 std::optional<UnseenProcess> find_unseen(std::int64_t root_pid, const std::set<std::int64_t>& reporting,
                                          const fs::path& root) {
   std::vector<std::int64_t> tree = telemetry::process_tree(root_pid, root);
   tree.resize(std::min(tree.size(), kMostProcesses));
+  const std::string shim = find_python_shim().value_or("").string();
   for (const std::int64_t pid : tree) {
     const auto stat = telemetry::read_process_stat(pid, root);
     const fs::path process = root / "proc" / std::to_string(pid);
@@ -99,7 +108,7 @@ std::optional<UnseenProcess> find_unseen(std::int64_t root_pid, const std::set<s
       continue;
     }
     const std::string arguments = try_read_file(process / "cmdline").value_or("");
-    UnseenProcess found{pid, "", why_unseen(arguments, try_read_file(process / "environ").value_or(""))};
+    UnseenProcess found{pid, "", why_unseen(arguments, try_read_file(process / "environ").value_or(""), shim)};
     const std::vector<std::string_view> words = split_at_zeros(arguments);
     for (std::size_t i = 0; i < std::min(words.size(), kShownArguments); ++i) {
       found.command += (i > 0 ? " " : "") + std::string(words[i]);

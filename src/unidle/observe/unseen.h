@@ -17,13 +17,15 @@ enum class UnseenReason {
   kIsolated,     // python -I or -E: PYTHONPATH is ignored
   kNoSite,       // python -S: sitecustomize is not imported
   kEnvironment,  // started without the variables that unidle set
+  kPath,         // PYTHONPATH was set to a value without unidle's folder
   kNoPython,     // another program with LibTorch in it
   kOther,        // a Python that is too old, or whose start-up was changed
 };
 std::string_view to_string(UnseenReason why);
 
-/// `arguments` and `variables` as /proc shows them: each ends with a zero byte.
-UnseenReason why_unseen(std::string_view arguments, std::string_view variables);
+/// `arguments` and `variables` as /proc shows them: each ends with a zero byte. `shim`: the folder that unidle puts on
+/// PYTHONPATH; empty if unknown.
+UnseenReason why_unseen(std::string_view arguments, std::string_view variables, std::string_view shim);
 
 struct UnseenProcess {
   std::int64_t pid = 0;

@@ -15,30 +15,42 @@ std::string words(const std::vector<std::string>& all) {
   return text;
 }
 
+constexpr const char* kShim = "/opt/unidle";
 const std::string kOurs = words({"HOME=/root", "PYTHONPATH=/opt/unidle", "UNIDLE_PROBE_DIR=/tmp/probe"});
 
 TEST(WhyUnseen, OptionsOfPython) {
-  EXPECT_EQ(why_unseen(words({"/usr/bin/python3.12", "-I", "train.py"}), kOurs), UnseenReason::kIsolated);
-  EXPECT_EQ(why_unseen(words({"python", "-uE", "-m", "train"}), kOurs), UnseenReason::kIsolated);
-  EXPECT_EQ(why_unseen(words({"python", "-X", "dev", "-W", "ignore", "-S", "train.py"}), kOurs), UnseenReason::kNoSite);
+  EXPECT_EQ(why_unseen(words({"/usr/bin/python3.12", "-I", "train.py"}), kOurs, kShim), UnseenReason::kIsolated);
+  EXPECT_EQ(why_unseen(words({"python", "-uE", "-m", "train"}), kOurs, kShim), UnseenReason::kIsolated);
+  EXPECT_EQ(why_unseen(words({"python", "-X", "dev", "-W", "ignore", "-S", "train.py"}), kOurs, kShim),
+            UnseenReason::kNoSite);
 }
 
 TEST(WhyUnseen, OptionsOfTheScriptAreNotPythons) {
-  EXPECT_EQ(why_unseen(words({"python", "train.py", "-I"}), kOurs), UnseenReason::kOther);
-  EXPECT_EQ(why_unseen(words({"python", "-m", "train", "-E"}), kOurs), UnseenReason::kOther);
-  EXPECT_EQ(why_unseen(words({"python", "-uc", "import sys", "-S"}), kOurs), UnseenReason::kOther);
-  EXPECT_EQ(why_unseen(words({"python", "-XI", "train.py"}), kOurs), UnseenReason::kOther);
+  EXPECT_EQ(why_unseen(words({"python", "train.py", "-I"}), kOurs, kShim), UnseenReason::kOther);
+  EXPECT_EQ(why_unseen(words({"python", "-m", "train", "-E"}), kOurs, kShim), UnseenReason::kOther);
+  EXPECT_EQ(why_unseen(words({"python", "-uc", "import sys", "-S"}), kOurs, kShim), UnseenReason::kOther);
+  EXPECT_EQ(why_unseen(words({"python", "-XI", "train.py"}), kOurs, kShim), UnseenReason::kOther);
 }
 
 TEST(WhyUnseen, VariablesThatAreGone) {
-  EXPECT_EQ(why_unseen(words({"python", "train.py"}), words({"HOME=/root"})), UnseenReason::kEnvironment);
-  EXPECT_EQ(why_unseen(words({"python", "train.py"}), words({"UNIDLE_PROBE_DIR=/tmp/probe"})),
+  EXPECT_EQ(why_unseen(words({"python", "train.py"}), words({"HOME=/root"}), kShim), UnseenReason::kEnvironment);
+  EXPECT_EQ(why_unseen(words({"python", "train.py"}), words({"UNIDLE_PROBE_DIR=/tmp/probe"}), kShim),
             UnseenReason::kEnvironment);
 }
 
+TEST(WhyUnseen, APathWithoutOurFolder) {
+  const auto with_path = [](const std::string& path) {
+    return why_unseen(words({"python", "train.py"}), words({"PYTHONPATH=" + path, "UNIDLE_PROBE_DIR=/tmp/probe"}),
+                      kShim);
+  };
+  EXPECT_EQ(with_path(".."), UnseenReason::kPath);
+  EXPECT_EQ(with_path("/opt/unidle2:/opt"), UnseenReason::kPath);
+  EXPECT_EQ(with_path("..:/opt/unidle"), UnseenReason::kOther);
+}
+
 TEST(WhyUnseen, NoPython) {
-  EXPECT_EQ(why_unseen(words({"./trainer", "-I"}), kOurs), UnseenReason::kNoPython);
-  EXPECT_EQ(why_unseen("", ""), UnseenReason::kNoPython);
+  EXPECT_EQ(why_unseen(words({"./trainer", "-I"}), kOurs, kShim), UnseenReason::kNoPython);
+  EXPECT_EQ(why_unseen("", "", kShim), UnseenReason::kNoPython);
 }
 
 class FindUnseen : public unidle::testing::MachineFiles {

@@ -30,6 +30,9 @@ std::string_view blind_in_words(std::string_view why) {
       {"environment",
        "The training process was started without the variables that unidle set (by env -i, sudo or a container, say): "
        "hand PYTHONPATH and UNIDLE_PROBE_DIR on to it, and its training loop is seen."},
+      {"path",
+       "The command sets PYTHONPATH and drops unidle's folder from it: set it before (PYTHONPATH=FOLDER unidle run -- "
+       "...), or keep its value in a script (PYTHONPATH=FOLDER:$PYTHONPATH), and the training loop is seen."},
       {"no-python",
        "The training process is no Python program; other programs report their steps through libunidle_probe "
        "(docs/probe-format.md)."},
