@@ -118,6 +118,28 @@ if [ -x "$build/bin/unidle-train" ]; then
   "${pip[@]}" uninstall --yes unidle-headers || fail "pip uninstall unidle-headers"
 fi
 
+# The same files as a Debian package, for the Python of the system.
+if command -v dpkg-deb >/dev/null; then
+  bash "$UNIDLE_SOURCE/tools/deb.sh" "$wheel" "$PWD" >packed 2>&1 || fail "no Debian package: $(cat packed)"
+  deb=$(echo unidle_*.deb)
+  [ "$(dpkg-deb --field "$deb" Package Depends | tr '\n' ' ')" = "Package: unidle Depends: libc6 (>= 2.28), python3 (>= 3.9) " ] ||
+    fail "the package's fields: $(dpkg-deb --field "$deb")"
+  mkdir -p machine/var/lib/dpkg/{info,updates,triggers}
+  : >machine/var/lib/dpkg/status
+  packages=(dpkg --root="$PWD/machine" --force-depends --force-not-root --force-script-chrootless --log=/dev/null)
+  "${packages[@]}" --install "$deb" >out 2>err || fail "dpkg --install: $(cat out err)"
+  [ "$(machine/usr/bin/unidle --version)" = "$version" ] || fail "the command of the Debian package"
+  (cd / && PYTHONPATH=$OLDPWD/machine/usr/lib/python3/dist-packages python3 -c 'import unidle; unidle._native.library()') ||
+    fail "the Python package of the Debian package"
+  machine/usr/bin/unidle run -o debian -- elsewhere/bin/python loop.py >out 2>err || fail "run of the Debian package: $(cat err)"
+  for file in share/man/man1/unidle-run.1.gz share/bash-completion/completions/unidle share/doc/unidle/copyright; do
+    [ -s "machine/usr/$file" ] || fail "the Debian package lacks /usr/$file"
+  done
+  find machine/usr -name '__pycache__' -prune -exec rm -r {} +
+  "${packages[@]}" --purge unidle >out 2>err || fail "dpkg --purge: $(cat out err)"
+  [ -z "$(find machine/usr -type f 2>/dev/null)" ] || fail "files are left: $(find machine/usr -type f)"
+fi
+
 # pip removes everything again.
 "${pip[@]}" uninstall --yes unidle || fail "pip uninstall"
 [ -z "$(find elsewhere -path '*unidle*' ! -name '*.pyc' -type f)" ] || fail "files are left: $(find elsewhere -path '*unidle*' -type f)"

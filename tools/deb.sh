@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# deb.sh WHEEL FOLDER: the files of a wheel as a Debian package, for every Debian and Ubuntu with glibc 2.28 or
+# later and Python 3.9 or later. The programs are in the Python package's folder `_installed`, as in the wheel;
+# /usr/bin has links to them.
+set -euo pipefail
+wheel=$(readlink -f "$1")
+folder=$(realpath -m "$2")
+stage=$(mktemp -d)
+trap 'rm -rf "$stage"' EXIT
+root=$stage/root
+modules=$root/usr/lib/python3/dist-packages
+share=$root/usr/share
+mkdir -p "$modules" "$root/usr/bin" "$root/DEBIAN" "$folder" \
+  "$share"/{doc/unidle,man,bash-completion/completions,zsh/vendor-completions,fish/vendor_completions.d}
+
+# With the permissions of the wheel's files, which `python -m zipfile` drops.
+python3 - "$wheel" "$stage/wheel" <<'EOF'
+import os, sys, zipfile
+
+with zipfile.ZipFile(sys.argv[1]) as wheel:
+    for entry in wheel.infolist():
+        path = wheel.extract(entry, sys.argv[2])
+        if not entry.is_dir():
+            os.chmod(path, 0o755 if (entry.external_attr >> 16) & 0o100 else 0o644)
+EOF
+info=$(echo "$stage"/wheel/unidle-*.dist-info)
+version=$(sed -n 's/^Version: //p' "$info/METADATA")
+mv "$stage/wheel/unidle" "$modules/"
+mkdir "$modules/$(basename "$info")"
+cp "$info/METADATA" "$modules/$(basename "$info")/"
+echo debian >"$modules/$(basename "$info")/INSTALLER"  # so that pip leaves it alone
+for program in unidle unidle-train; do
+  if [ -e "$modules/unidle/_installed/bin/$program" ]; then
+    ln -s "../lib/python3/dist-packages/unidle/_installed/bin/$program" "$root/usr/bin/$program"
+  fi
+done
+if [ -d "$stage/wheel/unidle-$version.data/data/share/man" ]; then
+  cp -r "$stage/wheel/unidle-$version.data/data/share/man/." "$share/man/"
+  find "$share/man" -type f -exec gzip -9n {} +
+fi
+unidle=$modules/unidle/_installed/bin/unidle
+"$unidle" completion bash >"$share/bash-completion/completions/unidle"
+"$unidle" completion zsh >"$share/zsh/vendor-completions/_unidle"
+"$unidle" completion fish >"$share/fish/vendor_completions.d/unidle.fish"
+{
+  cat "$info/licenses/LICENSE"
+  printf '\nThe libraries in /usr/lib/python3/dist-packages/unidle/_installed/lib have licences of their own:\n'
+  printf '%s\n' "/usr/lib/python3/dist-packages/unidle/_installed/share/licenses"
+} >"$share/doc/unidle/copyright"
+
+find "$root" -type d -exec chmod 755 {} +
+cat >"$root/DEBIAN/control" <<EOF
+Package: unidle
+Version: $version
+Architecture: $(dpkg --print-architecture)
+Maintainer: The authors of unidle <nobody@localhost>
+Section: python
+Priority: optional
+Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
+Depends: libc6 (>= 2.28), python3 (>= 3.9)
+Description: $(sed -n 's/^Summary: //p' "$info/METADATA")
+ Observes PyTorch training programs from within, without a change to them, says
+ which cause costs most, tries what helps and measures the gain.
+EOF
+dpkg-deb --root-owner-group --build "$root" "$folder/unidle_${version}_$(dpkg --print-architecture).deb"
