@@ -16,6 +16,18 @@ namespace {
 
 constexpr double kMuch = 0.2;  // of the run, for a hint
 
+bool is_in_steps(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kInputBound:
+    case Verdict::kTransferBound:
+    case Verdict::kSyncBound:
+    case Verdict::kLaunchBound:
+    case Verdict::kComputeBound:
+    case Verdict::kCommunicationBound: return true;
+    default: return false;
+  }
+}
+
 std::string_view device_name(const Diagnosis& diagnosis, Language language) {
   const char* name = diagnosis.device.kind == "cpu" ? "CPU" : diagnosis.device.kind == "unknown" ? "device" : "GPU";
   return translate(language, name);
@@ -117,13 +129,14 @@ std::string most_computed(const Diagnosis& diagnosis, Language language) {
                   : "";
 }
 
-/// Whether a hint about a line of the training loop follows the sentence: then not nothing holds the run up.
-bool hints_at_line(const Diagnosis& diagnosis, Language language) {
-  return !hint_sentence(diagnosis, language).empty() && rule_of(&diagnosis.findings.front())->about_line;
+/// Whether a hint about the steps, or what lies between them, follows the sentence: then not nothing holds the run up.
+bool hints_at_steps(const Diagnosis& diagnosis, Language language) {
+  const Rule* rule = hint_sentence(diagnosis, language).empty() ? nullptr : rule_of(&diagnosis.findings.front());
+  return rule != nullptr && (rule->about_line || is_in_steps(rule->verdict));
 }
 
 std::string healthy_sentence(const Diagnosis& diagnosis, Language language) {
-  const bool hint = hints_at_line(diagnosis, language);
+  const bool hint = hints_at_steps(diagnosis, language);
   if (!diagnosis.device.busy) {
     return std::string(translate(language, hint ? "Little holds this run up" : "Nothing holds this run up"));
   }
@@ -328,18 +341,6 @@ std::string taken_sentence(const TakenCpus& cpus, Language language) {
                          "Other processes took {} of the {} CPUs of this run, which used {} and waited for more: "
                          "measure again without them. ",
                          taken, allowed, used);
-}
-
-bool is_in_steps(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kInputBound:
-    case Verdict::kTransferBound:
-    case Verdict::kSyncBound:
-    case Verdict::kLaunchBound:
-    case Verdict::kComputeBound:
-    case Verdict::kCommunicationBound: return true;
-    default: return false;
-  }
 }
 
 constexpr double kDiffers = 1.2;

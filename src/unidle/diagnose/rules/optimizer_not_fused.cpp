@@ -39,11 +39,11 @@ Evaluation evaluate_optimizer_not_fused(const Context& context, const Policy& po
   const auto& optimizer = context.signals.optimizer;
   const double part = std::clamp(optimizer && optimizer->part ? *optimizer->part : 1.0, 0.0, 1.0);
   const double share = *context.optimizer * part * (1 - 1 / policy.fused_gain);
-  if (share < policy.warning_share) {
+  if (share < policy.trial_share) {
     return Nothing{};
   }
   Finding finding = detail::of_share(share, policy);
-  finding.severity = Severity::kWarning;
+  finding.severity = share < policy.warning_share ? Severity::kInfo : Severity::kWarning;
   finding.where = optimizer && !optimizer->where.empty() ? detail::place(optimizer->where)
                                                          : detail::where_set(context, "optimizer.fused");
   finding.evidence.push_back(
@@ -83,9 +83,10 @@ const Rule& optimizer_not_fused() {
           "Nothing is said of optimisers without a fused form (SparseAdam, RMSprop) or with sparse gradients.",
       .thresholds =
           "The optimiser's part of the wall time x (1 - 1/fused_gain), gain 4 (fused AdamW of torch 2.11 took 4.8 to "
-          "5.3 times less than the plain loop on one CPU core), from warning_share (10 %). A warning at most. Without "
-          "a share where a device keeps up with the host and nothing measured how long kernels run. A hint where other "
-          "processes take the CPUs (crowded_out, 30 %).",
+          "5.3 times less than the plain loop on one CPU core), from warning_share (10 %). A warning at most; a hint "
+          "from trial_share (5 %), and where other processes take the CPUs (crowded_out, 30 %). Without a share where "
+          "a "
+          "device keeps up with the host and nothing measured how long kernels run.",
       .needs = "the effective optimizer.fused or how the optimiser was made, step times with the optimiser",
       .proposes = "optimizer.fused",
       .evaluate = evaluate_optimizer_not_fused,
