@@ -22,6 +22,15 @@ if [ -e "$UNIDLE_SOURCE/.git" ]; then
   diff wanted got >out || fail "not the files of the repository: $(cat out)"
 fi
 
+# One that is made in an archive of git names the commit.
+if [ -e "$UNIDLE_SOURCE/.git" ]; then
+  mkdir archive dated
+  git -C "$UNIDLE_SOURCE" archive HEAD | tar x -C archive
+  in_folder archive "build_sdist('$PWD/dated')"
+  tar xzOf dated/unidle-*.tar.gz --wildcards '*/cmake/commit.txt' >commit
+  grep -qxE '[0-9a-f]+' commit || fail "the archive's commit: $(cat commit)"
+fi
+
 # Missing libraries are named by their packages, all at once.
 PKG_CONFIG_LIBDIR=/nowhere cmake -S "$source" -B missing -G Ninja -DUNIDLE_TORCH=OFF -DUNIDLE_TESTS=OFF -DUNIDLE_BENCH=OFF \
   -DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON >out 2>err && fail "configured without libraries"
