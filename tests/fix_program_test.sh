@@ -40,10 +40,11 @@ for epoch in range(4):
 open("weights.txt", "w").write(str(model.weight.sum().item()))
 PY
 unset UNIDLE_HOME
-"$unidle" run -- "$python" train.py >out.txt 2>err.txt
+"$unidle" run --steps 500 --apply optimizer.fused=true --apply batch.size=8 -- "$python" train.py >out.txt 2>err.txt
 check "unidle run names the next commands" grep -q "next: unidle diagnose, unidle fix$" err.txt
 "$unidle" diagnose >out.txt 2>err.txt
 check "unidle diagnose ends with it" grep -q "^next: unidle fix (tries . change" out.txt
+check "the command to try runs as the recorded run did" grep -q "try: unidle run --steps 500 .*--apply optimizer.fused=true" out.txt
 echo before >weights.txt
 cp features.py before.py
 
@@ -59,6 +60,8 @@ import json
 
 d = json.load(open("out.txt"))
 changes = {c["knob"]: c["to"] for c in d["changes"]}
+assert d["applied"] == {"optimizer.fused": "true"}, d  # without the batch size, which was refused
+assert "--apply optimizer.fused=true" in d["run"] and "--steps" not in d["run"], d["run"]
 assert changes["cache.features"] == "memory", d
 assert d["verification"]["shown"] and d["verification"]["ratio"] > 1.2, d["verification"]
 assert d["verification"]["loss_parity"] is True, d["verification"]
