@@ -88,7 +88,7 @@ TimeAxis axis_of(const Course& course, const Translator& translator) {
   TimeAxis made;
   made.unit_s = in_minutes ? kSecondsPerMinute : 1;
   made.axis = {-length_s / made.unit_s, 0,
-               in_minutes ? translator.say("minutes before now") : translator.say("seconds before now"),
+               in_minutes ? translator.say("minutes (0 is now)") : translator.say("seconds (0 is now)"),
                in_minutes ? "min" : "s"};
   return made;
 }

@@ -74,7 +74,7 @@ TEST(LivePage, ShowsFiguresCurvesAndProcesses) {
   EXPECT_THAT(html, AllOf(HasSubstr("<h1>The CPU, which is the device here, idled</h1>"), HasSubstr("640"),
                           HasSubstr("20261130-120000-train"), HasSubstr("gpu0: kernels ran")));
   EXPECT_THAT(html, AllOf(HasSubstr("Throughput"), HasSubstr("line run1"), HasSubstr("line gpu"), HasSubstr("line input"),
-                          HasSubstr("seconds before now")));
+                          HasSubstr("seconds (0 is now)")));
   EXPECT_THAT(html, AllOf(HasSubstr("4711"), HasSubstr("running"), HasSubstr("train.py"), HasSubstr("4712")));
   EXPECT_THAT(html, Not(HasSubstr("nan")));
 }
@@ -96,7 +96,7 @@ TEST(LivePage, TextOfTheMachineIsNoMarkup) {
 
 TEST(LivePage, SpeaksChinese) {
   const std::string html = live_content(state_of(snapshot_at(5, 1)), Language::kChinese);
-  EXPECT_THAT(html, AllOf(Not(HasSubstr("seconds before now")), Not(HasSubstr("CPUs in use"))));
+  EXPECT_THAT(html, AllOf(Not(HasSubstr("seconds (0 is now)")), Not(HasSubstr("CPUs in use"))));
 }
 
 }  // namespace
