@@ -103,7 +103,7 @@ with tempfile.TemporaryDirectory() as home:
         def evaluate(expression, number=[0]):
             number[0] += 1
             text = json.dumps({"id": number[0], "method": "Runtime.evaluate", "params": {
-                "expression": expression, "returnByValue": True}}).encode()
+                "expression": expression, "returnByValue": True}}).ljust(200).encode()
             mask = os.urandom(4)
             link.sendall(b"\x81" + bytes([0x80 | 126]) + struct.pack(">H", len(text)) + mask +
                          bytes(byte ^ mask[at % 4] for at, byte in enumerate(text)))
