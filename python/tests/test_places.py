@@ -5,6 +5,7 @@ import re
 import shutil
 import sys
 import sysconfig
+import tempfile
 import types
 import unittest
 
@@ -77,6 +78,15 @@ class Own(unittest.TestCase):
         inside = types.FunctionType(code_in(os.path.join(SITE, "shelf.py")), {})
         self.assertIsNone(places.of_function(inside))
         self.assertEqual(places.of_function(types.FunctionType(code_in("train.py"), {})), "train.py:1")
+
+    def test_a_decorated_function_is_where_its_def_stands(self):
+        text = "@staticmethod\ndef collate(rows):\n    return rows\n"
+        with tempfile.NamedTemporaryFile("w", suffix=".py") as file:
+            file.write(text)
+            file.flush()
+            found = {}
+            exec(compile(text, file.name, "exec"), found)
+            self.assertTrue(places.of_function(found["collate"]).endswith(":2"))
 
 
 class Stacks(unittest.TestCase):

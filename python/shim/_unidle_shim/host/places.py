@@ -9,6 +9,8 @@ import sys
 
 from _unidle_shim.host.hidden_frames import MARK
 
+_MOST_DECORATORS = 20  # lines
+
 _OURS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 _UNIDLE = os.path.join(os.path.dirname(os.path.dirname(os.path.dirname(_OURS))), "unidle", "")
 _PACKAGES = tuple(os.sep + folder + os.sep for folder in ("site-packages", "dist-packages"))
@@ -299,4 +301,15 @@ def here(depth=2):
 def of_function(function):
     """ "file:line" where a function of the program is defined; None for others."""
     code = getattr(getattr(function, "__func__", function), "__code__", None)
-    return text(code, code.co_firstlineno) if code is not None and is_own(code) else None
+    return text(code, _line_of_def(code)) if code is not None and is_own(code) else None
+
+
+def _line_of_def(code):
+    """Its line; Python names that of the first decorator."""
+    import linecache  # takes long, and every process of Python imports this module
+
+    for line in range(code.co_firstlineno, code.co_firstlineno + _MOST_DECORATORS):
+        words = linecache.getline(code.co_filename, line).split(None, 1)
+        if words and words[0] in ("def", "async"):
+            return line
+    return code.co_firstlineno
