@@ -102,6 +102,13 @@ struct PythonPlace {
   std::int64_t direct = 0;    // those there in which the loop called no module
 };
 
+/// A line of the program that calls attention which computes its weights as a matrix of their own.
+struct AttentionPlace {
+  std::string where;
+  std::int64_t looks = 0;     // stack samples in which it did
+  std::int64_t of_looks = 0;  // all stack samples of the forward pass
+};
+
 /// Differentiable operations of torch in the forward passes of training.
 struct OperationFacts {
   double per_pass = 0;

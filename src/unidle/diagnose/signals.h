@@ -105,6 +105,7 @@ struct Signals {
   std::optional<double> epochs;           // epochs so far
   std::vector<HotLine> hot;
   std::vector<PythonPlace> python_places;     // of the training process
+  std::vector<AttentionPlace> attention;      // the most frequent first
   std::optional<OperationFacts> operations;   // of the training process
   std::optional<SliceFacts> slices;           // of the training process
   std::map<std::string, std::string> called;  // for lines of the program, the function of a package that they call

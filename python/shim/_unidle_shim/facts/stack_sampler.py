@@ -8,7 +8,15 @@ import sys
 import threading
 import time
 
-from _unidle_shim.facts import affinity, call_stacks, losses, module_methods, other_threads, python_loops
+from _unidle_shim.facts import (
+    affinity,
+    attention,
+    call_stacks,
+    losses,
+    module_methods,
+    other_threads,
+    python_loops,
+)
 from _unidle_shim.host import native, places, startup, threads
 from _unidle_shim.host.guard import off
 from _unidle_shim.loop.loop import (
@@ -119,6 +127,7 @@ class Background:
         self.others = None  # (time, CPU time of other threads), at the last look that asked
         self.python_loops = python_loops.PythonLoops()
         self.losses = losses.Losses()
+        self.attention = attention.AttentionWeights()
         self.call_stacks = call_stacks.CallStacks()
 
     def start(self):
@@ -240,6 +249,8 @@ class Background:
                 call = (None, None) if outer is None else (places.text(*outer), places.name_of(outer[0]))
                 self._count_unfinished(steps, (phase, found, call))
                 self.call_stacks.add(phase, stack, steps)
+                if phase == TRAIN_PHASE:
+                    self.attention.count(stack)
                 if phase == TRAIN_PHASE and self.held is not None and not waits:
                     self._count_loops(stack, of_loss, steps)
                 return
@@ -382,6 +393,7 @@ class Background:
         if self.affinity is not None:
             yield ("affinity",), self.affinity.note(role)
         yield from self.python_loops.notes()
+        yield from self.attention.notes()
         yield ("stacks", role), self.call_stacks.note(role, self.stopped)
         by_phase = {}
         for (phase, where, function, caller), hits in list(self.hits.items()):

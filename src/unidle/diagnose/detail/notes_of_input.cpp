@@ -229,6 +229,16 @@ void read_python_places(const Notes& notes, Signals& signals) {
   });
 }
 
+void read_attention(const Notes& notes, Signals& signals) {
+  notes.each<record::NoteType::kAttention>([&](const auto& note) {
+    const AttentionPlace place{note.text("where"), note.whole("hits").value_or(0), note.whole("total").value_or(0)};
+    if (notes.of_training(note) && 0 < place.looks && place.looks <= place.of_looks) {
+      signals.attention.push_back(place);
+    }
+  });
+  std::ranges::stable_sort(signals.attention, std::ranges::greater(), &AttentionPlace::looks);
+}
+
 void read_operations(const Notes& notes, Signals& signals) {
   notes.each<record::NoteType::kOperations>([&](const auto& note) {
     const double passes = note.number("passes").value_or(0);
@@ -279,6 +289,7 @@ void read_input(const Notes& notes, Signals& signals) {
   read_samples(notes, signals);
   read_hot_lines(notes, signals);
   read_python_places(notes, signals);
+  read_attention(notes, signals);
   read_operations(notes, signals);
   read_slices(notes, signals);
   read_affinity(notes, signals);
