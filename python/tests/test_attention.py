@@ -1,4 +1,4 @@
-"""Attention that computes its weights is seen by stack samples, with the line of the program that calls it."""
+"""Stack samples show attention that computes its weights, with the line of the program that calls it."""
 
 import os
 import sys
