@@ -8,10 +8,8 @@
 
 namespace unidle::knobs {
 
-using nlohmann::json;
-
-json to_json(const RunOptions& options) {
-  json recorded = json::object();
+nlohmann::json to_json(const RunOptions& options) {
+  nlohmann::json recorded = nlohmann::json::object();
   if (options.steps) {
     recorded["steps"] = *options.steps;
   }
@@ -24,7 +22,7 @@ json to_json(const RunOptions& options) {
   return recorded;
 }
 
-RunOptions run_options_from(const json& recorded) {
+RunOptions run_options_from(const nlohmann::json& recorded) {
   RunOptions options;
   if (!recorded.is_object()) {
     return options;

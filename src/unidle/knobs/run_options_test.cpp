@@ -7,21 +7,19 @@
 namespace unidle::knobs {
 namespace {
 
-using nlohmann::json;
-
 TEST(RunOptions, ComeBackFromARecord) {
   const RunOptions options{200, 600.5, {{"loader.workers", 2}, {"precision.amp", "bf16"}}};
   EXPECT_EQ(run_options_from(to_json(options)), options);
-  EXPECT_EQ(to_json(RunOptions{}), json::object());
-  EXPECT_EQ(run_options_from(json::object()), RunOptions{});
+  EXPECT_EQ(to_json(RunOptions{}), nlohmann::json::object());
+  EXPECT_EQ(run_options_from(nlohmann::json::object()), RunOptions{});
 }
 
 TEST(RunOptions, WhatMakesNoSenseIsLeftOut) {
   for (const char* recorded :
-       {"null", "[]", R"("--steps 9; rm -rf /")", R"({"steps": "9; rm"})", R"({"timeout_s": [1]})", R"({"steps": -4, "timeout_s": 0})", R"({"apply": 3})",
-        R"({"apply": {"gone.knob": "1"}})", R"({"apply": {"loader.workers": "many"}})", R"({"steps": 1e300})",
-        R"({"apply": {"loader.workers": 2}})"}) {
-    EXPECT_EQ(run_options_from(json::parse(recorded)), RunOptions{}) << recorded;
+       {"null", "[]", R"("--steps 9; rm -rf /")", R"({"steps": "9; rm"})", R"({"timeout_s": [1]})",
+        R"({"steps": -4, "timeout_s": 0})", R"({"apply": 3})", R"({"apply": {"gone.knob": "1"}})",
+        R"({"apply": {"loader.workers": "many"}})", R"({"steps": 1e300})", R"({"apply": {"loader.workers": 2}})"}) {
+    EXPECT_EQ(run_options_from(nlohmann::json::parse(recorded)), RunOptions{}) << recorded;
   }
 }
 

@@ -101,14 +101,14 @@ report::Panel panel_of_rate(const Course& course, const TimeAxis& time, const Tr
   panel.unit = samples ? translator.word("samples/s") : translator.word("steps/s");
   panel.description = panel.title;
   panel.low = 0;
-  panel.lines.push_back({panel.title, "run1",
-                         time.line(course, samples ? "run.samples_per_s" : "run.steps_per_s", 1), {}, false, true});
+  panel.lines.push_back(
+      {panel.title, "run1", time.line(course, samples ? "run.samples_per_s" : "run.steps_per_s", 1), {}, false, true});
   return panel;
 }
 
 /// How busy the devices are: GPUs, where there are some, beside the CPUs.
 report::Panel panel_of_devices(const LiveState& state, const TimeAxis& time, const Translator& translator) {
-  static constexpr std::array<const char*, 7> kColours = {"gpu",  "validate", "input", "transfer",
+  static constexpr std::array<const char*, 7> kColours = {"gpu",  "validate", "input",     "transfer",
                                                           "sync", "run0",     "checkpoint"};
   report::Panel panel;
   panel.id = "busy";
@@ -183,10 +183,11 @@ Html ranks(const Snapshot& now, const Translator& translator) {
   for (const account::RecentProcess& each : now.run ? now.run->processes : std::vector<account::RecentProcess>{}) {
     rows.push_back({std::to_string(each.process), share_or_nothing(each.input_share)});
   }
-  return rows.size() < 2 ? Html()
-                         : report::section(translator.say("Processes that train"),
-                                           report::table(translator.say("Processes that train"),
-                                                         {translator.word("PID"), translator.word("input wait")}, rows));
+  return rows.size() < 2
+             ? Html()
+             : report::section(translator.say("Processes that train"),
+                               report::table(translator.say("Processes that train"),
+                                             {translator.word("PID"), translator.word("input wait")}, rows));
 }
 
 Html processes(const Snapshot& now, const Translator& translator) {
@@ -201,11 +202,10 @@ Html processes(const Snapshot& now, const Translator& translator) {
                     share_or_nothing(each.run_delay), format_bytes(each.rss_bytes), each.name});
   }
   const Html more = left_out > 0 ? element("p.quiet", translator.say("and {} more", left_out)) : Html();
-  const Html shown = report::table(
-      translator.word("Processes"),
-      {translator.word("PID"), translator.word("ROLE"), translator.word("STATE"), "CPU", translator.word("CPU WAIT"),
-       translator.word("MEMORY"), translator.word("NAME")},
-      rows);
+  const Html shown = report::table(translator.word("Processes"),
+                                   {translator.word("PID"), translator.word("ROLE"), translator.word("STATE"), "CPU",
+                                    translator.word("CPU WAIT"), translator.word("MEMORY"), translator.word("NAME")},
+                                   rows);
   return report::section(translator.word("Processes"), shown + more);
 }
 
@@ -219,8 +219,7 @@ std::string live_content(const LiveState& state, Language language) {
                      element("h1", report::with_capital(state.verdict)),
                      element("p.quiet", translator.say("{} UTC", format_utc(now.wall_ns).substr(11, 8))));
   if (!now.gpus_known) {
-    out += element("p.caution",
-                   translator.say("There is a GPU driver that does not answer: unidle check says why."));
+    out += element("p.caution", translator.say("There is a GPU driver that does not answer: unidle check says why."));
   }
   out += report::tiles_html(tiles_of(now, translator)) + plots(state, translator) + devices(now, translator) +
          ranks(now, translator) + processes(now, translator);

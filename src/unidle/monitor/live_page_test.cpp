@@ -15,7 +15,7 @@ using ::testing::Not;
 
 Snapshot snapshot_at(double t_s, double loss) {
   Snapshot now;
-  now.t_ns = nanoseconds(t_s);
+  now.t_ns = static_cast<std::int64_t>(t_s * kNsPerSecond);
   now.pid = 7;
   now.tree_cpu = 1.5;
   now.cpus_allowed = 2;
@@ -66,15 +66,21 @@ LiveState state_of(Snapshot now) {
 
 TEST(LivePage, ShowsFiguresCurvesAndProcesses) {
   Snapshot now = snapshot_at(5, 1.25);
-  now.gpus.push_back({.subject = "gpu0", .name = "H200", .uuid = "", .memory_total_bytes = 150e9, .reading = {}});
-  now.gpus.back().reading.utilisation = 0.14;
-  now.processes.push_back({.pid = 4711, .name = "train.py", .state = 'R', .cpu = 1.4});
+  GpuNow& gpu = now.gpus.emplace_back();
+  gpu.subject = "gpu0";
+  gpu.name = "H200";
+  gpu.memory_total_bytes = 150e9;
+  gpu.reading.utilisation = 0.14;
+  ProcessNow& process = now.processes.emplace_back();
+  process.pid = 4711;
+  process.name = "train.py";
+  process.state = 'R';
   now.run->processes = {{4711, 0.2}, {4712, 0.3}};
   const std::string html = live_content(state_of(now), Language::kEnglish);
   EXPECT_THAT(html, AllOf(HasSubstr("<h1>The CPU, which is the device here, idled</h1>"), HasSubstr("640"),
                           HasSubstr("20261130-120000-train"), HasSubstr("gpu0: kernels ran")));
-  EXPECT_THAT(html, AllOf(HasSubstr("Throughput"), HasSubstr("line run1"), HasSubstr("line gpu"), HasSubstr("line input"),
-                          HasSubstr("seconds (0 is now)")));
+  EXPECT_THAT(html, AllOf(HasSubstr("Throughput"), HasSubstr("line run1"), HasSubstr("line gpu"),
+                          HasSubstr("line input"), HasSubstr("seconds (0 is now)")));
   EXPECT_THAT(html, AllOf(HasSubstr("4711"), HasSubstr("running"), HasSubstr("train.py"), HasSubstr("4712")));
   EXPECT_THAT(html, Not(HasSubstr("nan")));
 }
@@ -87,8 +93,8 @@ TEST(LivePage, OfNothingAtAll) {
 TEST(LivePage, TextOfTheMachineIsNoMarkup) {
   Snapshot now = snapshot_at(5, 1);
   now.run->folder = "<script>alert(1)</script>";
-  now.processes.push_back({.pid = 1, .name = "<img src=x onerror=alert(1)>"});
-  now.gpus.push_back({.subject = "gpu0", .name = "<b>H200", .uuid = "", .memory_total_bytes = {}, .reading = {}});
+  now.processes.emplace_back().name = "<img src=x onerror=alert(1)>";
+  now.gpus.emplace_back().name = "<b>H200";
   const std::string html = live_content(state_of(now), Language::kEnglish);
   EXPECT_THAT(html, AllOf(Not(HasSubstr("<script")), Not(HasSubstr("<img")), Not(HasSubstr("<b>H200"))));
   EXPECT_THAT(html, HasSubstr("&lt;b&gt;H200"));
