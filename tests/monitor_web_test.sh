@@ -70,18 +70,21 @@ if browser=$(command -v chromium || command -v chromium-browser || command -v go
 import json, os, re, signal, socket, struct, subprocess, sys, tempfile, time, urllib.request, base64
 
 browser, address, monitor = sys.argv[1], sys.argv[2], int(sys.argv[3])
-with tempfile.TemporaryDirectory() as home:
+with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
+    said = open(os.path.join(home, "said"), "w+")
     process = subprocess.Popen(
-        [browser, "--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-port=0", "--user-data-dir=" + home,
-         address], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+        [browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--remote-debugging-port=0",
+         "--user-data-dir=" + home, address], stderr=said, stdout=subprocess.DEVNULL)
     try:
-        for line in process.stderr:
-            if found := re.search(r"ws://127\.0\.0\.1:(\d+)/", line):
-                port = int(found.group(1))
-                break
         deadline = time.monotonic() + 60
+        found = None
+        while found is None and time.monotonic() < deadline:
+            time.sleep(0.1)
+            found = re.search(r"ws://127\.0\.0\.1:(\d+)/", open(said.name).read())
+        port = int(found.group(1))
         pages = []
         while not pages and time.monotonic() < deadline:
+            time.sleep(0.1)
             listed = json.load(urllib.request.urlopen("http://127.0.0.1:%d/json" % port, timeout=10))
             pages = [one for one in listed if one["type"] == "page" and one["url"].startswith("http://")]
         path = pages[0]["webSocketDebuggerUrl"].split(str(port), 1)[1]
@@ -125,6 +128,13 @@ with tempfile.TemporaryDirectory() as home:
         clock = evaluate("document.querySelector('header p.quiet').innerText")
         until("document.querySelector('header p.quiet').innerText !== %s" % json.dumps(clock))
         until("document.querySelectorAll('figure.zoomable').length === 1")  # the report's script is at work
+        # A zoomed figure stays, and all else moves.
+        evaluate("figure = document.querySelector('figure'); figure.querySelector('.whole').hidden = false; 1")
+        clock = evaluate("document.querySelector('header p.quiet').innerText")
+        until("document.querySelector('header p.quiet').innerText !== %s" % json.dumps(clock))
+        assert evaluate("document.querySelector('figure') === figure"), "the figure was drawn anew"
+        evaluate("figure.querySelector('.whole').hidden = true; 1")
+        until("document.querySelector('figure') !== figure")
         assert evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
         os.kill(monitor, signal.SIGINT)
         until("Array.from(document.querySelectorAll('.caution')).some((one) => !one.hidden && one.innerText)")

@@ -126,7 +126,7 @@ if command -v dpkg-deb >/dev/null; then
     fail "the package's fields: $(dpkg-deb --field "$deb")"
   mkdir -p machine/var/lib/dpkg/{info,updates,triggers}
   : >machine/var/lib/dpkg/status
-  packages=(dpkg --root="$PWD/machine" --force-depends --force-not-root --force-script-chrootless --log=/dev/null)
+  packages=(env "PATH=$PATH:/usr/sbin:/sbin" dpkg --root="$PWD/machine" --force-depends --force-not-root --force-script-chrootless --log=/dev/null)
   "${packages[@]}" --install "$deb" >out 2>err || fail "dpkg --install: $(cat out err)"
   [ "$(machine/usr/bin/unidle --version)" = "$version" ] || fail "the command of the Debian package"
   (cd / && PYTHONPATH=$OLDPWD/machine/usr/lib/python3/dist-packages python3 -c 'import unidle; unidle._native.library()') ||
@@ -135,7 +135,7 @@ if command -v dpkg-deb >/dev/null; then
   for file in share/man/man1/unidle-run.1.gz share/bash-completion/completions/unidle share/doc/unidle/copyright; do
     [ -s "machine/usr/$file" ] || fail "the Debian package lacks /usr/$file"
   done
-  find machine/usr -name '__pycache__' -prune -exec rm -r {} +
+  [ -n "$(find machine/usr -path '*/shim/*.pyc')" ] || fail "the Debian package's Python code is not compiled"
   "${packages[@]}" --purge unidle >out 2>err || fail "dpkg --purge: $(cat out err)"
   [ -z "$(find machine/usr -type f 2>/dev/null)" ] || fail "files are left: $(find machine/usr -type f)"
 fi

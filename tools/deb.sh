@@ -3,6 +3,7 @@
 # later and Python 3.9 or later. The programs are in the Python package's folder `_installed`, as in the wheel;
 # /usr/bin has links to them.
 set -euo pipefail
+umask 022
 wheel=$(readlink -f "$1")
 folder=$(realpath -m "$2")
 stage=$(mktemp -d)
@@ -25,6 +26,7 @@ with zipfile.ZipFile(sys.argv[1]) as wheel:
 EOF
 info=$(echo "$stage"/wheel/unidle-*.dist-info)
 version=$(sed -n 's/^Version: //p' "$info/METADATA")
+debian=$(sed -E 's/\.?(dev|a|b|rc)/~\1/' <<<"$version")  # a release comes after its candidates
 mv "$stage/wheel/unidle" "$modules/"
 mkdir "$modules/$(basename "$info")"
 cp "$info/METADATA" "$modules/$(basename "$info")/"
@@ -51,7 +53,7 @@ unidle=$modules/unidle/_installed/bin/unidle
 find "$root" -type d -exec chmod 755 {} +
 cat >"$root/DEBIAN/control" <<EOF
 Package: unidle
-Version: $version
+Version: $debian
 Architecture: $(dpkg --print-architecture)
 Maintainer: The authors of unidle <nobody@localhost>
 Section: python
@@ -62,4 +64,14 @@ Description: $(sed -n 's/^Summary: //p' "$info/METADATA")
  Observes PyTorch training programs from within, without a change to them, says
  which cause costs most, tries what helps and measures the gain.
 EOF
-dpkg-deb --root-owner-group --build "$root" "$folder/unidle_${version}_$(dpkg --print-architecture).deb"
+# Users cannot write the bytecode of what they import here.
+for script in postinst prerm; do printf '#!/bin/sh\nset -e\n' >"$root/DEBIAN/$script"; done
+cat >>"$root/DEBIAN/postinst" <<'EOF'
+python3 -m compileall -q "$DPKG_ROOT/usr/lib/python3/dist-packages/unidle" >/dev/null 2>&1 || true
+EOF
+cat >>"$root/DEBIAN/prerm" <<'EOF'
+find "$DPKG_ROOT/usr/lib/python3/dist-packages/unidle" -depth -name __pycache__ -exec rm -r {} +
+EOF
+chmod 755 "$root"/DEBIAN/{postinst,prerm}
+# dpkg of older distributions reads xz, and no zstd.
+dpkg-deb --root-owner-group -Zxz --build "$root" "$folder/unidle_${debian}_$(dpkg --print-architecture).deb"

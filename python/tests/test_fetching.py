@@ -100,7 +100,7 @@ class FetchingTest(run_case.RunCase):
 
     def test_a_part_of_a_table_that_gives_whole_batches_is_refused(self):
         status, why = self.applied(GATHER + "=true", "table", "batches", "0")
-        self.assertEqual(status, {"refused"})
+        self.assertEqual(status, {"refused-in-part"})
         self.assertIn("fetches whole batches already", why)
 
     def test_rows_that_are_not_independent_are_refused(self):

@@ -273,6 +273,22 @@ class LoopTest(unittest.TestCase):
         self.assertEqual(with_loss - without, 5)
         self.assertEqual({step.duration_ns for step in program.steps()}, {program.steps()[0].duration_ns})
 
+    def test_what_is_timed_within_a_loss_is_counted_once(self):
+        program = self.program
+        program.loop.gap_is_loss = 1.0
+        for _ in range(2):
+            program.forward(self.model)
+            program.idle(10)
+            program.loop.parts.last = program.t + 20  # a line of a log, which is timed by itself
+            program.loop.total += 20
+            program.idle(20)
+            program.idle(10)
+            program.backward()
+            program.step(self.optimizer)
+        program.loop.finish()
+        alone = 20  # see Program.forward
+        self.assertEqual(program.ring.part("forward_ns"), [alone + 20] * 2)
+
     def test_input_before_a_loss_is_counted_once(self):
         program = self.program
         program.loop.gap_is_input[looping.AFTER_FORWARD] = 0.75

@@ -133,13 +133,24 @@ int split_over_lines(const Piece& piece, int width, std::string& out) {
   return column;
 }
 
-/// The words of a shell's command, with their quotes.
+/// The words of a shell's command, with their quotes; an option with its value is one.
 std::vector<std::string_view> words_of_command(std::string_view command) {
   std::vector<std::string_view> words;
+  const auto add = [&](std::size_t begin, std::size_t end) {
+    const std::string_view word = command.substr(begin, end - begin);
+    const bool is_value = !words.empty() && words.back().starts_with('-') && words.back() != "--" &&
+                          words.back().find(' ') == std::string_view::npos && !word.starts_with('-');
+    if (is_value) {
+      const auto from = static_cast<std::size_t>(words.back().data() - command.data());
+      words.back() = command.substr(from, end - from);
+    } else if (!word.empty()) {
+      words.push_back(word);
+    }
+  };
   std::size_t begin = 0;
   char quote = 0;
-  for (std::size_t at = 0; at <= command.size(); ++at) {
-    const char c = at < command.size() ? command[at] : ' ';
+  for (std::size_t at = 0; at < command.size(); ++at) {
+    const char c = command[at];
     if (quote != 0) {
       quote = c == quote ? 0 : quote;
     } else if (c == '\'' || c == '"') {
@@ -147,15 +158,11 @@ std::vector<std::string_view> words_of_command(std::string_view command) {
     } else if (c == '\\') {
       ++at;
     } else if (c == ' ') {
-      if (at > begin) {
-        words.push_back(command.substr(begin, at - begin));
-      }
+      add(begin, at);
       begin = at + 1;
     }
   }
-  if (begin < command.size()) {
-    words.push_back(command.substr(begin));
-  }
+  add(begin, command.size());
   return words;
 }
 

@@ -69,7 +69,7 @@ TEST(Language, AWholeDiagnosisInChinese) {
               HasSubstr("您的训练每一步有 60 % 的时间在等待由单个线程准备的数据"));
   const std::string text = to_text(diagnosis, 80, false, Language::kChinese, true);
   EXPECT_THAT(text, HasSubstr("没有问题："));
-  EXPECT_THAT(text, HasSubstr("试一试：unidle run --apply cache.features=memory --apply loader.workers=2"));
+  EXPECT_THAT(text, HasSubstr("试一试：unidle run --apply cache.features=memory"));
   EXPECT_EQ(to_json(diagnose::diagnose(signals))["verdict"], to_json(diagnosis)["verdict"]);
 }
 

@@ -1,23 +1,27 @@
 #include "unidle/monitor/course.h"
 
+#include <limits>
 #include <optional>
 
 #include "unidle/base/clock.h"
 
 namespace unidle::monitor {
 
-Course::Point Course::mean(const std::vector<Point>& points) {
-  Point made;
-  std::map<std::string, std::size_t> counts;
-  for (const Point& point : points) {
-    made.t_s += point.t_s / static_cast<double>(points.size());
-    for (const auto& [key, value] : point.values) {
-      made.values[key] += value;
-      ++counts[key];
-    }
+void Course::Sum::add(const Point& point) {
+  t_s += point.t_s;
+  ++points;
+  for (const auto& [key, value] : point.values) {
+    auto& [sum, count] = values[key];
+    sum += value;
+    ++count;
   }
-  for (auto& [key, value] : made.values) {
-    value /= static_cast<double>(counts.at(key));
+}
+
+Course::Point Course::Sum::mean() const {
+  Point made;
+  made.t_s = t_s / static_cast<double>(points);
+  for (const auto& [key, value] : values) {
+    made.values[key] = value.first / static_cast<double>(value.second);
   }
   return made;
 }
@@ -41,16 +45,23 @@ void Course::add(const Snapshot& snapshot) {
     put("run.input_share", snapshot.run->input_share);
     put("run.loss", snapshot.run->loss);
   }
-  pending_.push_back(std::move(point));
-  if (pending_.size() < each_) {
+  newest_s_ = point.t_s;
+  if (points_.empty() && pending_.points == 0) {
+    first_s_ = point.t_s;
+  }
+  pending_.add(point);
+  if (pending_.points < each_) {
     return;
   }
-  points_.push_back(mean(pending_));
-  pending_.clear();
+  points_.push_back(pending_.mean());
+  pending_ = {};
   if (points_.size() >= kMostPoints) {
     std::vector<Point> fewer;
     for (std::size_t i = 0; i + 1 < points_.size(); i += 2) {
-      fewer.push_back(mean({points_[i], points_[i + 1]}));
+      Sum both;
+      both.add(points_[i]);
+      both.add(points_[i + 1]);
+      fewer.push_back(both.mean());
     }
     points_ = std::move(fewer);
     each_ *= 2;
@@ -58,16 +69,21 @@ void Course::add(const Snapshot& snapshot) {
 }
 
 Course::Line Course::line(const std::string& key) const {
-  Line line;
-  const double newest_s = points_.empty() ? 0 : points_.back().t_s;
-  for (const Point& point : points_) {
-    if (const auto value = point.values.find(key); value != point.values.end()) {
-      line.emplace_back(point.t_s - newest_s, value->second);
-    }
+  std::vector<Point> points = points_;
+  if (pending_.points > 0) {
+    points.push_back(pending_.mean());
   }
-  return line;
+  Line line;
+  bool some = false;
+  for (const Point& point : points) {
+    const auto value = point.values.find(key);
+    some = some || value != point.values.end();
+    line.emplace_back(point.t_s - newest_s_,
+                      value != point.values.end() ? value->second : std::numeric_limits<double>::quiet_NaN());
+  }
+  return some ? line : Line{};
 }
 
-double Course::length_s() const { return points_.empty() ? 0 : points_.back().t_s - points_.front().t_s; }
+double Course::length_s() const { return newest_s_ - first_s_; }
 
 }  // namespace unidle::monitor

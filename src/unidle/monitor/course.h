@@ -21,7 +21,7 @@ class Course {
 
   void add(const Snapshot& snapshot);
   /// `key`: "cpu", "gpu0", "gpu0.sm_activity", "run.samples_per_s", "run.steps_per_s", "run.input_share", "run.loss";
-  /// shares are 0..1. Empty when nothing was read.
+  /// shares are 0..1. Not a number where it was not read; empty when it never was.
   Line line(const std::string& key) const;
   /// Seconds from the first reading to the newest.
   double length_s() const;
@@ -31,11 +31,19 @@ class Course {
     double t_s = 0;
     std::map<std::string, double> values;
   };
-  static Point mean(const std::vector<Point>& points);
+  struct Sum {
+    double t_s = 0;
+    std::size_t points = 0;
+    std::map<std::string, std::pair<double, std::size_t>> values;
+
+    void add(const Point& point);
+    Point mean() const;  // REQUIRES: points > 0
+  };
 
   std::vector<Point> points_;
-  std::vector<Point> pending_;  // of the next point
-  std::size_t each_ = 1;        // readings in a point
+  Sum pending_;           // of the next point
+  std::size_t each_ = 1;  // readings in a point
+  double first_s_ = 0, newest_s_ = 0;
 };
 
 }  // namespace unidle::monitor

@@ -13,7 +13,8 @@ std::string listen_address(const std::string& option, const std::string& address
   const std::string port = colon == std::string::npos ? address : address.substr(colon + 1);
   if (!parse_number<std::uint16_t>(port)) {
     throw Error(ErrorCode::kUsage, option + " " + address, "is not an address",
-                "HOST:PORT or PORT, e.g. 127.0.0.1:9400");
+                option == "--web" ? "--web=HOST:PORT or --web=PORT; a record comes before --web"
+                                  : "HOST:PORT or PORT, e.g. 127.0.0.1:9400");
   }
   return (host == "localhost" ? "127.0.0.1" : host) + ":" + port;
 }

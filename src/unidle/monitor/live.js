@@ -1,7 +1,8 @@
-// Draws the page anew each second. It waits while the pointer or the keyboard is in a figure.
+// Draws the page anew each second. A figure stays as it is while the pointer is in it, and while it is zoomed.
 "use strict";
 (() => {
   const EVERY_MS = 1000;
+  const PATIENCE_MS = 5000;
   const main = document.querySelector("main");
   const lost = document.createElement("p");
   lost.className = "caution";
@@ -9,23 +10,30 @@
   lost.hidden = true;
   main.before(lost);
 
-  const isUsed = () => main.querySelector("figure:hover, figure:focus-within") !== null;
+  const figureInUse = () => main.querySelector("figure:hover, figure:has(.whole:not([hidden]))");
+  const show = (markup) => {
+    const next = document.createElement("template");
+    next.innerHTML = markup;
+    const used = figureInUse();
+    const place = next.content.querySelector("figure");
+    if (used && place) {
+      place.replaceWith(used);
+    }
+    main.replaceChildren(next.content);
+    if (!used) {
+      document.dispatchEvent(new Event("drawn"));
+    }
+  };
   const draw = async () => {
-    if (!document.hidden && !isUsed()) {
-      try {
-        const answer = await fetch("content" + location.search, { cache: "no-store" });
-        if (!answer.ok) {
-          throw new Error(answer.statusText);
-        }
-        const markup = await answer.text();
-        if (!isUsed()) {
-          main.innerHTML = markup;
-          document.dispatchEvent(new Event("drawn"));
-        }
-        lost.hidden = true;
-      } catch (failure) {
-        lost.hidden = false;
+    try {
+      const answer = await fetch("content" + location.search, { cache: "no-store", signal: AbortSignal.timeout(PATIENCE_MS) });
+      if (!answer.ok) {
+        throw new Error(answer.statusText);
       }
+      show(await answer.text());
+      lost.hidden = true;
+    } catch (failure) {
+      lost.hidden = false;
     }
     setTimeout(draw, EVERY_MS);
   };

@@ -214,6 +214,9 @@ Html processes(const Snapshot& now, const Translator& translator) {
 std::string live_content(const LiveState& state, Language language) {
   const Translator translator{language};
   const Snapshot& now = state.now;
+  if (now.t_ns == 0) {
+    return element("p", translator.say("Waiting for the first reading.")).markup;
+  }
   const std::string name = now.run ? now.run->folder.filename().string() : translator.say("no run is under way");
   Html out = element("header", element("p.brand", element("b", "unidle monitor"), " ", name),
                      element("h1", report::with_capital(state.verdict)),

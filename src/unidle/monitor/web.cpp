@@ -60,12 +60,16 @@ bool has_token(const mg_request_info& request, const std::string& token) {
   return length > 0 && is_same({given.data(), static_cast<std::size_t>(length)}, token);
 }
 
+/// Beside that in the document, which cannot say who may frame it.
+constexpr const char* kPolicy = "frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
 void answer(mg_connection* connection, int status, const char* type, std::string_view body, bool with_body) {
   mg_response_header_start(connection, status);
   for (const auto& [name, value] : {std::pair("Content-Type", type),
                                     {"Cache-Control", "no-store"},
                                     {"X-Content-Type-Options", "nosniff"},
                                     {"X-Frame-Options", "DENY"},
+                                    {"Content-Security-Policy", kPolicy},
                                     {"Referrer-Policy", "no-referrer"}}) {
     mg_response_header_add(connection, name, value, -1);
   }
@@ -91,8 +95,12 @@ struct WebView::Impl {
   std::unique_ptr<mg_context, StopServer> server;  // stops first: its threads use the rest
 
   std::string drawn(bool document) {
-    const std::lock_guard lock(mutex);
-    return document ? live_document(state, language) : live_content(state, language);
+    LiveState now;
+    {
+      const std::lock_guard lock(mutex);  // not held while drawing: the monitor would wait
+      now = state;
+    }
+    return document ? live_document(now, language) : live_content(now, language);
   }
 
   /// Called by a thread of the server; nothing may be thrown into it. Returns the status.
@@ -132,7 +140,7 @@ WebView::WebView(const std::string& address, Language language) : impl_(std::mak
   const std::string whole = listen_address("--web", address);
   impl_->host = whole.substr(0, whole.rfind(':'));
   impl_->language = language;
-  std::array<const char*, 7> options = {"listening_ports",    whole.c_str(), "num_threads", "4",
+  std::array<const char*, 7> options = {"listening_ports",    whole.c_str(), "num_threads", "16",
                                         "request_timeout_ms", "5000",        nullptr};
   const mg_callbacks none{};
   impl_->server.reset(mg_start(&none, nullptr, options.data()));

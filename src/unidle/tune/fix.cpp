@@ -103,6 +103,7 @@ std::vector<Attempt> attempts_of(std::vector<Proposal> proposals, const diagnose
 ByHand left_to_person(const diagnose::Finding& finding, const diagnose::Rule& rule, const knobs::Change& fix,
                       const std::function<bool(const knobs::Settings&)>& can_try) {
   ByHand left{finding.id, rule.title, fix.reason, fix.written_at.empty() ? finding.where.value_or("") : fix.written_at};
+  left.knob = fix.knob;
   if (fix.in_program && (fix.in_code || fix.by_hand)) {
     left.words = diagnose::in_words(*fix.in_program, Language::kEnglish);
     left.command = fix.in_program->command;

@@ -44,6 +44,7 @@ struct ByHand {
   std::string setting = {};  // "knob: from -> to"; may be empty
   std::string words = {};    // the change in the words of the program, in place of a setting; may be empty
   std::string command = {};  // that makes the change, if an option does
+  std::string knob = {};     // that changes; may be empty
 };
 
 /// What a record leads to. Texts but the answer are English.

@@ -154,7 +154,7 @@ class FixPage {
         std::ranges::find_if(plan_.by_hand, [](const ByHand& left) { return !left.command.empty(); });
     std::set<std::string> changed;  // by the person
     for (const ByHand& left : plan_.by_hand) {
-      changed.insert(left.setting.substr(0, left.setting.find(':')));
+      changed.insert(left.knob);
     }
     const std::string as_before = knobs::in_words(plan_.run_options, changed);
     line(

@@ -8,7 +8,7 @@ from _unidle_shim.facts.python_loops import within_model
 from _unidle_shim.host import places
 
 _FUNCTION, _FILE = "multi_head_attention_forward", os.path.join("torch", "nn", "functional.py")
-_WEIGHTS = "attn_output_weights"
+_WEIGHTS, _TORCH = "attn_output_weights", os.path.join(os.sep, "torch", "")
 _TOP = 3
 
 
@@ -37,9 +37,9 @@ class AttentionWeights:
         return self.lines[line]
 
     def _count(self, outer):
-        own = next((entry for entry in outer if places.is_own(entry[0])), None)
-        if own is not None:
-            place = places.text(*own)
+        caller = next((entry for entry in outer if _TORCH not in entry[0].co_filename), None)
+        if caller is not None and places.is_own(caller[0]):  # else a package calls it, for its own reasons
+            place = places.text(*caller)
             self.hits[place] = self.hits.get(place, 0) + 1
 
     def notes(self):

@@ -95,10 +95,6 @@ def _is_closure(code):
     return _TORCH not in code.co_filename and code.co_name != "step"
 
 
-def _in_gradients(stack):
-    return any(_AUTOGRAD in code.co_filename for code, _ in stack)
-
-
 def _phase_between(stack):
     return EXCHANGE if any(code.co_filename.endswith(_COLLECTIVES) for code, _ in stack) else BETWEEN
 
@@ -241,7 +237,7 @@ class Background:
             code, line = place
             found = places.text(code, line), places.name_of(code)
             if loop is not None:
-                self._judge_gap(loop, code.co_filename, line, waits, follows)
+                self._judge_gap(loop, code.co_filename, line, waits, follows, of_loss is not None)
         if loop is not None and phase in (TRAIN_PHASE, BETWEEN, EXCHANGE, LOGGING):
             steps = loop.steps if loop.marking is None else loop.marking.steps_seen(loop.steps)
             if steps is not None:
@@ -269,10 +265,14 @@ class Background:
         work = self._work_of(stack)
         if work is None and loop.within():
             return TRAIN_PHASE, None
-        follows = loop.marking is None and loop.after == AFTER_FORWARD and not loop.inside
+        follows = loop.after == AFTER_FORWARD and not loop.inside if loop.marking is None else None
         of_loss = self.losses.depth(stack, self._step_places(), follows) if work is None else None
-        if follows and loop.validation is None and not _in_gradients(stack):
-            loop.gap_is_loss = self.losses.share(work == TRAIN_PHASE or of_loss is not None, _GAP_HITS)
+        parts = loop.parts
+        if follows and loop.validation is None and parts is not None and parts.forwards == loop.passes:
+            if not any(_AUTOGRAD in code.co_filename for code, _ in stack):
+                clears = any(_OPTIMIZERS in code.co_filename for code, _ in stack)
+                is_loss = of_loss is not None or (work == TRAIN_PHASE and not clears)
+                loop.gap_is_loss = self.losses.share(is_loss, _GAP_HITS)
         return work or (_phase_between(stack) if of_loss is None else TRAIN_PHASE), of_loss
 
     def _count_loops(self, stack, of_loss, steps):
@@ -355,7 +355,7 @@ class Background:
                 return line > stepped[code]
         return False
 
-    def _judge_gap(self, loop, name, line, waits, follows=False):
+    def _judge_gap(self, loop, name, line, waits, follows=False, of_loss=False):
         """Without a loader, only the lines that run between two calls can show whether that time is input:
         decides by them."""
         parts = loop.parts
@@ -379,7 +379,7 @@ class Background:
             pattern = _FETCHES if works else _READS
             reads = self.reads[(name, line, works)] = bool(pattern.search(linecache.getline(name, line)))
         self.gap_hits[after] += 1
-        self.gap_reads[after] += reads or waits
+        self.gap_reads[after] += (reads and not of_loss) or waits
         if self.gap_hits[after] >= _GAP_HITS:
             share = self.gap_reads[after] / self.gap_hits[after]
             loop.gap_is_input[after] = share if share >= 0.5 else 0.0

@@ -308,6 +308,8 @@ def _line_of_def(code):
     """Its line; Python names that of the first decorator."""
     import linecache  # takes long, and every process of Python imports this module
 
+    if not linecache.getline(code.co_filename, code.co_firstlineno).lstrip().startswith("@"):
+        return code.co_firstlineno
     for line in range(code.co_firstlineno, code.co_firstlineno + _MOST_DECORATORS):
         words = linecache.getline(code.co_filename, line).split(None, 1)
         if words and words[0] in ("def", "async"):

@@ -70,7 +70,8 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
         # Share of the time between a forward pass and the backward pass after it that computes the loss, by
         # stack samples. The rest is code between the steps, like a metric.
         self.gap_is_loss = 0.0
-        self.forward_total = 0  # `total` at the end of the newest forward pass
+        self.forward_at = self.forward_total = 0  # at the end of the newest forward pass: when, and `total`
+        self.passes = 0  # forward passes of the step before the newest backward pass
         self.assembled = False  # arrays became tensors since the last observed call
         self.by_hand = True  # no optimiser was called yet: the program may update its parameters itself
         self.batch_axis = 0  # of the model's input
@@ -308,7 +309,7 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
             return
         parts = self.parts or self.current(t - own_ns)
         parts.forward += own_ns
-        parts.last, self.forward_total = t, self.total
+        parts.last, self.forward_at, self.forward_total = t, t, self.total
         self.after, self.assembled = AFTER_FORWARD, False
 
     # -- the rest --
@@ -331,8 +332,9 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
     def loss_gap(self, parts, t):
         """Counts the time since the forward pass as part of it, as far as it computes a loss that is no
         module."""
+        self.passes = parts.forwards
         if self.gap_is_loss:
-            own = round((t - parts.last - (self.total - self.forward_total)) * self.gap_is_loss)
+            own = round((t - self.forward_at - (self.total - self.forward_total)) * self.gap_is_loss)
             parts.forward += max(0, own)
             self.total += max(0, own)
 

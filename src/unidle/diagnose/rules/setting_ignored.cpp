@@ -203,7 +203,9 @@ const Rule& setting_ignored() {
           "keys whose name is about speed. A hint for other unread keys; on a CPU, for settings that only a GPU has; "
           "for a batch size that is a constant of the program; for mixed precision that is off on a CPU without units "
           "for it; and for more workers where the run waits for its loader less than warning_share (10 %) of the wall "
-          "time.",
+          "time. Nothing is said of more threads than CPUs, and of threads in an option or a constant where no call "
+          "and "
+          "no variable sets torch's: they may be the program's own.",
       .needs = "settings as configured and as in effect, or the keys that the program did not read",
       .proposes = "the configured value of each knob",
       .evaluate = evaluate_setting_ignored,

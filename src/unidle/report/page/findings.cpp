@@ -51,7 +51,9 @@ Html fix_html(const Finding& finding, const knobs::Change& fix, const Translator
   if (fix.in_program) {
     return in_program_html(fix, translator);
   }
-  const bool of_line = &fix == &finding.fixes.front() && (fix.in_code || !fix.patch.empty() || !fix.to);
+  // A line of code makes no setting of unidle's.
+  const bool in_program = finding.where.value_or("").find(".py:") != std::string::npos;
+  const bool of_line = &fix == &finding.fixes.front() && (!in_program || fix.in_code || !fix.patch.empty() || !fix.to);
   const std::string place = !fix.written_at.empty() ? fix.written_at : of_line ? finding.where.value_or("") : "";
   const Html code = !fix.patch.empty() ? patch_html(fix.patch) : fix.to && !fix.in_code ? setting_html(fix) : Html();
   const std::string mark = fix.in_code || fix.knob.empty()
