@@ -152,9 +152,8 @@ class Session {
   void tell_of_page() {
     options_.note(translate(options_.language, "the page is at {} until this ends (Ctrl-C)", web_->url()) + "\n");
     if (std::getenv("SSH_CONNECTION") != nullptr && web_->url().starts_with("http://127.0.0.1:")) {
-      options_.note(translate(options_.language, "to see it from where you logged in: ssh -N -L {0}:127.0.0.1:{0} {1}",
-                              web_->port(), host_name()) +
-                    "\n");
+      const std::string command = fmt::format("ssh -N -L {0}:127.0.0.1:{0} {1}", web_->port(), host_name());
+      options_.note(translate(options_.language, "to see it from where you logged in: {}", command) + "\n");
     }
   }
 

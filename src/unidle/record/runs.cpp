@@ -208,8 +208,7 @@ std::pair<fs::path, fs::path> last_two_runs() {
   const std::vector<std::string> names = names_of_runs();
   const auto newest = std::ranges::find_if_not(names, is_search);
   if (newest == names.end()) {
-    throw Error(ErrorCode::kInput, runs_folder().string(), "no run has been recorded yet",
-                kRecordOne);
+    throw Error(ErrorCode::kInput, runs_folder().string(), "no run has been recorded yet", kRecordOne);
   }
   const auto before = std::find_if(newest + 1, names.end(), [&](const std::string& name) {
     return program_of(name, names) == program_of(*newest, names) && !is_search(name);

@@ -125,7 +125,7 @@ std::unique_ptr<ApplyRunner> calibrated(const OptimizeOptions& options, const fs
 }
 
 /// What is run: the command, and what is applied to it.
-std::vector<std::string> words_of(const OptimizeOptions& options) {
+std::vector<std::string> command_and_applied(const OptimizeOptions& options) {
   std::vector<std::string> words = options.command;
   for (const auto& [knob, value] : options.applied) {
     words.push_back("--apply " + knobs::pair_key(knob, value));
@@ -193,7 +193,8 @@ OptimizeResult optimize_program(const OptimizeOptions& options, const Progress& 
   OptimizeResult result;
   ProgramResult& program = result.program.emplace();
   program.command = options.command;
-  TrialStore store(home_folder() / "searches", search_identity(words_of(options), fs::current_path(), this_machine()));
+  TrialStore store(home_folder() / "searches",
+                   search_identity(command_and_applied(options), fs::current_path(), this_machine()));
   const std::unique_ptr<ApplyRunner> runner = runner_for(options, scratch.path(), store, program, stop);
   ResumingRunner resuming(*runner, store);
 

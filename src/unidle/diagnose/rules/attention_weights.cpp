@@ -49,7 +49,7 @@ const Rule& attention_weights() {
       .id = "attention-weights",
       .verdict = Verdict::kComputeBound,
       .title = "The attention computes weights that its caller may not need",
-      .topic = "attention",
+      .topic = "weights of attention",
       .explanation =
           "nn.MultiheadAttention returns its weights as well, unless it is called with need_weights=False. For that it "
           "computes, keeps and differentiates a matrix of all pairs of positions. Without them it calls "

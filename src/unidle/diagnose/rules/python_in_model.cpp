@@ -84,7 +84,8 @@ const Rule& python_in_model() {
       .explanation =
           "Each operation of torch costs some microseconds of Python and dispatch, forward and backward, however "
           "little it computes. A loop over samples, time steps or single numbers in forward(), or in the function of a "
-          "loss, pays that for each of them, on one thread, while the device or the other CPUs have nothing to do. Stack "
+          "loss, pays that for each of them, on one thread, while the device or the other CPUs have nothing to do. "
+          "Stack "
           "samples show the loop, and how often Python held its lock, which operations of torch release.",
       .thresholds =
           "A loop in the forward pass that is no stack of layers, and one of these: Python holds its lock in "
