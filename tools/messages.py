@@ -51,7 +51,10 @@ RECORDED = (
     *(f"python/shim/_unidle_shim/{name}.py" for name in ("facts/replaceable", "samples/own_state")),
     *(f"python/shim/_unidle_shim/{name}.py" for name in ("samples/row_access", "samples/whole_batches")),
     *(f"python/shim/_unidle_shim/knobs/{name}.py" for name in ("trimmed_padding", "validation_interval")),
-    *(f"python/shim/_unidle_shim/knobs/{name}.py" for name in ("actuators", "fp16", "fused", "gathered_rows")),
+    *(
+        f"python/shim/_unidle_shim/knobs/{name}.py"
+        for name in ("actuators", "fp16", "fused", "gathered_rows")
+    ),
     *(f"python/shim/_unidle_shim/knobs/{name}.py" for name in ("kept_calls", "kept_samples", "non_blocking")),
     "python/shim/_unidle_shim/knobs/package_options.py",
     "python/shim/_unidle_shim/facts/profiler_window.py",
