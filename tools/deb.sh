@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# deb.sh WHEEL FOLDER: the files of a wheel as a Debian package, for every Debian and Ubuntu with glibc 2.28 or
-# later and Python 3.9 or later. The programs are in the Python package's folder `_installed`, as in the wheel;
-# /usr/bin has links to them.
+# deb.sh WHEEL FOLDER: the files of a wheel as a Debian package, for every Debian and Ubuntu with glibc 2.28
+# or later and Python 3.9 or later. The programs are in the folder `_installed` of the Python package, as in
+# the wheel; /usr/bin has links to them.
 set -euo pipefail
 umask 022
 wheel=$(readlink -f "$1")
