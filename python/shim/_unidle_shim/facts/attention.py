@@ -6,10 +6,16 @@ import os
 
 from _unidle_shim.facts.python_loops import within_model
 from _unidle_shim.host import places
+from _unidle_shim.host.hidden_frames import MARK
 
 _FUNCTION, _FILE = "multi_head_attention_forward", os.path.join("torch", "nn", "functional.py")
 _WEIGHTS, _TORCH = "attn_output_weights", os.path.join(os.sep, "torch", "")
 _TOP = 3
+
+
+def _is_between(file):
+    """Whether it is of torch, or a wrapper of ours."""
+    return _TORCH in file or MARK in file
 
 
 class AttentionWeights:
@@ -37,7 +43,7 @@ class AttentionWeights:
         return self.lines[line]
 
     def _count(self, outer):
-        caller = next((entry for entry in outer if _TORCH not in entry[0].co_filename), None)
+        caller = next((entry for entry in outer if not _is_between(entry[0].co_filename)), None)
         if caller is not None and places.is_own(caller[0]):  # else a package calls it, for its own reasons
             place = places.text(*caller)
             self.hits[place] = self.hits.get(place, 0) + 1
