@@ -128,7 +128,7 @@ report::Panel panel_of_devices(const LiveState& state, const TimeAxis& time, con
 report::Panel panel_of_input(const Course& course, const TimeAxis& time, const Translator& translator) {
   report::Panel panel;
   panel.id = "wait";
-  panel.title = translator.word("input wait");
+  panel.title = report::with_capital(translator.word("input wait"));
   panel.unit = translator.say("% of each step");
   panel.description = panel.title;
   panel.low = 0;
