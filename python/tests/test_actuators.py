@@ -215,7 +215,7 @@ for _ in range(20):
         reasons = {
             "batch.size=32": "an option of the program",
             "batch.accumulation=2": "an option of the program",
-            "validation.interval=2": "cannot be seen",
+            "validation.interval=2": "steps or epochs",
             "metrics.interval=50": "own hands",
             "loader.replace=true": "for you to review",
             "data.on_device=true": "own hands",
