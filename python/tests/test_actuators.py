@@ -216,9 +216,9 @@ for _ in range(20):
             "batch.size=32": "an option of the program",
             "batch.accumulation=2": "an option of the program",
             "validation.interval=2": "steps or epochs",
-            "metrics.interval=50": "own hands",
+            "metrics.interval=50": "what it does with a value",
             "loader.replace=true": "for you to review",
-            "data.on_device=true": "own hands",
+            "data.on_device=true": "only the program can do that",
             "compile.mode=graph": "cannot compile",
             "grad.clip_norm=1": "cannot be changed",
         }
