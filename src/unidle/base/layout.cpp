@@ -133,15 +133,16 @@ int split_over_lines(const Piece& piece, int width, std::string& out) {
   return column;
 }
 
-/// The words of a shell's command, with their quotes; an option with its value is one.
-std::vector<std::string_view> words_of_command(std::string_view command) {
+/// The words of a shell's command, with their quotes; an option with its value is one, if that has at most `width`
+/// columns.
+std::vector<std::string_view> words_of_command(std::string_view command, int width) {
   std::vector<std::string_view> words;
   const auto add = [&](std::size_t begin, std::size_t end) {
     const std::string_view word = command.substr(begin, end - begin);
     const bool is_value = !words.empty() && words.back().starts_with('-') && words.back() != "--" &&
                           words.back().find(' ') == std::string_view::npos && !word.starts_with('-');
-    if (is_value) {
-      const auto from = static_cast<std::size_t>(words.back().data() - command.data());
+    const auto from = words.empty() ? 0 : static_cast<std::size_t>(words.back().data() - command.data());
+    if (is_value && display_width(command.substr(from, end - from)) <= width) {
       words.back() = command.substr(from, end - from);
     } else if (!word.empty()) {
       words.push_back(word);
@@ -240,7 +241,7 @@ std::string command_block(std::string_view command, int width, int indent, std::
   const std::string pad(static_cast<std::size_t>(inner), ' ');
   std::string out = std::string(static_cast<std::size_t>(indent), ' ') + std::string(mark);
   int column = 0;
-  for (const std::string_view word : words_of_command(command)) {
+  for (const std::string_view word : words_of_command(command, columns)) {
     const int needed = display_width(word);
     if (column > 0 && column + 1 + needed > columns) {
       out.append(kGoesOn).append("\n").append(pad);
