@@ -69,7 +69,8 @@ TEST(CommandBlock, CanBeCopiedIntoAShell) {
 }
 
 TEST(CommandBlock, LeavesQuotedWordsAsTheyAre) {
-  EXPECT_EQ(command_block("python -c 'a  b\nc' x", 12, 0, ""), "python \\\n-c 'a  b\nc' \\\nx\n");
+  EXPECT_EQ(command_block("python -c 'a  b\nc' x", 12, 0, ""), "python -c \\\n'a  b\nc' x\n");
+  EXPECT_EQ(command_block("python -c 'a  b\nc' x", 14, 0, ""), "python \\\n-c 'a  b\nc' \\\nx\n");
   EXPECT_EQ(command_block("echo 'it'\\''s  so' \"x  y\"", 10, 0, ""), "echo \\\n'it'\\''s  so' \\\n\"x  y\"\n");
   EXPECT_EQ(command_block("echo 'not closed", 10, 0, ""), "echo \\\n'not closed\n");
 }
