@@ -42,7 +42,7 @@ PY
 unset UNIDLE_HOME
 "$unidle" run --steps 500 --apply optimizer.fused=true --apply batch.size=8 -- "$python" train.py >out.txt 2>err.txt
 check "unidle run names the next commands" grep -q "next: unidle diagnose, unidle fix$" err.txt
-"$unidle" diagnose >out.txt 2>err.txt
+COLUMNS=200 "$unidle" diagnose >out.txt 2>err.txt
 check "unidle diagnose ends with it" grep -q "^next: unidle fix (tries . change" out.txt
 check "the command to try runs as the recorded run did" grep -q "try: unidle run --steps 500 .*--apply optimizer.fused=true" out.txt
 echo before >weights.txt
