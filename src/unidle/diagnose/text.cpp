@@ -117,13 +117,13 @@ std::string changes(const Finding& finding, const Rule* rule, const Diagnosis& d
   for (const SourceLine& line : finding.lines) {
     out += fmt::format("      | {}\n", printable_line(line.text));
   }
+  if (command) {
+    out += style.command(3, style.word("   try: "), *command);
+  }
   if (finding.cheaper) {
     const auto& [place, text, advice] = *finding.cheaper;
     out += style.block(3, "=> ", style.say("or make samples cheaper at {}: {}", place, style.word(advice)));
     out += text.empty() ? "" : fmt::format("      | {}\n", printable_line(text));
-  }
-  if (command) {
-    out += style.command(3, style.word("   try: "), *command);
   }
   return out;
 }

@@ -118,6 +118,7 @@ const Rule& loader_per_row() {
       .explains = {Symptom::kSamplesInLoop, Symptom::kNoUseOfWorkers, Symptom::kWorkersBehind,
                    Symptom::kBatchesInBursts},
       .about_samples = true,
+      .costly_samples = true,
   };
   return kRule;
 }
