@@ -1,8 +1,9 @@
 """loader.gather: takes a batch of rows in memory with one indexing operation, dataset[indices].
 
 Nothing is assumed about the dataset. The first batches are made both ways, with one operation and row by row,
-and must be equal to the byte. In each later batch two rows are fetched singly and compared. A dataset that
-cannot be indexed this way, draws random numbers or returns anything else is left unchanged.
+and must be equal to the byte. In each later batch two rows are fetched singly and compared, unless the
+dataset is torch's own of plain tensors. A dataset that cannot be indexed this way, draws random numbers or
+returns anything else is left unchanged.
 """
 
 import random
@@ -16,6 +17,7 @@ from _unidle_shim.samples.whole_batches import (
     collates_as_torch,
     gather,
     gives_batches,
+    is_tensors,
     rows_of,
     same,
 )
@@ -83,7 +85,10 @@ class GatheredRows:
 
     def _gathered(self, indices, singly=None):
         """The batch from one operation, compared with all of its rows, or with two that are fetched singly.
-        None if it differs; then no more batches are gathered."""
+        None if it differs; then no more batches are gathered. Rows of plain tensors draw no numbers and run
+        no code of the program: once proved, they are not compared again."""
+        if singly is None and is_tensors(base_of(self.dataset)):
+            return gather(self.dataset, indices)[0]
         drawn = random_states()
         try:
             batch, why = gather(self.dataset, indices)

@@ -40,7 +40,7 @@ def known(loader, length):
     if why is not None:
         return False, why
     dataset = subsets.base_of(loader.dataset)
-    if _is_tensors(dataset):
+    if is_tensors(dataset):
         return True, None
     why = row_access.why_not(dataset) if length else "its length is not known"
     if why is None and not os.environ.get("UNIDLE_MUTED"):
@@ -48,7 +48,7 @@ def known(loader, length):
     return (None, why) if why is not None else _tried(loader.dataset, length)
 
 
-def _is_tensors(dataset):
+def is_tensors(dataset):
     """Whether it is torch's own dataset of plain tensors, which indexes each of them with one index or
     many."""
     import torch
