@@ -3,7 +3,8 @@
 # The last expect leaves its output in the files out and err. A test ends with `finish`.
 set -u
 folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+children=() # ids of programs that end with the test
+trap 'for id in "${children[@]}"; do kill "$id"; wait "$id"; done 2>/dev/null; rm -rf "$folder"' EXIT
 cd "$folder" || exit 1
 export UNIDLE_HOME="$folder/.unidle" NO_COLOR=1
 export unidle="$UNIDLE_BIN/unidle"

@@ -3,14 +3,6 @@
 subcommand=monitor
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 fake="$UNIDLE_LIB/libunidle_fake_nvml.so"
-children=()
-cleanup() {
-  for pid in "${children[@]}"; do kill "$pid" 2>/dev/null; done
-  wait 2>/dev/null
-  rm -rf "$folder"
-}
-trap cleanup EXIT
-
 # until_true COMMAND...: it succeeds within a minute, so that the machine's speed does not matter.
 until_true() {
   for _ in $(seq 600); do "$@" >/dev/null 2>&1 && return; sleep 0.1; done

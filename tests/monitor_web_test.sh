@@ -2,14 +2,6 @@
 # unidle monitor --web: the page of a run under way, who gets it, and in Chromium that its figures move.
 subcommand=monitor
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
-children=()
-cleanup() {
-  for pid in "${children[@]}"; do kill "$pid" 2>/dev/null; done
-  wait 2>/dev/null
-  rm -rf "$folder"
-}
-trap cleanup EXIT
-
 expect 2 --web nonsense --seconds 0.1
 expect 2 --web 192.0.2.1:80 --seconds 0.1 # of no machine
 [ "$(wc -l <err)" = 1 ] || fail "more than one line: $(cat err)"

@@ -9,14 +9,6 @@ if ! command -v prometheus >/dev/null || ! command -v promtool >/dev/null; then
   echo "skipped: no prometheus (./dev setup unpacks one on Debian and Ubuntu)"
   exit 77
 fi
-children=()
-cleanup() {
-  for pid in "${children[@]}"; do kill "$pid" 2>/dev/null; done
-  wait 2>/dev/null
-  rm -rf "$folder"
-}
-trap cleanup EXIT
-
 export UNIDLE_NVML_LIBRARY="$UNIDLE_LIB/libunidle_fake_nvml.so" UNIDLE_FAKE_NVML_SCRIPT="$folder/script"
 cat >script <<'SCRIPT'
 count 1

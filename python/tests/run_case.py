@@ -101,6 +101,16 @@ class RunCase(unittest.TestCase):
             self.command(command, given), cwd=self.folder, env=given, capture_output=True, text=True
         )
 
+    def observed_text(self, program):
+        """Observes a program that is given as text, as train.py."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "train.py")
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(program)
+            done = self.observed(sys.executable, path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
     def observed(self, *command, options=(), begin=None, **more):
         """Runs it, after begin() in the process that becomes `unidle`, and removes our own last lines from
         its stderr."""

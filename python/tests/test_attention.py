@@ -2,7 +2,6 @@
 
 import os
 import sys
-import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -41,12 +40,7 @@ print(loss.item().hex())
 @unittest.skipUnless(run_case.HAS_TORCH, "this Python has no torch")
 class Attention(run_case.RunCase):
     def notes(self, options):
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "train.py")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(PROGRAM.format(options=options))
-            done = self.observed(sys.executable, path)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.observed_text(PROGRAM.format(options=options))
         return self.record.notes("attention")[-1:]
 
     def test_weights_are_seen_where_they_are_asked_for(self):

@@ -114,12 +114,7 @@ print("ended")
 class Programs(run_case.RunCase):
     def lines(self, metric):
         """By phase of the training process: functions with their stack samples."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "train.py")
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(PROGRAM.format(metric=metric))
-            done = self.observed(sys.executable, path)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        self.observed_text(PROGRAM.format(metric=metric))
         found = {}
         for note in self.record.notes("hot"):
             if note["role"] == "train":

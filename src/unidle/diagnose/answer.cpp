@@ -129,7 +129,7 @@ std::string most_computed(const Diagnosis& diagnosis, Language language) {
                   : "";
 }
 
-/// Whether a hint about the steps, or what lies between them, follows the sentence: then not nothing holds the run up.
+/// Whether a hint about the steps, or what lies between them, follows: "nothing holds this run up" would contradict it.
 bool hints_at_steps(const Diagnosis& diagnosis, Language language) {
   const Rule* rule = hint_sentence(diagnosis, language).empty() ? nullptr : rule_of(&diagnosis.findings.front());
   return rule != nullptr && (rule->about_line || is_in_steps(rule->verdict));

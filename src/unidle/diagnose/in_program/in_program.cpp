@@ -375,20 +375,19 @@ void put_cheaper_samples(const Signals& signals, Program& program, std::vector<F
       hot->of_line < detail::kLeastShareOfStackSamples) {
     return;
   }
+  const bool in_package = hot->where.empty();
   const auto called = signals.called.find(hot->where);
+  const std::string function = in_package ? hot->function : called != signals.called.end() ? called->second : "";
   const std::vector<SourceLine> lines = program.line_at(hot->where);
-  const std::string advice = detail::advice_for_sample(hot->where.empty()               ? hot->function
-                                                       : called == signals.called.end() ? ""
-                                                                                        : called->second,
-                                                       lines.empty() ? "" : lines.front().text);
+  const std::string text = lines.empty() ? "" : lines.front().text;
+  const std::string advice = detail::advice_for_sample(function, text);
   if (advice.empty()) {
     return;
   }
   if (cured->fixes.empty()) {
     cured->proposes = advice;
   } else {
-    cured->cheaper = CheaperSamples{hot->where.empty() ? hot->function : hot->where,
-                                    lines.empty() ? "" : lines.front().text, advice};
+    cured->cheaper = CheaperSamples{in_package ? hot->function : hot->where, text, advice};
   }
 }
 
