@@ -22,10 +22,10 @@ def network(inputs=64, outputs=1):
     return torch.nn.Sequential(torch.nn.Linear(inputs, 64), torch.nn.Tanh(), torch.nn.Linear(64, outputs))
 
 
-def spread(labels, scores):
+def spread(labels, scores, times=60):
     """A metric with its interval."""
     found = []
-    for i in range(60):
+    for i in range(times):
         order = np.argsort(scores[(np.arange(len(scores)) * (i + 1)) % len(scores)])
         found.append(float(np.sum(np.cumsum(1 - labels[order]) * labels[order])))
     return np.std(found)
@@ -53,7 +53,7 @@ def closure(seconds=6.0):
     def gradients():
         optimizer.zero_grad()
         out = model(x)
-        spread(y[:, 0].numpy(), out[:, 0].detach().numpy())
+        spread(y[:, 0].numpy(), out[:, 0].detach().numpy(), times=240)
         loss = torch.nn.functional.binary_cross_entropy_with_logits(out, y)
         loss.backward()
         return loss.item()
