@@ -47,6 +47,8 @@ grep -q '/no/such/program' err; check 'missing program is named' 0 $?
 check 'record exists: one line' 1 "$(wc -l <err)"
 "$unidle" run 2>/dev/null; check 'no command' 2 $?
 "$unidle" run --nonsense -- true 2>/dev/null; check 'unknown option' 2 $?
+"$unidle" run --steps many -- true 2>err; check 'no number' 2 $?
+grep -q -- '--steps.*many' err; check 'the option and its value are named' 0 $?
 
 # Output: byte-exact, on its own stream, nothing of ours in stdout
 head -c 20000000 /dev/urandom >random

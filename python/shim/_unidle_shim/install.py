@@ -5,7 +5,7 @@ import os
 import threading
 
 from _unidle_shim import session
-from _unidle_shim.facts import in_effect, memory_errors, profiler_window
+from _unidle_shim.facts import in_effect, memory_errors, profiler_window, tracked_runs
 from _unidle_shim.knobs import actuators
 from _unidle_shim.patches import (
     loaders,
@@ -32,6 +32,8 @@ def begin(torch):
     waits.install(state)
     memory_errors.watch(state)
     logging_calls.install(state)
+    state.tracked_runs = tracked_runs.TrackedRuns()
+    state.tracked_runs.install()
     thread_calls.install(state)
     state.actuators.install()
     if profiler_window.wanted():

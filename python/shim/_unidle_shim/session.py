@@ -44,6 +44,7 @@ class State:
         self.makers = ()  # loop.short_steps.Patch of the functions that make batches in this process
         self.waits = None  # patches.waits.Waits
         self.logging = None  # patches.logging_calls.Logging
+        self.tracked_runs = None  # facts.tracked_runs.TrackedRuns
         self.all_loaders = []  # patches.loaders.Loader
         self.starting = None  # the loader whose workers are being started
         self.fetched_elsewhere = False  # a thread that does not train has fetched a batch from a loader

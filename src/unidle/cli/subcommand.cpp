@@ -92,7 +92,7 @@ std::string refusal(const CLI::App* app, const CLI::Error& error) {
   see += " --help";
   const std::vector<std::string> left = app->remaining(true);
   const auto option = std::ranges::find_if(left, [](const std::string& word) { return word.starts_with("-"); });
-  if (option == left.end()) {
+  if (option == left.end() || *option == "--") {  // what follows is the command
     return fmt::format("unidle: {} ({})\n", error.what(), see);
   }
   const std::string name = option->substr(0, option->find('='));

@@ -182,6 +182,8 @@ std::string to_string(Verdict verdict);
 
 /// The JSON document unidle.diagnosis/1, keys in the documented order.
 nlohmann::ordered_json to_json(const Diagnosis& diagnosis);
+/// The same for programs that show it to people: with the text, its first sentence, and titles in `language`.
+nlohmann::ordered_json to_json_with_texts(const Diagnosis& diagnosis, Language language);
 /// The answer in one sentence with its numbers: what the device waits for, what to change, and the most it can gain.
 std::string answer(const Diagnosis& diagnosis, Language language = Language::kEnglish);
 /// The answer without what to do about it, and without caution().

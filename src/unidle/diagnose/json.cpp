@@ -179,4 +179,22 @@ nlohmann::ordered_json to_json(const Diagnosis& diagnosis) {
   return json;
 }
 
+nlohmann::ordered_json to_json_with_texts(const Diagnosis& diagnosis, Language language) {
+  constexpr int kColumns = 80;
+  nlohmann::ordered_json json = to_json(diagnosis);
+  json["answer"] = answer(diagnosis, language);
+  json["text"] = to_text(diagnosis, kColumns, false, language);
+  for (std::size_t i = 0; i < diagnosis.findings.size(); ++i) {
+    nlohmann::ordered_json& finding = json["findings"][i];
+    finding["title"] = title(diagnosis.findings[i], language);
+    if (finding.contains("advice")) {
+      finding["advice"] = proposal(diagnosis.findings[i], language);
+    }
+    if (const auto& cheaper = diagnosis.findings[i].cheaper) {
+      finding["cheaper_samples"]["advice"] = translate(language, cheaper->advice);
+    }
+  }
+  return json;
+}
+
 }  // namespace unidle::diagnose

@@ -212,6 +212,7 @@ class Facts:
             yield ("operations",), self.operations.note(state.loop)
             yield ("slices",), self.slices.note()
             yield ("validation_call",), self.validation_call.note()
+        yield from state.tracked_runs.notes()
         yield from places.called_notes()
         if state.role != "worker":
             yield ("arguments",), arguments.note()
@@ -226,6 +227,7 @@ class Facts:
             "type": "shim",
             "status": "on",
             "python": "%d.%d.%d" % sys.version_info[:3],
+            "executable": sys.executable,
             "role": self.state.role,
             "torch": str(self.state.torch.__version__),
             "thinned": self.state.background.thinned or (loop is not None and loop.in_full < loop.steps),

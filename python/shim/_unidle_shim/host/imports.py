@@ -4,7 +4,7 @@ import sys
 
 from _unidle_shim.host.guard import caught
 
-_watched = {}
+_watched = {}  # name of a module -> callbacks
 _running = set()  # watched modules whose code runs now
 
 
@@ -58,19 +58,22 @@ class _Loader:
             self._real.exec_module(module)
         finally:
             _running.discard(self._name)
-        try:
-            _watched[self._name](module)
-        except BaseException as failure:
-            caught(failure)
+        for callback in tuple(_watched[self._name]):
+            try:
+                callback(module)
+            except BaseException as failure:
+                caught(failure)
 
 
 def watch(name, callback):
-    """Calls `callback(module)` once `name` is imported, or at once if it already is. A watched module that
-    is being imported gets the newest callback at its end."""
+    """Calls `callback(module)` once `name` is imported, or at once if it already is. Several callbacks are
+    called in the order of their calls of watch(), each once."""
     if name in sys.modules and name not in _running:
         callback(sys.modules[name])
         return
-    _watched[name] = callback
+    callbacks = _watched.setdefault(name, [])
+    if callback not in callbacks:
+        callbacks.append(callback)
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
 

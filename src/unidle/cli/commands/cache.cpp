@@ -17,6 +17,7 @@
 #include "unidle/cache/store.h"
 #include "unidle/cli/engine.h"
 #include "unidle/cli/language_option.h"
+#include "unidle/cli/number_option.h"
 #include "unidle/cli/signal_stop.h"
 #include "unidle/cli/subcommand.h"
 
@@ -252,10 +253,10 @@ CLI::App* add_warm(CLI::App& app, Arguments& arguments) {
   action
       ->add_option("--tokens", arguments.tokens,
                    "Largest batch: the length of its longest input times the number of inputs")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number())
       ->capture_default_str();
   action->add_option("--limit", arguments.limit_s, "Seconds that a batch may take at most")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number())
       ->capture_default_str();
   action->add_option("--max-bytes", arguments.max_bytes, "Keep the cache below this size from now on, e.g. 20GB")
       ->transform(CLI::AsSizeValue(true));

@@ -9,6 +9,7 @@
 #include "unidle/base/printable.h"
 #include "unidle/base/terminal.h"
 #include "unidle/base/units.h"
+#include "unidle/cli/number_option.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/data/inspect/inspection.h"
 
@@ -111,7 +112,7 @@ std::function<int()> setup(CLI::App& app) {
   CLI::App* action = app.add_subcommand(
       "inspect", "Show kind, rows, columns and problems with their place; exit code 1 if there are any problems");
   action->add_option("path", arguments->paths, "A file or folder; several for the parts of one table")->required();
-  action->add_option("--rows", arguments->rows, "Rows to show")->check(CLI::NonNegativeNumber)->capture_default_str();
+  action->add_option("--rows", arguments->rows, "Rows to show")->check(number_from_zero())->capture_default_str();
   action->add_option("--format", arguments->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();

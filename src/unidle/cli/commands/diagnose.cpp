@@ -15,6 +15,7 @@
 #include "unidle/base/shell.h"
 #include "unidle/base/terminal.h"
 #include "unidle/cli/language_option.h"
+#include "unidle/cli/number_option.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/diagnose/nodes.h"
 #include "unidle/diagnose/pages.h"
@@ -123,25 +124,6 @@ diagnose::Diagnosis diagnosis_of(const Options& options) {
     return of_records(files, policy, language);
   }
   return of_logs(files, policy, language);
-}
-
-/// The JSON of a program that shows it to people: with the text, its first sentence, and titles.
-nlohmann::ordered_json with_texts(const diagnose::Diagnosis& diagnosis, Language language) {
-  constexpr int kColumns = 80;
-  nlohmann::ordered_json json = diagnose::to_json(diagnosis);
-  json["answer"] = diagnose::answer(diagnosis, language);
-  json["text"] = diagnose::to_text(diagnosis, kColumns, false, language);
-  for (std::size_t i = 0; i < diagnosis.findings.size(); ++i) {
-    nlohmann::ordered_json& finding = json["findings"][i];
-    finding["title"] = diagnose::title(diagnosis.findings[i], language);
-    if (finding.contains("advice")) {
-      finding["advice"] = diagnose::proposal(diagnosis.findings[i], language);
-    }
-    if (const auto& cheaper = diagnosis.findings[i].cheaper) {
-      finding["cheaper_samples"]["advice"] = translate(language, cheaper->advice);
-    }
-  }
-  return json;
 }
 
 /// The folder of the one record that is diagnosed; empty for several, for those of a job, and for logs.
@@ -272,7 +254,7 @@ int run(const Options& options) {
   if (options.format == "json") {
     // Captured output may not be UTF-8.
     print_to(stdout, "{}\n",
-             json_text(options.texts ? with_texts(diagnosis, chosen_language(options.language))
+             json_text(options.texts ? diagnose::to_json_with_texts(diagnosis, chosen_language(options.language))
                                      : diagnose::to_json(diagnosis)));
   } else {
     const Language language = chosen_language(options.language);
@@ -313,7 +295,7 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("--explain", options->explain, "Explain the rule with this id and exit")->type_name("ID");
   add_language_option(app, options->language);
   app.add_option("--price", options->price, "Price of a GPU hour: also print what the run and its idle time cost")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   app.add_option("--policy", options->policy,
                  "Read thresholds from this YAML file (NAME: VALUE); those it leaves out keep their values");
   app.add_flag("--print-policy", options->print_policy, "Print all thresholds in the format of such a file and exit");

@@ -13,6 +13,7 @@
 #include "unidle/base/files.h"
 #include "unidle/base/terminal.h"
 #include "unidle/cli/language_option.h"
+#include "unidle/cli/number_option.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/record/record.h"
 
@@ -79,11 +80,11 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("RECORD", arguments->record,
                  "Record to follow: its folder or its name (default: the newest run that is under way)");
   app.add_option("--seconds", arguments->seconds, "Stop after so many seconds (0: run until Ctrl-C)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(number_from_zero());
   app.add_option("--interval", arguments->interval_ms, "Milliseconds between readings (1000)")
       ->check(CLI::Range(10.0, 3600000.0));
   app.add_option("--pid", arguments->pid, "Watch this process and its children, and stop when it ends")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   app.add_option("--format", arguments->format,
                  "By default a live view on a terminal, lines elsewhere; csv and json are for programs")
       ->check(CLI::IsMember({"live", "lines", "csv", "json"}));

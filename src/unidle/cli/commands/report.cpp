@@ -8,6 +8,7 @@
 #include "unidle/base/terminal.h"
 #include "unidle/cli/language_option.h"
 #include "unidle/cli/subcommand.h"
+#include "unidle/cli/trackers.h"
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/observe/recovery.h"
 #include "unidle/record/record.h"
@@ -20,6 +21,7 @@ namespace {
 struct Options {
   std::vector<std::string> records;
   std::string output;
+  std::vector<std::string> trackers;
   std::string language;
 };
 
@@ -39,6 +41,10 @@ int run(const Options& options) {
       options.output.empty() ? entries.front().run.folder / "report.html" : std::filesystem::path(options.output);
   write_file_atomic(output, report::page(entries, language));
   print_to(stdout, "{}\n", output.string());
+  if (!options.trackers.empty()) {
+    const report::Entry& first = entries.front();
+    send_to_trackers(first.run.folder, *first.diagnosis, output, options.trackers, language);
+  }
   return 0;
 }
 
@@ -49,6 +55,7 @@ std::function<int()> setup(CLI::App& app) {
                  "with the others; the latest record by default");
   app.add_option("-o,--output", options->output,
                  "The page to write; report.html in the first record's folder by default");
+  add_tracker_option(app, options->trackers);
   add_language_option(app, options->language);
   return [options] { return run(*options); };
 }
@@ -60,7 +67,8 @@ const Subcommand& report() {
       "report", "Make one self-contained HTML page, with plots, of one or more records",
       "Examples:\n"
       "  unidle report\n"
-      "  unidle report before after -o gain.html\n\n"
+      "  unidle report before after -o gain.html\n"
+      "  unidle report --tracker mlflow\n\n"
       "The page needs no network, and is complete without its script. Its path is printed on standard output.",
       setup};
   return kCommand;

@@ -14,7 +14,9 @@
 #include "unidle/base/shell.h"
 #include "unidle/cache/store.h"
 #include "unidle/cli/language_option.h"
+#include "unidle/cli/number_option.h"
 #include "unidle/cli/subcommand.h"
+#include "unidle/cli/trackers.h"
 #include "unidle/diagnose/configured/configured.h"
 #include "unidle/diagnose/diagnose.h"
 #include "unidle/knobs/apply_arguments.h"
@@ -43,6 +45,7 @@ struct Arguments {
   std::optional<int> steps;
   std::optional<int> trace;
   bool kernels = false;
+  std::vector<std::string> trackers;
   std::vector<std::string> command;
   std::string language;
 };
@@ -133,6 +136,10 @@ void tell(const Arguments& arguments, const knobs::Reach& reached, const fs::pat
     if (!verdict.sentence.empty()) {
       say(verdict.sentence);
     }
+    if (!arguments.trackers.empty()) {
+      send_to_trackers(folder, diagnose::diagnose_record(folder, {}, language), folder / "report.html",
+                       arguments.trackers, language);
+    }
   } catch (const std::exception& failure) {  // the command's own result stays
     say(failure.what());
   }
@@ -192,7 +199,7 @@ std::function<int()> setup(CLI::App& app) {
   app.add_flag("--no-capture", arguments->no_capture,
                "Leave the command's output streams alone; the record then lacks its last output");
   app.add_option("--timeout", arguments->timeout_s, "End the command after SECONDS (TERM, five seconds later KILL)")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number())
       ->type_name("SECONDS");
   app.add_option("--apply", arguments->apply,
                  "Change a setting of the running program; KNOB=VALUE, or a file of them; may be repeated")
@@ -200,7 +207,7 @@ std::function<int()> setup(CLI::App& app) {
       ->allow_extra_args(false)
       ->trigger_on_parse(false);
   app.add_option("--steps", arguments->steps, "Stop the program cleanly after N optimiser steps")
-      ->check(CLI::PositiveNumber)
+      ->check(positive_number())
       ->type_name("N");
   auto* trace = app.add_option("--trace", arguments->trace,
                                "Record N steps after start-up with the torch profiler; unidle trace shows them")
@@ -209,6 +216,7 @@ std::function<int()> setup(CLI::App& app) {
   app.add_flag("--kernels", arguments->kernels,
                "Watch the kernels of the whole run through CUPTI; a profiler in the program then sees none")
       ->excludes(trace);
+  add_tracker_option(app, arguments->trackers);
   add_language_option(app, arguments->language);
   app.add_option("command", arguments->command, "The command and its arguments, after --")
       ->required()
@@ -226,7 +234,8 @@ const Subcommand& run() {
                                       "  unidle run -o /tmp/before -- ./train config.yaml\n"
                                       "  unidle run --timeout 600 -- torchrun train.py\n"
                                       "  unidle run --steps 200 --apply loader.workers=4 -- python train.py\n"
-                                      "  unidle run --trace 10 -- python train.py",
+                                      "  unidle run --trace 10 -- python train.py\n"
+                                      "  unidle run --tracker wandb -- python train.py",
                                       setup};
   return kCommand;
 }

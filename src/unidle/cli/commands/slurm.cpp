@@ -10,6 +10,7 @@
 #include "unidle/base/json.h"
 #include "unidle/base/terminal.h"
 #include "unidle/cli/language_option.h"
+#include "unidle/cli/number_option.h"
 #include "unidle/cli/subcommand.h"
 #include "unidle/record/record.h"
 #include "unidle/slurm/analysis.h"
@@ -278,7 +279,7 @@ std::function<int()> setup(CLI::App& app) {
   CLI::App* tops = add_action(app, "top", "List your jobs by wasted GPU hours", *arguments);
   tops->add_option("--price", arguments->price,
                    "Price of a GPU hour: the text also says what was spent and what was wasted")
-      ->check(CLI::PositiveNumber);
+      ->check(positive_number());
   for (CLI::App* action : {shows, tops}) {
     action->add_option("-u,--user", arguments->user, "Whose jobs; yours by default");
     action->add_option("--days", arguments->days, "How far back, where Slurm keeps accounts")
