@@ -38,9 +38,14 @@ for step in range(30):
 
 class TrackersTest(run_case.RunCase):
     def module(self, path, text):
-        path = os.path.join(self.folder, "packages", path)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w") as file:
+        folder, packages = os.path.join(self.folder, "packages", os.path.dirname(path)), self.folder
+        os.makedirs(folder, exist_ok=True)
+        for part in os.path.relpath(folder, self.folder).split(
+            os.sep
+        ):  # else an installed package comes first
+            packages = os.path.join(packages, part)
+            open(os.path.join(packages, "__init__.py"), "a").close()
+        with open(os.path.join(folder, os.path.basename(path)), "w") as file:
             file.write(text)
 
     @unittest.skipUnless(HAS_TORCH, "this Python has no torch")
