@@ -53,6 +53,19 @@ class TraceTest(unittest.TestCase):
         )
         return done
 
+    def test_the_operations_of_a_step_are_those_that_torch_counts(self):
+        done = self.same_as_bare(os.path.join(HERE, "programs", "counted.py"))
+        asked = subprocess.run(
+            [UNIDLE, "diagnose", self.path, "--format", "json"],
+            env=environment(),
+            capture_output=True,
+            text=True,
+        )
+        arithmetic = json.loads(asked.stdout)["arithmetic"]
+        counted = int(done.stdout)
+        self.assertAlmostEqual(arithmetic["flops_per_step"] / counted, 1, places=3)
+        self.assertIsNone(arithmetic["mfu"])  # no data sheet of these CPUs
+
     def no_window(self, reason):
         notes = self.record.notes("trace")
         self.assertEqual([note["status"] for note in notes], ["off"])

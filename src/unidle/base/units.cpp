@@ -21,6 +21,16 @@ std::string format_bytes(std::uint64_t bytes) {
   return unit == 0 ? fmt::format("{} B", bytes) : fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
+std::string format_flops(double operations) {
+  static constexpr std::array<const char*, 6> kUnits = {"FLOP", "kFLOP", "MFLOP", "GFLOP", "TFLOP", "PFLOP"};
+  std::size_t unit = 0;
+  while (operations >= 1000 && unit + 1 < kUnits.size()) {
+    operations /= 1000;
+    ++unit;
+  }
+  return fmt::format("{} {}", format_number(operations), kUnits[unit]);
+}
+
 std::string format_seconds(double seconds) {
   const double magnitude = std::abs(seconds);
   if (magnitude < 1e-3) {

@@ -16,6 +16,8 @@ std::string format_seconds(double seconds);
 std::optional<double> parse_seconds(std::string_view text);
 /// For times given by users: limited to a century either way, so that it can be added to any clock time. 0 for NaN.
 std::int64_t nanoseconds(double seconds);
+/// 1.23e9 -> "1.23 GFLOP"
+std::string format_flops(double operations);
 /// 0.624 -> "62 %"; below ten percent with one decimal.
 std::string format_share(double share);
 /// "1 run", "2 runs": appends an s for the plural.

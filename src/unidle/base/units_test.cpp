@@ -17,6 +17,8 @@ TEST(Units, ReadAsPeopleWriteThem) {
   EXPECT_EQ(format_seconds(75), "1 min 15 s");
   EXPECT_EQ(format_seconds(7260), "2 h 1 min");
   EXPECT_EQ(format_seconds(5e-6), "5.0 us");
+  EXPECT_EQ(format_flops(8622552), "8.62 MFLOP");
+  EXPECT_EQ(format_flops(2e15), "2 PFLOP");
   EXPECT_EQ(format_share(0.624), "62 %");
   EXPECT_EQ(format_share(0.021), "2.1 %");
   EXPECT_EQ(format_number(1234.5), "1234");

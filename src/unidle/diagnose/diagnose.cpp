@@ -125,6 +125,13 @@ Diagnosis measured(const Signals& signals, const Policy& policy) {
       others_disturb(*signals.others_cpus_used, *signals.cpus_used, policy)) {
     diagnosis.others_cpus = signals.others_cpus_used;
   }
+  if (signals.flops_per_step && diagnosis.steps_per_s) {
+    const double steps_per_s = *diagnosis.steps_per_s;
+    diagnosis.arithmetic = {*signals.flops_per_step, *signals.flops_per_step * steps_per_s, std::nullopt};
+    if (signals.peak_s_per_step) {
+      diagnosis.arithmetic->utilisation = *signals.peak_s_per_step * steps_per_s;
+    }
+  }
   diagnosis.underused = signals.device_busy && *signals.device_busy < policy.healthy_busy;
   if (signals.timeline && signals.timeline->alone) {
     diagnosis.of_window = true;

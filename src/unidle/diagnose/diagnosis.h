@@ -140,6 +140,13 @@ struct ComputePlace {
   bool is_backward = false;  // that line calls backward()
 };
 
+/// Floating-point operations, by the shapes in a profiler's window and the rate of the run's steps.
+struct Arithmetic {
+  double flops_per_step = 0;
+  double flops_per_s = 0;
+  std::optional<double> utilisation;  // share of the device's peak by its data sheet: MFU
+};
+
 struct Diagnosis {
   Outcome outcome = Outcome::kUnknown;
   Verdict verdict = Verdict::kUnknown;
@@ -155,6 +162,7 @@ struct Diagnosis {
   std::optional<double> largest_idle;
   PhaseTimes time;
   std::optional<Cost> cost;  // of a run on GPUs
+  std::optional<Arithmetic> arithmetic;
   std::optional<StepShares> step;
   std::vector<account::RankTime> ranks;  // of a job with several
   /// Share of a step in which the rank that the shares are of waits for gradients of others; part of step->compute.

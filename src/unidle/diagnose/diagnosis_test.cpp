@@ -412,5 +412,21 @@ TEST(Answer, AHealthyRunWithOneLongValidationSaysSo) {
               AllOf(StartsWith("Nothing holds the training up"), ::testing::EndsWith(" of its time on validation.")));
 }
 
+TEST(Diagnosis, ArithmeticIsRatedByTheRunsOwnSteps) {
+  Signals signals;
+  signals.steps_per_s = 10;
+  signals.flops_per_step = 3e12;
+  EXPECT_FALSE(diagnose(signals).arithmetic->utilisation);
+  signals.peak_s_per_step = 0.04;
+  const Diagnosis found = diagnose(signals);
+  EXPECT_DOUBLE_EQ(found.arithmetic->flops_per_s, 3e13);
+  EXPECT_DOUBLE_EQ(*found.arithmetic->utilisation, 0.4);
+  EXPECT_EQ(to_json(found)["arithmetic"]["mfu"], 0.4);
+  EXPECT_THAT(to_text(found, 100, false),
+              HasSubstr("Arithmetic: 3 TFLOP a step, 30.0 TFLOP/s, 40 % of the peak in the data sheet (MFU)."));
+  signals.steps_per_s.reset();
+  EXPECT_FALSE(diagnose(signals).arithmetic);
+}
+
 }  // namespace
 }  // namespace unidle::diagnose::testing

@@ -152,6 +152,11 @@ nlohmann::ordered_json to_json(const Diagnosis& diagnosis) {
   if (diagnosis.rated_before_window) {
     json["throughput"]["note"] = kRatedBeforeWindow;
   }
+  if (const auto& arithmetic = diagnosis.arithmetic) {
+    json["arithmetic"]["flops_per_step"] = rate(arithmetic->flops_per_step);
+    json["arithmetic"]["flops_per_s"] = rate(arithmetic->flops_per_s);
+    json["arithmetic"]["mfu"] = optional_number(arithmetic->utilisation, share);
+  }
   json["time"] = time_json(diagnosis.time);
   if (const auto& cost = diagnosis.cost) {
     json["cost"]["gpu_hours"] = hours(cost->gpu_hours);

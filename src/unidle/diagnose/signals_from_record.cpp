@@ -225,19 +225,22 @@ void read_device_kind(Signals& signals) {
   }
 }
 
-/// A profiler window of the training process, or the one with the least busy device. It shows every kernel; the
-/// program's own events count gaps between kernels as busy time.
-void read_window(const record::Reader& reader, const Timeline& timeline, Language language, Signals& signals) {
-  const std::vector<trace::RecordedTrace> windows = trace::recorded_traces(reader);
+/// A profiler window of the training process, or the one with the least busy device.
+std::optional<trace::TraceSummary> window_of(const record::Reader& reader, const Timeline& timeline) {
+  std::vector<trace::RecordedTrace> windows = trace::recorded_traces(reader);
   const auto rank = [&](const trace::RecordedTrace& one) {
     return std::pair(one.process != timeline.process.value_or(one.process), one.summary.busy().value_or(1));
   };
   const auto chosen =
       std::min_element(windows.begin(), windows.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
-  if (chosen == windows.end() || chosen->summary.busiest() == nullptr || signals.device_kind == "cpu") {
+  return chosen == windows.end() ? std::nullopt : std::optional(std::move(chosen->summary));
+}
+
+/// The window shows every kernel; the program's own events count gaps between kernels as busy time.
+void read_window(const trace::TraceSummary& window, Language language, Signals& signals) {
+  if (window.busiest() == nullptr) {
     return;
   }
-  const trace::TraceSummary& window = chosen->summary;
   const trace::DeviceUse& device = *window.busiest();
   detail::add_kernel_facts(window, signals);
   if (!window.step_s) {
@@ -259,13 +262,19 @@ void read_busy(const record::Reader& reader, const RunData& run, const Account& 
   const Timeline& timeline = account.timeline;
   const account::Readings readings(run, timeline);
   detail::read_host_series(run, readings, signals);
+  const std::optional<trace::TraceSummary> window = window_of(reader, timeline);
+  if (window) {
+    detail::add_flops(*window, signals);
+  }
   if (signals.device_kind != "cpu") {
     detail::read_gpu_series(account, readings, language, signals);
     detail::read_kernel_series(readings, language, signals);
     signals.device_span_s = readings.mean(record::series::kStepDevice);
     signals.device_period_s = readings.mean(record::series::kStepDevicePeriod);
     signals.device_step_s = signals.device_span_s;
-    read_window(reader, timeline, language, signals);
+    if (window) {
+      read_window(*window, language, signals);
+    }
     if (const auto busy = signals.share_of_step(signals.device_step_s); busy && !signals.device_busy) {
       signals.device_busy = busy;
       signals.device_busy_how = translate(language, "device time of the steps by its own events");

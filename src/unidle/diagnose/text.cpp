@@ -188,6 +188,16 @@ std::string speed(const Diagnosis& diagnosis, const Style& style) {
   return out;
 }
 
+std::string arithmetic_text(const Arithmetic& arithmetic, const Style& style) {
+  const std::string per_step = format_flops(arithmetic.flops_per_step);
+  const std::string per_s = format_flops(arithmetic.flops_per_s) + "/s";
+  return style.block(0, "",
+                     arithmetic.utilisation
+                         ? style.say("Arithmetic: {} a step, {}, {} of the peak in the data sheet (MFU).", per_step,
+                                     per_s, format_share(*arithmetic.utilisation))
+                         : style.say("Arithmetic: {} a step, {}.", per_step, per_s));
+}
+
 /// Nothing for short runs, unless a price was given.
 std::string cost_text(const Cost& cost, const Style& style) {
   constexpr double kWorthALine = 0.1;  // GPU hours
@@ -257,6 +267,9 @@ std::string numbers(const Diagnosis& diagnosis, const Style& style) {
     out += style.block(0, "", device_text(diagnosis.device, style));
   }
   out += speed(diagnosis, style);
+  if (diagnosis.arithmetic) {
+    out += arithmetic_text(*diagnosis.arithmetic, style);
+  }
   if (diagnosis.cost) {
     out += cost_text(*diagnosis.cost, style);
   }

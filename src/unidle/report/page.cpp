@@ -95,8 +95,12 @@ Html one_run(const Entry& entry, const Translator& translator) {
                          (remedy.empty() ? remedy : element("div.remedy", remedy)));
   const Html over = over_time(runs, translator);
   const Html small = small_plots(runs, translator);
+  std::vector<Tile> tiles = key_figures(summary, translator);
+  if (entry.diagnosis && entry.diagnosis->arithmetic) {
+    add_arithmetic(*entry.diagnosis->arithmetic, translator, tiles);
+  }
   out +=
-      element("section", tiles_html(key_figures(summary, translator)), caveats_html(summary, translator), over,
+      element("section", tiles_html(tiles), caveats_html(summary, translator), over,
               over.empty() && small.empty() ? element("p", translator.say("The record has nothing to plot.")) : Html());
   if (entry.diagnosis) {
     out += section(translator.word("Findings"), findings_html(*entry.diagnosis, !remedy.empty(), translator));

@@ -91,6 +91,9 @@ void add_rows(const TraceSummary& trace, json& document) {
   for (const OperatorUse& use : trace.operators) {
     document["operators"].push_back({{"name", use.name}, {"count", use.count}, {"self_seconds", use.self_s}});
   }
+  for (const FlopsOfType& of_type : trace.flops) {
+    document["flops"].push_back({{"type", of_type.type}, {"flops", of_type.flops}});
+  }
 }
 
 void take_rows(const json& document, TraceSummary& trace) {
@@ -108,6 +111,9 @@ void take_rows(const json& document, TraceSummary& trace) {
   }
   for (const json& row : document.at("operators")) {
     trace.operators.push_back({row.at("name"), row.at("count"), row.at("self_seconds")});
+  }
+  for (const json& row : document.value("flops", json::array())) {  // missing in older records
+    trace.flops.push_back({row.at("type"), row.at("flops")});
   }
 }
 
@@ -192,8 +198,10 @@ json to_json(const TraceSummary& trace) {
                      {"most_s", trace.step_s.most}}},
                    {"step", parts_of(trace)},
                    {"syncs_per_step", or_null(trace.syncs_per_step)},
-                   {"loader_in_process", or_null(trace.loader_in_process)}};
-  for (const char* list : {"devices", "gaps", "kernels", "copies", "operators"}) {
+                   {"loader_in_process", or_null(trace.loader_in_process)},
+                   {"flops_per_step", or_null(trace.flops_per_step())},
+                   {"seconds_at_peak", or_null(trace.seconds_at_peak())}};
+  for (const char* list : {"devices", "gaps", "kernels", "copies", "operators", "flops"}) {
     document[list] = json::array();
   }
   add_rows(trace, document);

@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
 
 #include "unidle/base/error.h"
+#include "unidle/telemetry/peak_rates.h"
 #include "unidle/trace/detail/collector.h"
 #include "unidle/trace/detail/events.h"
 #include "unidle/trace/detail/idle.h"
@@ -235,6 +237,31 @@ void add_operators(Collector& seen, TraceSummary& summary) {
   keep_longest(summary.operators, &OperatorUse::self_s, &OperatorUse::name);
 }
 
+/// Work is counted where the host calls it, in the steps if they are marked.
+void add_flops(const Collector& seen, TraceSummary& summary) {
+  if (!seen.arithmetic_whole) {
+    return;
+  }
+  detail::Span steps{-1e300, 1e300};
+  if (!seen.steps.empty()) {
+    steps = {1e300, -1e300};
+    for (const Step& step : seen.steps) {
+      steps.begin = std::min(steps.begin, step.begin);
+      steps.end = std::max(steps.end, step.end);
+    }
+  }
+  std::map<std::uint32_t, double> of_type;
+  for (const detail::Arithmetic& work : seen.arithmetic) {
+    if (work.begin >= steps.begin && work.begin < steps.end) {
+      of_type[work.type] += work.flops;
+    }
+  }
+  for (const auto& [type, flops] : of_type) {
+    summary.flops.push_back({seen.names[type], flops});
+  }
+  std::ranges::stable_sort(summary.flops, std::greater<>(), &FlopsOfType::flops);
+}
+
 TimeRanges all_kernels(Collector& seen) {
   GatheredRanges kernels;
   for (auto& [id, device] : seen.devices) {
@@ -325,6 +352,37 @@ std::optional<double> TraceSummary::matrix_share() const {
   return kernel_s > 0 ? std::optional(matrix_s / kernel_s) : std::nullopt;
 }
 
+std::optional<double> TraceSummary::flops_per_step() const {
+  if (flops.empty() || !step_s) {
+    return std::nullopt;
+  }
+  double all = 0;
+  for (const FlopsOfType& of_type : flops) {
+    all += of_type.flops;
+  }
+  return all / static_cast<double>(step_s.count);
+}
+
+std::optional<double> TraceSummary::seconds_at_peak() const {
+  const auto rates = telemetry::peak_rates(device_name);
+  if (!rates || flops.empty()) {
+    return std::nullopt;
+  }
+  // A product of fp32 numbers ran as TF32 if matrix units worked and nothing else could use them.
+  const bool tf32 = rates->tf32 > 0 && matrix_s > 0 && flops.size() == 1;
+  double seconds = 0;
+  for (const auto& [type, operations] : flops) {
+    const double peak = type == "bf16" || type == "fp16" ? rates->half
+                        : type == "fp32"                 ? (tf32 ? rates->tf32 : rates->fp32)
+                                                         : 0;
+    if (peak <= 0) {
+      return std::nullopt;
+    }
+    seconds += operations / (peak * 1e12);
+  }
+  return seconds / static_cast<double>(step_s ? step_s.count : 1);
+}
+
 TraceSummary read_trace(logs::Source& source) {
   Collector seen;
   TraceSummary summary;
@@ -353,6 +411,7 @@ TraceSummary read_trace(logs::Source& source) {
   add_devices(seen, window, summary);
   add_kernels(seen, summary);
   add_operators(seen, summary);
+  add_flops(seen, summary);
   add_steps(seen, summary);
   summary.zero_ns = seen.zero_ns;
   summary.python_frames = seen.python_frames;

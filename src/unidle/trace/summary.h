@@ -36,6 +36,12 @@ struct OperatorUse {
   double self_s = 0;  // without the operators inside it
 };
 
+/// Floating-point operations of one number type.
+struct FlopsOfType {
+  std::string type;  // "bf16", "fp32", ...
+  double flops = 0;
+};
+
 /// A period in which no device worked.
 struct DeviceGap {
   double begin_s = 0;  // since the begin of the window
@@ -108,7 +114,10 @@ struct TraceSummary {
   std::vector<OperatorUse> operators;  // by their own time, at most ten; empty when there were too many to sort
   std::int64_t launches = 0;           // calls by which the host starts kernels and graphs
   double launch_s = 0;                 // spent in launches
-  logs::Readings step_s;               // by ProfilerStep
+  /// In the steps, or in the whole trace without marked steps: matrix products, convolutions, attention, recurrent
+  /// layers. Empty when the profiler recorded no shapes. Most first.
+  std::vector<FlopsOfType> flops;
+  logs::Readings step_s;  // by ProfilerStep
   std::optional<StepParts> parts;
   std::optional<double> syncs_per_step;   // calls that make the host wait for the device
   std::optional<bool> loader_in_process;  // the loader has no worker processes
@@ -124,6 +133,11 @@ struct TraceSummary {
   std::optional<double> busy() const;
   /// The matrix units' share of kernel time; absent without kernels.
   std::optional<double> matrix_share() const;
+  /// Of all types in a step; absent without marked steps or shapes.
+  std::optional<double> flops_per_step() const;
+  /// The time in which the device could compute them at its peak, of its data sheet, per step (or for the whole trace).
+  /// Divided by the time of a step it is the model's FLOP utilisation (MFU). Absent for an unknown device or type.
+  std::optional<double> seconds_at_peak() const;
 };
 
 /// Throws kInput when the source is not such a trace, is damaged or cut off, or has more kernels than the bound. Memory

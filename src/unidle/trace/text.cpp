@@ -25,6 +25,7 @@ class Page {
 
   std::string text() {
     add_head();
+    add_arithmetic();
     add_device();
     add_lost();
     add_gaps();
@@ -42,6 +43,7 @@ class Page {
   std::string of_window(double seconds) const { return format_share(share_of(seconds, trace_.window_s)); }
 
   void add_head();
+  void add_arithmetic();
   void add_device();
   void add_lost();
   void add_gaps();
@@ -69,6 +71,21 @@ void Page::add_head() {
                          format_share(parts.input), format_share(parts.transfer), format_share(parts.sync),
                          format_share(parts.optimizer), format_share(parts.rest)));
   }
+}
+
+/// The operations of a step. In a window of the profiler steps are slower, so the utilisation is a lower limit.
+void Page::add_arithmetic() {
+  const auto flops = trace_.flops_per_step();
+  const double step_s = trace_.step_s ? trace_.step_s.mean() : 0;
+  if (!flops || step_s <= 0) {
+    return;
+  }
+  std::string words = translator_.say("{} a step, {} in {}", format_flops(*flops), format_flops(*flops / step_s) + "/s",
+                                      trace_.flops.front().type);
+  if (const auto peak_s = trace_.seconds_at_peak()) {
+    words += translator_.say(": {} of the peak of its data sheet (MFU)", format_share(*peak_s / step_s));
+  }
+  line(translator_.word("arithmetic"), words);
 }
 
 void Page::add_device() {

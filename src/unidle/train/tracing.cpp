@@ -50,7 +50,7 @@ void mark_clock() {
 
 /// Owns the marks of steps and the profiler's configuration.
 struct Tracing::Window {
-  impl::ProfilerConfig config{impl::ProfilerState::KINETO};
+  impl::ProfilerConfig config{impl::ProfilerState::KINETO, /*report_input_shapes=*/true};
   std::set<impl::ActivityType> activities;
   bool open = false;
   std::int64_t first = 0;

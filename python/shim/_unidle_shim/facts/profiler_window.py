@@ -119,7 +119,7 @@ class Tracing:
             return self._off("the profiler of a torch before 2.0 writes on the program's stderr")
         profile = torch.autograd.profiler.profile
         cuda = self._on_cuda()
-        options = {"use_kineto": True}
+        options = {"use_kineto": True, "record_shapes": True}  # shapes: for the operations of a step
         if "use_device" in inspect.signature(profile.__init__).parameters:
             options["use_device"] = "cuda" if cuda else None
         elif cuda:

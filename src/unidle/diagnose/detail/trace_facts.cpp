@@ -102,6 +102,11 @@ std::optional<DeviceTimeline> timeline_of(const TraceSummary& trace, double trai
   return timeline;
 }
 
+void add_flops(const TraceSummary& trace, Signals& signals) {
+  signals.flops_per_step = trace.flops_per_step();
+  signals.peak_s_per_step = trace.seconds_at_peak();
+}
+
 void add_kernel_facts(const TraceSummary& trace, Signals& signals) {
   if (const auto share = trace.matrix_share()) {
     KernelFacts facts{trace.kernel_s / static_cast<double>(trace.kernel_count), std::nullopt, *share};

@@ -20,5 +20,7 @@ std::optional<DeviceTimeline> timeline_of(const trace::TraceSummary& trace, doub
 /// Adds kernel facts, and the kind of memory copied from unless already known. Without a device in the trace, nothing
 /// changes.
 void add_kernel_facts(const trace::TraceSummary& trace, Signals& signals);
+/// Adds the operations of a step, if the profiler recorded shapes.
+void add_flops(const trace::TraceSummary& trace, Signals& signals);
 
 }  // namespace unidle::diagnose::detail

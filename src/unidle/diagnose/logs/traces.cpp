@@ -78,6 +78,7 @@ void add_traces(const JobLogs& job, Signals& signals) {
     signals.device_kind = "cpu";
   }
   add_kernel_facts(*chosen, signals);
+  add_flops(*chosen, signals);
   add_ranks(job, signals);
   if (chosen->capability) {
     signals.gpu_capability = chosen->capability;

@@ -48,5 +48,7 @@ struct Tile {
 Html tiles_html(const std::vector<Tile>& tiles);
 /// The most important figures of one run.
 std::vector<Tile> key_figures(const Summary& summary, const Translator& translator);
+/// Of a run with a profiler's window.
+void add_arithmetic(const diagnose::Arithmetic& arithmetic, const Translator& translator, std::vector<Tile>& tiles);
 
 }  // namespace unidle::report

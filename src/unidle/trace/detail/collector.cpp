@@ -9,6 +9,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/printable.h"
+#include "unidle/trace/detail/flops.h"
 #include "unidle/trace/summary.h"
 
 namespace unidle::trace::detail {
@@ -151,12 +152,24 @@ void Collector::host(const TraceEvent& event, double begin, double end) {
     long_host_events.push_back({begin, end, names.number(event.name), 0});
   }
   python_frames = python_frames || is_python_frame(event);
+  if (!event.shapes.empty()) {
+    count_flops(event, begin);
+  }
   if (is_operator(event)) {
     if (operators.size() < kMostHostEvents) {
       operators.push_back({begin, end, names.number(event.name), number});
     } else {
       operators_whole = false;
     }
+  }
+}
+
+void Collector::count_flops(const TraceEvent& event, double begin) {
+  const std::optional<double> flops = flops_of(event);
+  if (flops && arithmetic.size() < kMostHostEvents) {
+    arithmetic.push_back({begin, *flops, names.number(number_type(event))});
+  } else {
+    arithmetic_whole = false;
   }
 }
 

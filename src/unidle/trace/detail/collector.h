@@ -24,6 +24,13 @@ struct HostEvent {
   std::uint32_t thread = 0;
 };
 
+/// An operator whose floating-point operations are known; `type` is an index of texts.
+struct Arithmetic {
+  double begin = 0;
+  double flops = 0;
+  std::uint32_t type = 0;
+};
+
 struct Step {
   double begin = 0;
   double end = 0;
@@ -80,6 +87,8 @@ class Collector {
   std::vector<HostEvent> long_host_events;
   std::vector<HostEvent> operators;
   bool operators_whole = true;
+  std::vector<Arithmetic> arithmetic;
+  bool arithmetic_whole = true;
   bool python_frames = false;
   Texts names;
   std::optional<std::int64_t> zero_ns;
@@ -94,6 +103,7 @@ class Collector {
   void work(const TraceEvent& event, double begin, double end, const std::string& name);
   void host(const TraceEvent& event, double begin, double end);
   void part(const TraceEvent& event, HostThread& thread, double begin, double end);
+  void count_flops(const TraceEvent& event, double begin);
   void clock(const TraceEvent& event);
 
   Texts thread_names_;

@@ -10,6 +10,7 @@
 
 #include "unidle/base/error.h"
 #include "unidle/base/units.h"
+#include "unidle/trace/detail/flops.h"
 #include "unidle/trace/detail/lenient_json.h"
 
 namespace unidle::trace::detail {
@@ -17,8 +18,9 @@ namespace unidle::trace::detail {
 namespace {
 
 using Json = nlohmann::json;
-constexpr std::size_t kLongestText = 512;  // of a name that is kept
-constexpr std::size_t kDeepest = 200;      // profilers write fewer than ten levels
+constexpr std::size_t kLongestText = 512;    // of a name that is kept
+constexpr std::size_t kMostArguments = 256;  // of an operator; an LSTM of many layers has that many weights
+constexpr std::size_t kDeepest = 200;        // profilers write fewer than ten levels
 
 [[noreturn]] void refuse_depth(const std::string& name) {
   throw Error(ErrorCode::kInput, name, fmt::format("is nested deeper than {} levels", kDeepest),
@@ -53,7 +55,7 @@ struct FeedIterator {
 };
 
 /// The parser's place in the document: only events, their args, device entries and the rank are read.
-enum class Place { kOutside, kEvents, kEvent, kArgs, kDevices, kDevice, kRanks };
+enum class Place { kOutside, kEvents, kEvent, kArgs, kShapes, kShape, kTypes, kValues, kDevices, kDevice, kRanks };
 
 /// Slices that have begun and not yet ended, by thread, for traces that write a slice as a begin and an end event.
 class OpenSlices {
@@ -108,6 +110,10 @@ class Handler : public nlohmann::json_sax<Json> {
       device_.name = value.substr(0, kLongestText);
     } else if (place == Place::kArgs && (key_ == "name" || key_ == "labels")) {
       label_.assign(value, 0, kLongestText);
+    } else if (place == Place::kTypes) {
+      keep(event_.types, value);
+    } else if (place == Place::kValues) {
+      keep(event_.values, value);
     }
     return true;
   }
@@ -154,6 +160,8 @@ class Handler : public nlohmann::json_sax<Json> {
       seen_events = true;
     } else if (place_.size() == 1 && key_ == "deviceProperties") {
       inner = Place::kDevices;
+    } else {
+      inner = inner_of_arguments(place_.back());
     }
     return enter(inner);
   }
@@ -176,6 +184,27 @@ class Handler : public nlohmann::json_sax<Json> {
       on_event_(event_);
     } else if (event_.phase == "M" && event_.name.starts_with("process_") && !label_.empty()) {
       on_device_({.name = {}, .process = label_, .memory = {}, .major = {}, .minor = {}});
+    }
+  }
+
+  /// The place of an array among the arguments of an operator whose operations are counted.
+  Place inner_of_arguments(Place outer) {
+    if (outer == Place::kArgs && has_flops(event_.name)) {
+      return key_ == "Input Dims"        ? Place::kShapes
+             : key_ == "Input type"      ? Place::kTypes
+             : key_ == "Concrete Inputs" ? Place::kValues
+                                         : Place::kOutside;
+    }
+    if ((outer == Place::kShapes || outer == Place::kShape) && event_.shapes.size() < kMostArguments) {
+      event_.shapes.emplace_back();
+      return Place::kShape;
+    }
+    return Place::kOutside;
+  }
+
+  static void keep(std::vector<std::string>& texts, const std::string& text) {
+    if (texts.size() < kMostArguments) {
+      texts.emplace_back(text, 0, kLongestText);
     }
   }
 
@@ -228,6 +257,8 @@ class Handler : public nlohmann::json_sax<Json> {
       event_.bytes = value;
     } else if (place == Place::kArgs && key_ == "correlation" && is_whole(value)) {
       event_.correlation = static_cast<std::int64_t>(value);
+    } else if (place == Place::kShape && event_.shapes.back().size() < kMostArguments) {
+      event_.shapes.back().push_back(value);
     } else if (place == Place::kRanks && key_ == "rank" && is_whole(value)) {
       rank = static_cast<std::int64_t>(value);
     } else if (place == Place::kDevice) {
@@ -285,6 +316,9 @@ void TraceEvent::clear() {
   duration_us.reset();
   bytes.reset();
   correlation.reset();
+  shapes.clear();
+  types.clear();
+  values.clear();
 }
 
 std::optional<std::int64_t> for_each_event(logs::Source& source, const std::function<void(const TraceEvent&)>& on_event,

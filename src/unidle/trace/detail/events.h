@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "unidle/logs/source.h"
 
@@ -26,6 +27,11 @@ struct TraceEvent {
   std::optional<double> duration_us;
   std::optional<double> bytes;              // args.bytes
   std::optional<std::int64_t> correlation;  // args.correlation: a call and the device work that it started share it
+  // Of operators that has_flops() knows, when the profiler recorded shapes: args "Input Dims", in which a list of
+  // tensors has an empty shape before its own, "Input type" and "Concrete Inputs".
+  std::vector<std::vector<double>> shapes;
+  std::vector<std::string> types;
+  std::vector<std::string> values;
 
   void clear();
 };
