@@ -58,6 +58,8 @@ endfunction()
 # Used only by our own targets, so that headers of other projects are not checked.
 add_library(unidle_options INTERFACE)
 target_compile_options(unidle_options INTERFACE -Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wold-style-cast)
+# The same figures on every machine: Arm's compilers would round a product and the sum with it once, not twice.
+target_compile_options(unidle_options INTERFACE -ffp-contract=off)
 if(UNIDLE_WERROR)
   target_compile_options(unidle_options INTERFACE -Werror)
 endif()
