@@ -39,7 +39,7 @@ if(UNIDLE_CCACHE)
 endif()
 
 find_program(UNIDLE_LLD ld.lld)
-if(UNIDLE_LLD)
+if(UNIDLE_LLD AND NOT CMAKE_CROSSCOMPILING)  # GCC for another machine looks for a linker with that machine's name
   add_link_options(-fuse-ld=lld)
 endif()
 
