@@ -35,7 +35,7 @@ constexpr std::array kFormats = {
 
 /// A text may start with any letters: "PAR1" may be a column name.
 bool is_text(std::string_view head) {
-  return std::none_of(head.begin(), head.end(), [](char byte) { return byte >= 0 && byte < '\t'; });
+  return std::none_of(head.begin(), head.end(), [](unsigned char byte) { return byte < '\t'; });
 }
 
 std::optional<ForeignBytes> format_of(std::string_view head, const auto& formats) {

@@ -175,17 +175,9 @@ void down_portable(const std::uint8_t* from, std::size_t stride, const Taps& tap
 }
 #endif
 
-bool has_avx2() {
-#ifdef __x86_64__
-  return __builtin_cpu_supports("avx2") != 0;
-#else
-  return false;
-#endif
-}
-
 Across choose_across() {
 #ifdef __x86_64__
-  if (has_avx2()) {
+  if (__builtin_cpu_supports("avx2")) {
     return across_avx2;
   }
 #endif
@@ -194,7 +186,7 @@ Across choose_across() {
 
 Down choose_down() {
 #ifdef __x86_64__
-  if (has_avx2()) {
+  if (__builtin_cpu_supports("avx2")) {
     return down_avx2;
   }
 #endif

@@ -66,7 +66,7 @@ TEST(Text, WhatASearchSaysIsTranslated) {
       EXPECT_EQ(english_words_in(chinese), "") << chinese;
       const std::string english = to_text(result);
       EXPECT_THAT(english, HasSubstr(result.outcome->conclusion));
-      EXPECT_TRUE(std::all_of(english.begin(), english.end(), [](char c) { return c > 0; })) << english;
+      EXPECT_TRUE(std::all_of(english.begin(), english.end(), [](unsigned char c) { return c < 0x80; })) << english;
       for (const LoggedTrial& trial : result.outcome->trials) {
         EXPECT_EQ(english_words_in(one_line(trial, Language::kChinese)), "");
       }
