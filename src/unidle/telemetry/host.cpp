@@ -96,6 +96,35 @@ void restrict(std::optional<Number>& limit, const std::optional<Number>& other) 
   }
 }
 
+/// On Arm the kernel gives numbers: of the core's designer, and of its part.
+std::string arm_model(const std::string& cpuinfo) {
+  struct Core {
+    std::string_view designer, part, name;
+  };
+  constexpr std::array<Core, 14> kCores = {{{"0x41", "0xd0c", "Neoverse N1"},
+                                            {"0x41", "0xd40", "Neoverse V1"},
+                                            {"0x41", "0xd42", "Cortex-A78AE"},
+                                            {"0x41", "0xd49", "Neoverse N2"},
+                                            {"0x41", "0xd4f", "Neoverse V2"},  // NVIDIA Grace, Graviton4
+                                            {"0x41", "0xd84", "Neoverse V3"},
+                                            {"0x41", "0xd85", "Cortex-X925"},
+                                            {"0x41", "0xd87", "Cortex-A725"},
+                                            {"0x41", "0xd8e", "Neoverse N3"},
+                                            {"0x46", "0x001", "Fujitsu A64FX"},
+                                            {"0x48", "0xd01", "Kunpeng 920"},
+                                            {"0x4e", "0x010", "NVIDIA Olympus"},
+                                            {"0xc0", "0xac3", "Ampere-1"},
+                                            {"0xc0", "0xac4", "Ampere-1A"}}};
+  const auto designer = field(cpuinfo, "CPU implementer");
+  const auto part = field(cpuinfo, "CPU part");
+  if (!designer || !part) {
+    return {};
+  }
+  const auto* core = std::find_if(kCores.begin(), kCores.end(),
+                                  [&](const Core& each) { return each.designer == *designer && each.part == *part; });
+  return core != kCores.end() ? std::string(core->name) : "Arm " + *designer + " " + *part;
+}
+
 std::optional<double> quota_v2(const fs::path& group) {
   std::istringstream line(try_read_file(group / "cpu.max").value_or(""));
   std::string quota;
@@ -158,7 +187,7 @@ HostFacts read_host_facts(const fs::path& root) {
   HostFacts facts;
   const std::string cpuinfo = try_read_file(root / "proc/cpuinfo").value_or("");
   facts.hostname = trimmed(try_read_file(root / "proc/sys/kernel/hostname").value_or(""));
-  facts.cpu_model = field(cpuinfo, "model name").value_or("");
+  facts.cpu_model = field(cpuinfo, "model name").value_or(arm_model(cpuinfo));
   std::istringstream flags(field(cpuinfo, "flags").value_or(field(cpuinfo, "Features").value_or("")));
   for (std::string flag; flags >> flag;) {
     facts.cpu_flags.push_back(flag);

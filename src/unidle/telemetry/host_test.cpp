@@ -37,6 +37,19 @@ TEST_F(Host, FactsOfAMachine) {
   EXPECT_DOUBLE_EQ(facts.cpus_allowed(), 3);
 }
 
+TEST_F(Host, ArmNamesItsCoresByNumbers) {
+  const std::string front =
+      "processor\t: 0\nBogoMIPS\t: 2000.00\nFeatures\t: fp asimd sve bf16\nCPU implementer\t: 0x41\n";
+  put("proc/cpuinfo",
+      front + "CPU architecture: 8\nCPU variant\t: 0x0\nCPU part\t: 0xd4f\nCPU revision\t: 0\n\nprocessor\t: 1\n");
+  const HostFacts grace = read_host_facts(root());
+  EXPECT_EQ(grace.cpu_model, "Neoverse V2");
+  EXPECT_EQ(grace.cpus_online, 2);
+  EXPECT_TRUE(grace.cpu_bf16());
+  put("proc/cpuinfo", front + "CPU part\t: 0xfff\n");
+  EXPECT_EQ(read_host_facts(root()).cpu_model, "Arm 0x41 0xfff") << "two machines that differ have different names";
+}
+
 class Mask : public Host {
  protected:
   /// A process as /proc shows it.
