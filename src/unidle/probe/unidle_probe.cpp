@@ -294,4 +294,8 @@ UNIDLE_PROBE_API std::uint64_t unidle_probe_dropped(const unidle_probe* probe) {
   return is_ours(probe) ? probe->header->dropped.load(std::memory_order_relaxed) : 0;
 }
 
+UNIDLE_PROBE_API void unidle_probe_store(std::uint64_t* word, std::uint64_t value) {
+  std::atomic_ref<std::uint64_t>(*word).store(value, std::memory_order_release);
+}
+
 }  // extern "C"

@@ -95,6 +95,9 @@ void unidle_probe_step(unidle_probe* probe, const unidle_step* step);
 /* Appends one line; `json` must be one JSON object with a "type". Makes system calls: do not call it at every step. */
 void unidle_probe_note(unidle_probe* probe, const char* json);
 uint64_t unidle_probe_dropped(const unidle_probe* probe);
+/* For programs that write a ring's file themselves, where the processor may change the order of stores: a reader that
+ * sees the word sees what this thread has written before. */
+void unidle_probe_store(uint64_t* word, uint64_t value);
 
 #ifdef __cplusplus
 }

@@ -1,7 +1,8 @@
 """Writes events into the memory-mapped ring (docs/probe-format.md), for one thread.
 
 Python writes directly into the mapping: a ctypes call into libunidle_probe costs twice as much. Plain stores
-suffice only where the processor keeps their order, so machines other than x86-64 use the library.
+suffice only where the processor keeps their order; on machines other than x86-64 the library stores the words
+that make others visible.
 """
 
 import ctypes
@@ -10,11 +11,9 @@ import resource
 import struct
 import time
 
-from _unidle_shim.host.event_kinds import STEP
 from _unidle_shim.host.notes import process_start
 
 _HEADER_BYTES = 4096
-_KIND_AT = 48  # offset in an event; little-endian
 _EVENT = struct.Struct("=QQQQQdIIQ")
 _pack = _EVENT.pack_into
 _SLOT_BYTES = 128
@@ -22,6 +21,7 @@ _MAGIC = 0x31474E52444E5500
 _VERSION = 2
 _TRAIN_CAPACITY = 16384
 _FILE_LOCK = 2  # in the header: flock(2)
+_STATE_AT, _HEAD_AT, _CLOSED = 56, 64, 2
 _LOCK_EX, _LOCK_NB = 2, 4
 _WORKER_CAPACITY = 512  # at most 50 events/s: there may be hundreds of workers, and each file needs space
 
@@ -31,7 +31,7 @@ def open_ring(role):
     try:
         if os.uname().machine == "x86_64":
             return Ring(role)
-        return LibraryRing(role)
+        return OrderedRing(role)
     except (OSError, ValueError, AttributeError):
         return None
 
@@ -64,13 +64,14 @@ class Ring(Writer):
             memory = map_file(handle, size)
         finally:
             os.close(handle)
+        self._address = memory
         self._memory = (ctypes.c_char * size).from_address(memory)
         view = memoryview(self._memory).cast("B")
         self.view = view
-        self._head_word = view[64:72].cast("Q")
+        self._words = view[:_HEADER_BYTES].cast("Q")
+        self._head_word = view[_HEAD_AT : _HEAD_AT + 8].cast("Q")
         self._tail_word = view[128:136].cast("Q")
         self._dropped_word = view[192:200].cast("Q")
-        self._state_word = view[56:60].cast("I")
         self._head, self._tail, self._mask = 0, 0, self.capacity - 1
         struct.pack_into(
             "@IIQIIQ16sI",
@@ -86,7 +87,7 @@ class Ring(Writer):
             1,
         )
         view[200:208].cast("Q")[0] = process_start()
-        view[0:8].cast("Q")[0] = _MAGIC  # last: a reader that sees it sees a complete header
+        self.store_last(0, _MAGIC)  # a reader that sees it sees a complete header
 
     def room(self):
         """The offset of the next event. None if the ring is full; the event then counts as dropped."""
@@ -103,8 +104,12 @@ class Ring(Writer):
         self._head += 1
         self._head_word[0] = self._head
 
+    def store_last(self, offset, value):
+        """Stores a word of the header; what was written before is visible to whoever sees it."""
+        self._words[offset // 8] = value
+
     def close(self):
-        self._state_word[0] = 2
+        self.store_last(_STATE_AT, _CLOSED)
 
 
 def without_negative(value):
@@ -112,32 +117,23 @@ def without_negative(value):
     return max(0, value) if isinstance(value, int) else value
 
 
-class LibraryRing(Writer):
-    def __init__(self, role):
-        library = ctypes.CDLL(os.environ.get("UNIDLE_PROBE_LIBRARY", "libunidle_probe.so"))
-        library.unidle_probe_open.restype = ctypes.c_void_p
-        library.unidle_probe_open.argtypes = [ctypes.c_char_p]
-        library.unidle_probe_emit.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
-        library.unidle_probe_step.argtypes = [ctypes.c_void_p, ctypes.c_char_p]
-        library.unidle_probe_close.argtypes = [ctypes.c_void_p]
-        self._library, self._probe = library, library.unidle_probe_open(role.encode())
-        self.view = bytearray(_SLOT_BYTES)
-        self._slot = (ctypes.c_char * _SLOT_BYTES).from_buffer(self.view)
-        if not self._probe:
-            raise OSError("no ring")
+class OrderedRing(Ring):
+    """The same where the processor may change the order of stores."""
 
-    def room(self):
-        return 0
+    def __init__(self, role):
+        # PyDLL: a call that takes nanoseconds keeps Python's lock.
+        library = ctypes.PyDLL(os.environ.get("UNIDLE_PROBE_LIBRARY", "libunidle_probe.so"))
+        self._store = library.unidle_probe_store
+        self._store.restype = None
+        self._store.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
+        super().__init__(role)
 
     def publish(self):
-        step = self.view[_KIND_AT] == STEP
-        (self._library.unidle_probe_step if step else self._library.unidle_probe_emit)(
-            self._probe, self._slot
-        )
+        self._head += 1
+        self._store(self._address + _HEAD_AT, self._head)
 
-    def close(self):
-        self._library.unidle_probe_close(self._probe)
-        self._probe = None
+    def store_last(self, offset, value):
+        self._store(self._address + offset, value)
 
 
 def create(kind, size):
