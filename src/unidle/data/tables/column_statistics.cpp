@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMostTexts = 4;  // in messages
 constexpr std::size_t kMostShown = 20;
 
-bool is_letter_or_digit(char byte) { return std::isalnum(static_cast<unsigned char>(byte)) != 0 || byte < 0; }
+bool is_letter_or_digit(unsigned char byte) { return std::isalnum(byte) != 0 || byte >= 0x80; }
 
 /// True for marks alone ("?", "--", ".") and words for a missing value. Inner spaces are part of a word.
 bool stands_for_nothing(std::string_view text) {

@@ -43,6 +43,7 @@ TEST(ColumnLookTest, OtherTextsAreToldAndNotExplainedAway) {
   EXPECT_TRUE(few.is_mostly_numbers());
   EXPECT_EQ(few.options(), "");
   EXPECT_EQ(few.what(), "numbers in 95 of 98 cells, others in 3 (\"abc\", \"12a\", \"?\")");
+  EXPECT_EQ(look_of(numbers_and({"\u4e00", "\u00e9"})).options(), "") << "letters, whatever the sign of a char is";
   const ColumnStatistics many = look_of(numbers_and({"A/5 21171", "PC 17599"}, 5));
   EXPECT_FALSE(many.is_mostly_numbers());
   EXPECT_EQ(look_of({"+", "-", "+"}).what(), "texts (\"+\", \"-\")");
