@@ -3,7 +3,7 @@
 #   cmake --preset core --toolchain cmake/aarch64.cmake -B build-aarch64 [-DCMAKE_SYSROOT=FOLDER]
 #
 # CMAKE_SYSROOT is an unpacked arm64 system with the libraries that `./dev setup` installs; without it they are those
-# of the packages NAME:arm64. Tests run if qemu-aarch64 is there.
+# of the packages NAME:arm64. Tests run if qemu-aarch64 is there. Manual pages are not made.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
