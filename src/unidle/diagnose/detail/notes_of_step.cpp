@@ -52,15 +52,14 @@ void read_outputs(const Notes& notes, Signals& signals) {
     }
   });
   notes.each<record::NoteType::kLogging>([&](const auto& note) {
-    LoggingFacts facts = signals.logging.value_or(LoggingFacts{});
     const double seconds = note.number("seconds").value_or(0);
-    if (facts.where.empty() || seconds > facts.seconds) {
+    if (!signals.logging || seconds > signals.logging->seconds) {  // ranks log at the same time
+      LoggingFacts& facts = signals.logging.emplace();
       facts.where = note.text("where");
       facts.where_calls = note.whole("where_calls");
+      facts.seconds = seconds;
+      facts.calls = note.whole("calls").value_or(0);
     }
-    facts.seconds += seconds;
-    facts.calls += note.whole("calls").value_or(0);
-    signals.logging = facts;
   });
 }
 

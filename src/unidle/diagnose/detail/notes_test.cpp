@@ -29,13 +29,13 @@ TEST(Notes, TheNewestOfAKindCounts) {
   }
 }
 
-TEST(Notes, ProcessesAddUpAndTheDearestPlaceIsNamed) {
+TEST(Notes, OfRanksThatLogAtTheSameTimeTheLongestCounts) {
   const Signals signals =
       read({note(1, kTraining, {{"type", "logging"}, {"calls", 1}, {"seconds", 1.0}, {"where", "a.py:1"}}),
             note(2, kTraining, {{"type", "logging"}, {"calls", 2}, {"seconds", 5.0}, {"where", "a.py:2"}}),
             note(1, 100, {{"type", "logging"}, {"calls", 1}, {"seconds", 2.0}, {"where", "b.py:1"}})});
-  EXPECT_EQ(signals.logging->seconds, 7);  // the second note of a process includes the first one's values
-  EXPECT_EQ(signals.logging->calls, 3);
+  EXPECT_EQ(signals.logging->seconds, 5);  // the second note of a process includes the first one's values
+  EXPECT_EQ(signals.logging->calls, 2);
   EXPECT_EQ(signals.logging->where, "a.py:2");
 }
 
