@@ -28,6 +28,8 @@ _TRACKERS = (
     ("wandb.sdk.wandb_run", "Run", ("log", "log_artifact", "watch")),
     ("mlflow.tracking.client", "MlflowClient", ("log_metric", "log_batch", "log_artifact", "log_artifacts")),
     ("visdom", "Visdom", ("_send",)),
+    ("ray.train.v2._internal.execution.context", "TrainContext", ("report",)),
+    ("ray.train._internal.session", "_TrainSession", ("report",)),
 )
 
 
