@@ -17,6 +17,12 @@ TEST(LineAdvice, MoreProcessesAreNoneForFullCpus) {
   EXPECT_THAT(detail::advice_for_line(signals, {}, "train.py:9", kLine), HasSubstr("all CPUs are busy"));
 }
 
+TEST(LineAdvice, OfBatchesOfRayDependsOnTheFunctionThatIsCalled) {
+  Signals signals;
+  signals.called["train.py:9"] = "ray.data.iterator.DataIterator._iter_batches.<locals>._create_iterator";
+  EXPECT_THAT(detail::advice_for_line(signals, {}, "train.py:9", "for batch in batches:"), HasSubstr("materialize()"));
+}
+
 TEST(LineAdvice, OfASampleDependsOnTheCallInItsLine) {
   const auto advice = [](std::string_view text) { return detail::advice_for_sample("", text); };
   EXPECT_THAT(advice("row = self.table.iloc[index]"), HasSubstr("arrays or tensors once"));
