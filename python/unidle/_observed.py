@@ -364,5 +364,9 @@ class observe(contextlib.ContextDecorator):
     def _begun(self) -> Optional[_recording.Recording]:
         """The recording, if it began here."""
         known = _recording.current()
-        begun = _recording.begin(self._asked, _recording_changed)
+        begun = _recording.begin(self._asked, _recording_changed, self._ranks)
         return begun if begun is not known else None
+
+    def _ranks(self) -> Optional[_recording.Ranks]:
+        """The other processes in this record."""
+        return _recording.ranks_of_launcher()

@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
 from unidle._program import program
 from unidle.errors import Error
@@ -31,13 +31,27 @@ _ENDED = "end.json"  # observe/attach.h
 _NO_START = "the recorder does not start"
 
 
-class Recording:
-    """A record that is being written: `record` is its folder, `name` the same as the recorder calls it. One
-    that is `shared` by the ranks of a job ends with their launcher."""
+class Ranks(NamedTuple):
+    """The processes of a job on this machine, which share a record."""
 
-    def __init__(self, started: dict, shared: bool, changed: Callable[[], None]) -> None:
+    key: str  # names the file by which they find it
+    process: int  # the record ends with this one at the latest
+    tree: int  # root of the processes that are recorded
+    command: List[str]
+    folder: Optional[str] = None  # where the record goes, as a program's own goes into its working folder
+    count: int = 0  # the record ends with the last of so many; 0: only with `process`
+
+    @property
+    def file(self) -> str:
+        return os.path.join(tempfile.gettempdir(), f"unidle-{os.getuid()}-{self.key}")
+
+
+class Recording:
+    """A record that is being written: `record` is its folder, `name` the same as the recorder calls it."""
+
+    def __init__(self, started: dict, ranks: Optional[Ranks], changed: Callable[[], None]) -> None:
         environment = started["environment"]
-        self.name, self.shared = started["record"], shared
+        self.name, self._ranks = started["record"], ranks
         self.record = Path(self.name).absolute()
         self._folder = environment["UNIDLE_PROBE_DIR"]
         self._changed = changed
@@ -70,7 +84,7 @@ class Recording:
         finally:
             self._restore()
             self._changed()
-            if not self.shared:
+            if self._ranks is None or _is_last(self._ranks, failure is not None):
                 self._tell(failure)
                 self._wait()
 
@@ -138,23 +152,27 @@ def latest() -> Optional[Path]:
 
 
 def say(text: str) -> None:
-    """One line on stderr, where the program's own warnings go."""
+    """One line on stderr, where the program's own warnings go. Without print(), which workers of Ray have
+    replaced by one that writes twice."""
     try:
-        print(f"unidle: {text}", file=sys.stderr, flush=True)
+        sys.stderr.write(f"unidle: {text}\n")
+        sys.stderr.flush()
     except (OSError, ValueError, AttributeError):  # closed, or none
         pass
 
 
-def begin(record: Optional[Any], changed: Callable[[], None]) -> Optional[Recording]:
+def begin(
+    record: Optional[Any], changed: Callable[[], None], find_ranks: Callable[[], Optional[Ranks]]
+) -> Optional[Recording]:
     """Begins recording, unless this program is recorded already, by `unidle run` for example. `changed` is
     called when recording has begun or ends."""
     global _registered, _failed
     if os.environ.get("UNIDLE_PROBE_DIR") or _failed:
         return current()
     try:
-        launcher = _launcher_of_ranks()
-        started = _shared_recorder(record, launcher) if launcher else _start_recorder(record, os.getpid())
-        recording = Recording(started, launcher is not None, changed)
+        ranks = find_ranks()
+        started = _shared_recorder(record, ranks) if ranks else _start_recorder(record, _alone())
+        recording = Recording(started, ranks, changed)
         _current[:] = [recording]
         _latest[:] = [recording.record]
         if not _registered:
@@ -197,24 +215,26 @@ def _named(record: Optional[Any], recording: Recording) -> str:
     return f" {recording.name}" if record is not None else ""
 
 
-def _start_recorder(record: Optional[Any], process: int, *options: str) -> dict:
+def _start_recorder(record: Optional[Any], ranks: Ranks, *options: str) -> dict:
     """Returns what the recorder says: where the record is, and the environment of the processes in it."""
-    words = [program(), "attach", "--pid", str(process), *options]
+    words = [program(), "attach", "--pid", str(ranks.process), *options]
+    if ranks.tree != ranks.process:
+        words += ["--tree", str(ranks.tree)]
     if record is not None:
         words += ["--output", os.fspath(record)]
     elif _is_interactive():
         words += ["--name", _notebook()]
-    out, problems = _answer([*words, "--", *_command(process)])
+    out, problems = _answer([*words, "--", *ranks.command], ranks.folder)
     if not out:
         raise Error(problems[-1] if problems else _NO_START)
     return json.loads(out[-1])
 
 
-def _answer(words: List[str]) -> Tuple[List[str], List[str]]:
+def _answer(words: List[str], folder: Optional[str]) -> Tuple[List[str], List[str]]:
     """The lines on stdout and stderr of a program that goes on in the background. It is ended if it does not
     answer in time."""
     with subprocess.Popen(
-        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        words, cwd=folder, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as started:
         try:
             answers = started.communicate(timeout=_STARTS_S)
@@ -241,34 +261,62 @@ def _end_writers(pipe: Any) -> None:
             pass
 
 
-def _launcher_of_ranks() -> Optional[int]:
-    """The process of torchrun that started this one together with other ranks."""
-    several = os.environ.get("LOCAL_WORLD_SIZE", "1") != "1"
-    return os.getppid() if several and "TORCHELASTIC_RUN_ID" in os.environ else None
+def ranks_of_launcher() -> Optional[Ranks]:
+    """Those that torchrun started together with this process."""
+    if os.environ.get("LOCAL_WORLD_SIZE", "1") == "1" or "TORCHELASTIC_RUN_ID" not in os.environ:
+        return None
+    launcher = os.getppid()
+    command = Path(f"/proc/{launcher}/cmdline").read_text(errors="replace").rstrip("\0").split("\0")
+    return Ranks(str(launcher), launcher, launcher, command)
 
 
-def _shared_recorder(record: Optional[Any], launcher: int) -> dict:
-    """One recorder for all ranks of a launcher on this machine. The first one starts it."""
-    path = os.path.join(tempfile.gettempdir(), f"unidle-{os.getuid()}-{launcher}")
-    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+def _alone() -> Ranks:
+    return Ranks("", os.getpid(), os.getpid(), own_command())
+
+
+def _shared_recorder(record: Optional[Any], ranks: Ranks) -> dict:
+    """One recorder for all ranks of a job on this machine. The first one starts it."""
+    handle = os.open(ranks.file, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     with open(handle, "r+") as file:
         if os.fstat(handle).st_uid != os.getuid():
-            raise Error(f"{path}: belongs to another user")
+            raise Error(f"{ranks.file}: belongs to another user")
         _lock(handle)  # until the file is closed
-        text = file.read()
-        known = json.loads(text) if text.endswith("}") else {}
+        known = _content(file)
         if known.get("failed") and time.time() - os.fstat(handle).st_mtime < _FAILED_S:
             raise Error(f"{_NO_START} for another rank")
         if "environment" in known and _is_written(known["environment"]["UNIDLE_PROBE_DIR"]):
             return dict(known, joined=True)
         try:
-            started = _start_recorder(record, launcher, "--remove-at-end", path)
+            started = _start_recorder(record, ranks, "--remove-at-end", ranks.file)
         except Exception:
             _replace(file, {"failed": True})  # the other ranks need not try for as long
             raise
-        started["record"] = os.path.abspath(started["record"])
+        started["record"] = os.path.abspath(os.path.join(ranks.folder or "", started["record"]))
         _replace(file, started)
     return started
+
+
+def _is_last(ranks: Ranks, failed: bool) -> bool:
+    """Whether the record ends with this rank: with the last one, or with the first that fails, because then
+    the others are ended."""
+    if not ranks.count:
+        return False
+    try:
+        handle = os.open(ranks.file, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:  # it has ended
+        return False
+    with open(handle, "r+") as file:
+        _lock(handle)
+        known = _content(file)
+        before = known.get("ended", 0)
+        known["ended"] = ranks.count if failed else before + 1
+        _replace(file, known)
+    return before < ranks.count <= known["ended"]
+
+
+def _content(file: Any) -> dict:
+    text = file.read()
+    return json.loads(text) if text.endswith("}") else {}
 
 
 def _lock(handle: int) -> None:
@@ -288,9 +336,7 @@ def _replace(file: Any, content: dict) -> None:
     json.dump(content, file)
 
 
-def _command(process: int) -> List[str]:
-    if process != os.getpid():
-        return Path(f"/proc/{process}/cmdline").read_text(errors="replace").rstrip("\0").split("\0")
+def own_command() -> List[str]:
     words = getattr(sys, "orig_argv", None)  # since Python 3.10
     return list(words) if words else [sys.executable or "python", *sys.argv]
 

@@ -130,7 +130,7 @@ fs::path attach(const AttachOptions& options) {
     throw Error(ErrorCode::kIo, options.record.string(), "cannot be written", "choose another folder");
   }
   recorder.add_configured(options.configured);
-  recorder.start(options.pid, streams);
+  recorder.start(options.tree != 0 ? options.tree : options.pid, streams);
   options.recording(recorder.folder(), *probe);
   const End end = wait_for_end(process, *probe / kEndFile);
   recorder.finish(end.status, end.outcome, {});

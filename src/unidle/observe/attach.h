@@ -13,7 +13,8 @@
 namespace unidle::observe {
 
 struct AttachOptions {
-  pid_t pid = 0;                  // the process, root of the tree that is recorded
+  pid_t pid = 0;                  // the process whose end is the record's
+  pid_t tree = 0;                 // root of the process tree that is recorded; 0: that process
   std::vector<std::string> argv;  // its command, for the record
   std::filesystem::path record;   // as in Options
   std::vector<record::Setting> configured;

@@ -31,6 +31,7 @@ struct Arguments {
   std::string record;
   std::string name;
   pid_t pid = 0;
+  pid_t tree = 0;
   std::string remove_at_end;
   std::vector<std::string> command;
 };
@@ -66,6 +67,7 @@ int execute(const Arguments& arguments) {
   observe::add_python_shim(environment);
   observe::AttachOptions options;
   options.pid = arguments.pid;
+  options.tree = arguments.tree;
   options.argv = arguments.command;
   std::error_code ignored;
   options.configured =
@@ -98,6 +100,8 @@ std::function<int()> setup(CLI::App& app) {
       ->type_name("RECORD");
   app.add_option("--name", arguments->name, "Name of the run in .unidle/runs (default: the name of the program)");
   app.add_option("--pid", arguments->pid, "The process")->required()->type_name("PID");
+  app.add_option("--tree", arguments->tree, "Root of the recorded processes, if it outlives the process (default: PID)")
+      ->type_name("PID");
   app.add_option("--remove-at-end", arguments->remove_at_end, "A file by which ranks of a job find their record")
       ->type_name("FILE");
   app.add_option("command", arguments->command, "Its command and arguments, after --")->required()->type_name("CMD");
