@@ -57,6 +57,31 @@ short=$(mktemp -d)
 (cd / && PYTHONPATH=$short python3 -c 'import unidle; unidle._native.library()') || fail "the library in a --target"
 [ "$("$short/bin/unidle" --version)" = "$version" ] || fail "the script in a --target"
 rm -rf "$short"
+# Where the first line of a script cannot name the Python.
+long="a b/$(printf 'l%.0s' {1..150})/$(printf 'o%.0s' {1..150})"
+mkdir -p "$long"
+python3 -m venv "$long" || fail "python3 -m venv"
+"$long/bin/python" -m pip --quiet --disable-pip-version-check install --no-index --no-deps "$wheel" || fail "pip install in a long path"
+[ "$("$long/bin/unidle" --version)" = "$version" ] || fail "the script in a long path with a space"
+# Where no Python looks for packages; by a link, as pipx and uv make them; by its name; the last of two.
+"${pip[@]}" install --no-index --no-deps --ignore-installed --prefix "$PWD/prefix" "$wheel" || fail "pip install --prefix"
+ln -s prefix/bin/unidle linked
+[ "$(./linked --version)" = "$version" ] || fail "a link to the script"
+[ "$(cd prefix/bin && sh unidle --version)" = "$version" ] || fail "the script, named without a folder"
+newest=prefix/lib/python3.99/site-packages/unidle/_installed/bin
+mkdir -p "$newest"
+printf '#!/bin/sh\necho "the newest $1"' >"$newest/unidle"
+chmod +x "$newest/unidle"
+touch -d tomorrow "$newest"
+[ "$(prefix/bin/unidle "a  b")" = "the newest a  b" ] || fail "not the package that was installed last"
+cp prefix/bin/unidle copied
+PATH=/usr/bin:/bin ./copied --version >out 2>err && fail "the script without its package"
+has err "neither beside"
+[ "$(PATH=$PWD/elsewhere/bin:$PATH ./copied --version)" = "$version" ] || fail "the script by the python3 on PATH"
+# The demo trains with the Python of the environment.
+"$unidle" demo >out 2>err && fail "a demo without torch"
+has err "$PWD/elsewhere/bin/python3"
+has err "has no torch"
 
 cat >loop.py <<'EOF'
 import time, unidle
@@ -124,6 +149,17 @@ if command -v dpkg-deb >/dev/null; then
   deb=$(echo unidle_*.deb)
   [ "$(dpkg-deb --field "$deb" Package Depends | tr '\n' ' ')" = "Package: unidle Depends: libc6 (>= 2.28), python3 (>= 3.9) " ] ||
     fail "the package's fields: $(dpkg-deb --field "$deb")"
+  if command -v lintian >/dev/null; then
+    lintian "$deb" >out 2>err || fail "lintian: $(cat out err)"
+    [ ! -s out ] || fail "lintian: $(cat out)"
+  fi
+  before=0
+  for given in 0.0.9 0.1.0.dev1+rc1 0.1.0a1.dev2 0.1.0a1 0.1.0b2 0.1.0rc1 0.1.0 0.1.0+local 0.1.0.post1; do
+    is=$(bash "$UNIDLE_SOURCE/tools/deb.sh" --version "$given")
+    dpkg --compare-versions "$before" lt "$is" || fail "$given as $is is not after $before"
+    before=$is
+  done
+  [ "$(bash "$UNIDLE_SOURCE/tools/deb.sh" --version 0.1.0rc1+local.dev-b1)" = "0.1.0~rc1+local.dev.b1" ] || fail "a local version"
   mkdir -p machine/var/lib/dpkg/{info,updates,triggers}
   : >machine/var/lib/dpkg/status
   packages=(env "PATH=$PATH:/usr/sbin:/sbin" dpkg --root="$PWD/machine" --force-depends --force-not-root --force-script-chrootless --log=/dev/null)
@@ -135,8 +171,18 @@ if command -v dpkg-deb >/dev/null; then
   for file in share/man/man1/unidle-run.1.gz share/bash-completion/completions/unidle share/doc/unidle/copyright; do
     [ -s "machine/usr/$file" ] || fail "the Debian package lacks /usr/$file"
   done
-  [ -n "$(find machine/usr -path '*/shim/*.pyc')" ] || fail "the Debian package's Python code is not compiled"
+  # Compiled, with the names that its files have in the machine; also where somebody had removed them.
+  rm -r machine/usr/lib/python3/dist-packages/unidle
+  "${packages[@]}" --install "$deb" >out 2>err || fail "dpkg --install again: $(cat out err)"
+  compiled=$(find machine/usr -path '*/shim/*.pyc')
+  [ -n "$compiled" ] || fail "the Debian package's Python code is not compiled"
+  grep -qF "/usr/lib/python3/dist-packages/unidle/_installed/share/unidle/python/shim/" $compiled || fail "names of files in $compiled"
+  grep -rlF "$PWD/machine" machine/usr && fail "names of the folder machine"
   "${packages[@]}" --purge unidle >out 2>err || fail "dpkg --purge: $(cat out err)"
+  [ -z "$(find machine/usr -type f 2>/dev/null)" ] || fail "files are left: $(find machine/usr -type f)"
+  "${packages[@]}" --install "$deb" >out 2>err || fail "dpkg --install after --purge: $(cat out err)"
+  rm -r machine/usr/lib/python3/dist-packages/unidle
+  "${packages[@]}" --purge unidle >out 2>err || fail "dpkg --purge without its files: $(cat out err)"
   [ -z "$(find machine/usr -type f 2>/dev/null)" ] || fail "files are left: $(find machine/usr -type f)"
 fi
 

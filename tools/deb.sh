@@ -1,9 +1,24 @@
 #!/usr/bin/env bash
 # deb.sh WHEEL FOLDER: the files of a wheel as a Debian package, for every Debian and Ubuntu with glibc 2.28
 # or later and Python 3.9 or later. The programs are in the folder `_installed` of the Python package, as in
-# the wheel; /usr/bin has links to them.
+# the wheel; /usr/bin has links to them. DEBFULLNAME and DEBEMAIL name the maintainer, as for Debian's tools.
+# deb.sh --version VERSION prints the Debian version of a version of Python.
 set -euo pipefail
 umask 022
+
+# A release comes after its candidates, and those after what was developed before them. A local version, after
+# the +, has no such stages.
+debian_version() {
+  local public=${1%%+*}
+  local rest=${1:${#public}}
+  public=$(sed -E 's/\.?dev/~~dev/g; s/\.?(a|b|rc)([0-9])/~\1\2/' <<<"$public")
+  echo "$public${rest//[-_]/.}"
+}
+
+if [ "$1" = --version ]; then
+  debian_version "$2"
+  exit
+fi
 wheel=$(readlink -f "$1")
 folder=$(realpath -m "$2")
 stage=$(mktemp -d)
@@ -12,7 +27,8 @@ root=$stage/root
 modules=$root/usr/lib/python3/dist-packages
 share=$root/usr/share
 mkdir -p "$modules" "$root/usr/bin" "$root/DEBIAN" "$folder" \
-  "$share"/{doc/unidle,man,bash-completion/completions,zsh/vendor-completions,fish/vendor_completions.d}
+  "$share"/{doc/unidle,lintian/overrides,man} \
+  "$share"/{bash-completion/completions,zsh/vendor-completions,fish/vendor_completions.d}
 
 # With the permissions of the wheel's files, which `python -m zipfile` drops.
 python3 - "$wheel" "$stage/wheel" <<'EOF'
@@ -26,7 +42,8 @@ with zipfile.ZipFile(sys.argv[1]) as wheel:
 EOF
 info=$(echo "$stage"/wheel/unidle-*.dist-info)
 version=$(sed -n 's/^Version: //p' "$info/METADATA")
-debian=$(sed -E 's/\.?(dev|a|b|rc)/~\1/' <<<"$version")  # a release comes after its candidates
+debian=$(debian_version "$version")
+maintainer="${DEBFULLNAME:-The authors of unidle} <${DEBEMAIL:-nobody@localhost}>"
 mv "$stage/wheel/unidle" "$modules/"
 mkdir "$modules/$(basename "$info")"
 cp "$info/METADATA" "$modules/$(basename "$info")/"
@@ -44,33 +61,54 @@ unidle=$modules/unidle/_installed/bin/unidle
 "$unidle" completion bash >"$share/bash-completion/completions/unidle"
 "$unidle" completion zsh >"$share/zsh/vendor-completions/_unidle"
 "$unidle" completion fish >"$share/fish/vendor_completions.d/unidle.fish"
+cp "$info/licenses/THIRD_PARTY.md" "$share/doc/unidle/"
+cat "$info/licenses/NOTICE" - >"$share/doc/unidle/copyright" <<'EOF'
+
+Debian systems have the text of the licence in /usr/share/common-licenses/Apache-2.0.
+The libraries in /usr/lib/python3/dist-packages/unidle/_installed/lib have licences of their own:
+/usr/lib/python3/dist-packages/unidle/_installed/share/licenses
+EOF
+gzip -9n >"$share/doc/unidle/changelog.gz" <<EOF
+unidle ($debian) unstable; urgency=medium
+
+  * Version $version. CHANGELOG.md in the sources lists the changes.
+
+ -- $maintainer  $(LC_ALL=C date -Ru ${SOURCE_DATE_EPOCH:+-d "@$SOURCE_DATE_EPOCH"})
+EOF
 {
-  cat "$info/licenses/LICENSE"
-  printf '\nThe libraries in /usr/lib/python3/dist-packages/unidle/_installed/lib have licences of their own:\n'
-  printf '%s\n' "/usr/lib/python3/dist-packages/unidle/_installed/share/licenses"
-} >"$share/doc/unidle/copyright"
+  echo "# One package serves all distributions, which have these libraries in different versions."
+  echo "unidle: embedded-library *"
+  if [ -z "${DEBEMAIL:-}" ]; then
+    echo "# The project has no mail address. Whoever publishes the package sets DEBEMAIL."
+    echo "unidle: bogus-mail-host *"
+    echo "unidle: bogus-mail-host-in-debian-changelog *"
+  fi
+} >"$share/lintian/overrides/unidle"
 
 find "$root" -type d -exec chmod 755 {} +
 cat >"$root/DEBIAN/control" <<EOF
 Package: unidle
 Version: $debian
 Architecture: $(dpkg --print-architecture)
-Maintainer: The authors of unidle <nobody@localhost>
+Maintainer: $maintainer
 Section: python
 Priority: optional
 Installed-Size: $(du -sk --exclude=DEBIAN "$root" | cut -f1)
 Depends: libc6 (>= 2.28), python3 (>= 3.9)
-Description: $(sed -n 's/^Summary: //p' "$info/METADATA")
+Description: finds and removes what leaves GPUs idle in PyTorch training
  Observes PyTorch training programs from within, without a change to them, says
  which cause costs most, tries what helps and measures the gain.
 EOF
-# Users cannot write the bytecode of what they import here.
+# Users cannot write the bytecode of what they import here. It has the names of the files without the root of
+# dpkg --root. An administrator may have removed the folder.
 for script in postinst prerm; do printf '#!/bin/sh\nset -e\n' >"$root/DEBIAN/$script"; done
 cat >>"$root/DEBIAN/postinst" <<'EOF'
-python3 -m compileall -q "$DPKG_ROOT/usr/lib/python3/dist-packages/unidle" >/dev/null 2>&1 || true
+package=/usr/lib/python3/dist-packages/unidle
+python3 -m compileall -q -d "$package" "$DPKG_ROOT$package" >/dev/null 2>&1 || true
 EOF
 cat >>"$root/DEBIAN/prerm" <<'EOF'
-find "$DPKG_ROOT/usr/lib/python3/dist-packages/unidle" -depth -name __pycache__ -exec rm -r {} +
+package=$DPKG_ROOT/usr/lib/python3/dist-packages/unidle
+if [ -d "$package" ]; then find "$package" -depth -name __pycache__ -exec rm -r {} +; fi
 EOF
 chmod 755 "$root"/DEBIAN/{postinst,prerm}
 # dpkg of older distributions reads xz, and no zstd.

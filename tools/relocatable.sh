@@ -70,4 +70,5 @@ for library in "$root"/lib/{,programs/}*.so.[0-9]*; do
   fi
 done
 strip --strip-unneeded "$root"/bin/unidle "$root"/libexec/* "$root"/lib/{,programs/}*.so* 2>/dev/null || true
+find "$root/lib" -type f -name '*.so*' -exec chmod 644 {} +
 python3 "$source/tools/old_symbols.py" "$root"
