@@ -5,6 +5,9 @@ subcommand=monitor
 expect 2 --web nonsense --seconds 0.1
 expect 2 --web 192.0.2.1:80 --seconds 0.1 # of no machine
 [ "$(wc -l <err)" = 1 ] || fail "more than one line: $(cat err)"
+expect 2 --web=+127.0.0.1:0 --seconds 0.1
+has err "no name of a host"
+"$unidle" monitor "--web=[::1]:0" --seconds 0.1 >out 2>err || has err "without IPv6"
 
 export UNIDLE_NVML_LIBRARY="$UNIDLE_LIB/libunidle_fake_nvml.so" UNIDLE_FAKE_NVML_SCRIPT="$folder/script"
 cat >script <<'SCRIPT'

@@ -67,6 +67,12 @@ python3 -m venv "$long" || fail "python3 -m venv"
 "${pip[@]}" install --no-index --no-deps --ignore-installed --prefix "$PWD/prefix" "$wheel" || fail "pip install --prefix"
 ln -s prefix/bin/unidle linked
 [ "$(./linked --version)" = "$version" ] || fail "a link to the script"
+mkdir apart
+mv prefix/bin/unidle apart/script
+ln -s ../../apart/script prefix/bin/unidle
+[ "$(prefix/bin/unidle --version)" = "$version" ] || fail "a script that is a link itself"
+rm prefix/bin/unidle
+mv apart/script prefix/bin/unidle
 [ "$(cd prefix/bin && sh unidle --version)" = "$version" ] || fail "the script, named without a folder"
 newest=prefix/lib/python3.99/site-packages/unidle/_installed/bin
 mkdir -p "$newest"
@@ -75,7 +81,7 @@ chmod +x "$newest/unidle"
 touch -d tomorrow "$newest"
 [ "$(prefix/bin/unidle "a  b")" = "the newest a  b" ] || fail "not the package that was installed last"
 cp prefix/bin/unidle copied
-PATH=/usr/bin:/bin ./copied --version >out 2>err && fail "the script without its package"
+PATH=$PWD/nowhere ./copied --version >out 2>err && fail "the script without its package"
 has err "neither beside"
 [ "$(PATH=$PWD/elsewhere/bin:$PATH ./copied --version)" = "$version" ] || fail "the script by the python3 on PATH"
 # The demo trains with the Python of the environment.

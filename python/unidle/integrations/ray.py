@@ -23,8 +23,8 @@ def observed(train_loop_per_worker: Callable, record: Optional[Any] = None) -> C
     All workers of a machine share one record, in `.unidle/runs` of the folder where the trainer was made, or
     of the worker's own folder on a machine that does not have that one.
     """
-    where = os.path.abspath(record) if record is not None else None
-    job = _Job(uuid.uuid4().hex, os.getcwd(), _recording.own_command())
+    job = _Job(uuid.uuid4().hex, _own_folder(), _recording.own_command())
+    where = os.path.join(job.folder or "", record) if record is not None else None
 
     @functools.wraps(train_loop_per_worker)
     def train_loop(*config: Any) -> Any:
@@ -38,7 +38,7 @@ class _Job(NamedTuple):
     """What the workers know of the program that makes the trainer."""
 
     key: str
-    folder: str
+    folder: Optional[str]
     command: List[str]
 
 
@@ -49,14 +49,29 @@ class _Observe(unidle.observe):
 
     def _ranks(self) -> _recording.Ranks:
         key, folder, command = self._job
+        # Several trainers may share the function: each group of workers has an address of its own.
+        group = [os.environ.get(name, "") for name in ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE")]
+        key = "-".join([key, *group]).replace(":", "-").replace("/", "-")
         own, workers = os.getpid(), ray.train.get_context().get_local_world_size()
         # Ends with this process, because Ray's own, which started the workers, live on.
         return _recording.Ranks(
-            key, own, _raylet() or own, command, folder if os.access(folder, os.W_OK) else None, workers
+            key, own, _raylet() or own, command, folder if folder and os.access(folder, os.W_OK) else None, workers
         )
 
 
+def _own_folder() -> Optional[str]:
+    try:
+        return os.getcwd()
+    except OSError:  # it was removed
+        return None
+
+
 def _raylet() -> Optional[int]:
-    """The process that starts Ray's workers on this machine."""
-    parent = os.getppid()
-    return parent if Path(f"/proc/{parent}/comm").read_text().strip() == "raylet" else None
+    """The process that starts Ray's workers on this machine; a tool like uv may be between."""
+    process = os.getppid()
+    while process > 1:
+        name, fields = Path(f"/proc/{process}/stat").read_text().split("(", 1)[1].rsplit(")", 1)
+        if name == "raylet":
+            return process
+        process = int(fields.split()[1])
+    return None

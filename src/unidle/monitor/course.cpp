@@ -1,5 +1,6 @@
 #include "unidle/monitor/course.h"
 
+#include <cmath>
 #include <limits>
 #include <optional>
 
@@ -43,7 +44,9 @@ void Course::add(const Snapshot& snapshot) {
     put("run.samples_per_s", snapshot.run->samples_per_s);
     put("run.steps_per_s", snapshot.run->steps_per_s);
     put("run.input_share", snapshot.run->input_share);
-    put("run.loss", snapshot.run->loss);
+    if (snapshot.run->loss && std::isfinite(*snapshot.run->loss)) {
+      put("run.loss", snapshot.run->loss);
+    }
   }
   newest_s_ = point.t_s;
   if (points_.empty() && pending_.points == 0) {

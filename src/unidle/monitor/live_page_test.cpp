@@ -57,6 +57,8 @@ TEST(Course, AFigureThatIsAbsentForATimeHasNoValuesThere) {
   EXPECT_TRUE(std::isnan(line[1].second)) << "the curve has a gap";
   EXPECT_EQ(line.back(), (std::pair{0.0, 1.0}));
   EXPECT_EQ(course.line("cpu").size(), 3U);
+  course.add(snapshot_at(3, std::nan("")));
+  EXPECT_TRUE(std::isnan(course.line("run.loss").back().second)) << "a loss that is no number has none either";
   EXPECT_TRUE(course.line("gpu0").empty());
 }
 
@@ -88,6 +90,7 @@ TEST(LivePage, ShowsFiguresCurvesAndProcesses) {
                           HasSubstr("line input"), HasSubstr("seconds (0 is now)")));
   EXPECT_THAT(html, AllOf(HasSubstr("4711"), HasSubstr("running"), HasSubstr("train.py"), HasSubstr("4712")));
   EXPECT_THAT(html, Not(HasSubstr("nan")));
+  EXPECT_THAT(live_content(state_of(snapshot_at(5, std::nan(""))), Language::kEnglish), HasSubstr("<b>nan</b>"));
 }
 
 TEST(LivePage, OfNothingAtAll) {

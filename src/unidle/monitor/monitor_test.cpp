@@ -110,6 +110,25 @@ TEST(SummaryTest, EnergyByTheDevicesCounter) {
   EXPECT_DOUBLE_EQ(summary.to_json()["gpus"][0]["energy_j"], 123);
 }
 
+TEST(SummaryTest, OnceThereIsARunTheMachineIsNoPartOfItsMean) {
+  Summary summary;
+  const auto add = [&](double t_s, std::optional<std::int64_t> pid) {
+    Snapshot snapshot = with_gpu(t_s, 0.5);
+    snapshot.gpus.clear();
+    snapshot.cpus_online = snapshot.cpus_allowed = 8;
+    snapshot.host["host.cpu"] = 8;
+    snapshot.pid = pid;
+    snapshot.tree_cpu = 2;
+    summary.add(snapshot);
+  };
+  add(0, {});
+  EXPECT_THAT(summary.verdict(), HasSubstr("8 of 8 CPUs were in use"));
+  add(1, 42);
+  add(2, 42);
+  add(3, {});
+  EXPECT_THAT(summary.verdict(), HasSubstr("the run used 2 of 8 CPUs, 25 %"));
+}
+
 std::string verdict_of(const Snapshot& snapshot) {
   Summary summary;
   summary.add(snapshot);

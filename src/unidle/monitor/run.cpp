@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 #include <utility>
 #include <vector>
 
@@ -29,9 +28,7 @@ void add_steps(const std::vector<record::Step>& steps, RunNow& run) {
   }
   const record::Step& last = steps.back();
   run.step = last.index;
-  if (last.loss && std::isfinite(*last.loss)) {
-    run.loss = last.loss;
-  }
+  run.loss = last.loss;  // also if it is not finite: people want to know
   account::RecentRates recent = account::recent_rates(steps, kWindow_s);
   run.samples_per_s = recent.samples_per_s;
   run.steps_per_s = recent.steps_per_s;

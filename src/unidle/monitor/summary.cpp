@@ -86,10 +86,7 @@ void Summary::add(const Snapshot& snapshot) {
   last_ns_ = snapshot.t_ns;
   ++samples_;
   gpus_known_ = snapshot.gpus_known;
-  tree_ = tree_ || snapshot.pid.has_value();
-  cpus_ = snapshot.pid ? snapshot.cpus_allowed : snapshot.cpus_online;
-  add_if(cpu_share_, snapshot.cpu_share());
-  add_if(cpu_used_, snapshot.cpu_used());
+  add_cpu(snapshot);
   if (snapshot.run) {
     add_if(steps_per_s_, snapshot.run->steps_per_s);
     add_if(samples_per_s_, snapshot.run->samples_per_s);
@@ -116,6 +113,21 @@ void Summary::add(const Snapshot& snapshot) {
                                     telemetry::nvml::kReasonSoftwareThermal | telemetry::nvml::kReasonPowerBrake;
     gpu.throttled = gpu.throttled || (reasons & kHeat) != 0;
   }
+}
+
+void Summary::add_cpu(const Snapshot& snapshot) {
+  const bool tree = snapshot.pid.has_value();
+  if (tree_ && !tree) {
+    return;  // the run has ended: what the machine uses is no part of its mean
+  }
+  if (tree && !tree_) {
+    cpu_share_ = {};
+    cpu_used_ = {};
+  }
+  tree_ = tree;
+  cpus_ = tree ? snapshot.cpus_allowed : snapshot.cpus_online;
+  add_if(cpu_share_, snapshot.cpu_share());
+  add_if(cpu_used_, snapshot.cpu_used());
 }
 
 std::optional<double> Summary::energy_j(const Gpu& gpu) const {

@@ -35,6 +35,8 @@ class Summary {
     bool mig = false;
   };
 
+  /// Of the watched processes once there are some, otherwise of the machine.
+  void add_cpu(const Snapshot& snapshot);
   std::optional<double> energy_j(const Gpu& gpu) const;
   std::string gpu_verdict(const Translator& translator) const;
   std::string cpu_verdict(const Translator& translator) const;

@@ -140,8 +140,8 @@ WebView::WebView(const std::string& address, Language language) : impl_(std::mak
   const std::string whole = listen_address("--web", address);
   impl_->host = whole.substr(0, whole.rfind(':'));
   impl_->language = language;
-  std::array<const char*, 7> options = {"listening_ports",    whole.c_str(), "num_threads", "16",
-                                        "request_timeout_ms", "5000",        nullptr};
+  std::array<const char*, 7> options = {"listening_ports",    whole.c_str(), "num_threads", "32",
+                                        "request_timeout_ms", "2000",        nullptr};
   const mg_callbacks none{};
   impl_->server.reset(mg_start(&none, nullptr, options.data()));
   if (!impl_->server) {

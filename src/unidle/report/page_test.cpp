@@ -101,6 +101,14 @@ TEST(Page, TheFirstScreenNamesTheChangeAndItsLimit) {
   }
 }
 
+TEST(Page, TheCommandSaysWhatWasApplied) {
+  account::RunData run = scripted_run(naive_script());
+  run.meta[record::meta::kCommand] = {"python", "train.py"};
+  EXPECT_THAT(page({{run, {}}}), HasSubstr("<code>python train.py</code>"));
+  run.meta[record::meta::kRunOptions] = {{"apply", {{"loader.workers", "2"}}}};
+  EXPECT_THAT(page({{run, {}}}), HasSubstr("<code>unidle run --apply loader.workers=2 -- python train.py</code>"));
+}
+
 TEST(Page, RanksAndDevicesHaveLanesWhenThereAreSeveral) {
   account::RunData run = scripted_run(gpu_script());
   EXPECT_THAT(page({{run, {}}}), Not(HasSubstr("rank0-title")));

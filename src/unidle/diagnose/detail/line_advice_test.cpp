@@ -6,6 +6,7 @@ namespace unidle::diagnose::testing {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(LineAdvice, MoreProcessesAreNoneForFullCpus) {
   Signals signals;
@@ -21,6 +22,7 @@ TEST(LineAdvice, OfBatchesOfRayDependsOnTheFunctionThatIsCalled) {
   Signals signals;
   signals.called["train.py:9"] = "ray.data.iterator.DataIterator._iter_batches.<locals>._create_iterator";
   EXPECT_THAT(detail::advice_for_line(signals, {}, "train.py:9", "for batch in batches:"), HasSubstr("materialize()"));
+  EXPECT_THAT(detail::advice_for_line({}, {}, "train.py:9", "x = array.data.cpu()"), Not(HasSubstr("materialize()")));
 }
 
 TEST(LineAdvice, OfASampleDependsOnTheCallInItsLine) {

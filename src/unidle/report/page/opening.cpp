@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "unidle/base/units.h"
+#include "unidle/knobs/run_options.h"
 #include "unidle/report/comparison_words.h"
 
 namespace unidle::report {
@@ -55,7 +56,11 @@ Html command_html(const RunData& run) {
   if (command == run.meta.end() || !command->is_array() || command->empty()) {
     return {};
   }
-  std::string words;
+  // With the options that make it another run: what was applied, above all.
+  const auto recorded = run.meta.find(record::meta::kRunOptions);
+  const std::string options =
+      recorded != run.meta.end() ? knobs::in_words(knobs::run_options_from(*recorded)) : std::string();
+  std::string words = options.empty() ? "" : "unidle run " + options + "--";
   for (const auto& word : *command) {
     words += (words.empty() ? "" : " ") + plain_text(word);
   }
