@@ -9,11 +9,16 @@ set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+if(CMAKE_SYSROOT)  # nothing of this machine instead of what is missing there
+  foreach(kind LIBRARY INCLUDE PACKAGE)
+    set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)
+  endforeach()
+endif()
 
 set(ENV{PKG_CONFIG_LIBDIR} ${CMAKE_SYSROOT}/usr/lib/aarch64-linux-gnu/pkgconfig:${CMAKE_SYSROOT}/usr/share/pkgconfig)
 set(ENV{PKG_CONFIG_SYSROOT_DIR} ${CMAKE_SYSROOT})
 
-find_program(UNIDLE_QEMU qemu-aarch64)
+find_program(UNIDLE_QEMU NAMES qemu-aarch64 qemu-aarch64-static)
 if(UNIDLE_QEMU)
   set(CMAKE_CROSSCOMPILING_EMULATOR ${UNIDLE_QEMU})
   if(CMAKE_SYSROOT)

@@ -43,6 +43,15 @@ EOF
 info=$(echo "$stage"/wheel/unidle-*.dist-info)
 version=$(sed -n 's/^Version: //p' "$info/METADATA")
 debian=$(debian_version "$version")
+# Of the wheel: it may have been compiled for another machine.
+case $(sed -n 's/^Tag: //p' "$info/WHEEL" | head -n 1) in
+  *_x86_64) architecture=amd64 ;;
+  *_aarch64) architecture=arm64 ;;
+  *)
+    echo "deb.sh: $wheel: for no machine that is known here (x86_64, aarch64)" >&2
+    exit 1
+    ;;
+esac
 maintainer="${DEBFULLNAME:-The authors of unidle} <${DEBEMAIL:-nobody@localhost}>"
 mv "$stage/wheel/unidle" "$modules/"
 mkdir "$modules/$(basename "$info")"
@@ -89,7 +98,7 @@ find "$root" -type d -exec chmod 755 {} +
 cat >"$root/DEBIAN/control" <<EOF
 Package: unidle
 Version: $debian
-Architecture: $(dpkg --print-architecture)
+Architecture: $architecture
 Maintainer: $maintainer
 Section: python
 Priority: optional

@@ -12,10 +12,11 @@ from pathlib import Path
 import package
 from run_case import UNIDLE, Record, environment
 
+PACKAGE = sys.path[0]  # ray puts its own there
 package.needs("torch", "ray.train", "ray.data")
 
 PROGRAM = """
-    import sys, time
+    import sys, threading, time
     import ray, ray.data, ray.train, torch
     from ray.train import RunConfig, ScalingConfig
     from ray.train.torch import TorchConfig, TorchTrainer, prepare_data_loader, prepare_model
@@ -71,11 +72,11 @@ class RayTest(unittest.TestCase):
         self.folder = Path(tempfile.mkdtemp())
         self.addCleanup(shutil.rmtree, self.folder)
 
-    def ran(self, call, *begin):
-        program = textwrap.dedent(PROGRAM) + f"ray.init(num_cpus=3, include_dashboard=False)\n{call}\n"
+    def ran(self, call, *begin, cpus=3):
+        program = textwrap.dedent(PROGRAM) + f"ray.init(num_cpus={cpus}, include_dashboard=False)\n{call}\n"
         (self.folder / "train.py").write_text(program)
         given = environment(
-            PYTHONPATH=sys.path[0],
+            PYTHONPATH=PACKAGE,
             HOME=str(self.folder),
             RAY_TMPDIR=str(self.folder),
             RAY_USAGE_STATS_ENABLED="0",
@@ -124,6 +125,22 @@ class RayTest(unittest.TestCase):
         calls = "max(json_extract(body, '$.where_calls'))"
         reported = record.rows(f"select {calls} from notes where body like '%\"logging\"%' group by process")
         self.assertEqual(reported, [(2,), (2,)])
+
+    def test_trainers_at_once_that_share_the_function_have_records_of_their_own(self):
+        both = """
+            loop = observed(from_loader, 'record')
+            at_once = [threading.Thread(target=main, args=(loop, False)) for _ in range(2)]
+            for each in at_once: each.start()
+            for each in at_once: each.join()
+        """
+        done = self.ran(textwrap.dedent(both), cpus=6)
+        self.assertEqual((done.returncode, done.stdout.count("done")), (0, 2), done.stderr)
+        folders = sorted(self.folder.glob("record*"))
+        self.assertEqual(len(folders), 2, done.stderr)
+        for folder in folders:
+            counts = Record(folder).rows("select count(*) from steps group by process")
+            self.assertEqual(counts, [(40,), (40,)])
+            self.assertEqual(Record(folder).meta("outcome"), "completed")
 
     def test_a_failing_worker_fails_as_without_us(self):
         done = self.ran("main(observed(from_loader, 'record'), True)")

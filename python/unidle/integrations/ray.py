@@ -55,7 +55,12 @@ class _Observe(unidle.observe):
         own, workers = os.getpid(), ray.train.get_context().get_local_world_size()
         # Ends with this process, because Ray's own, which started the workers, live on.
         return _recording.Ranks(
-            key, own, _raylet() or own, command, folder if folder and os.access(folder, os.W_OK) else None, workers
+            key,
+            own,
+            _raylet() or own,
+            command,
+            folder if folder and os.access(folder, os.W_OK) else None,
+            workers,
         )
 
 
