@@ -114,8 +114,7 @@ std::string run_command(const ProgramCommand& program, const Settings& changes) 
   for (const auto& [knob, value] : reached.at_run_time) {
     options += "--apply " + shell_quoted(pair_key(knob, value)) + " ";
   }
-  const std::string command = shell_joined(mask_secrets(reached.command));
-  return options.empty() ? command : "unidle run " + options + "-- " + command;
+  return with_options(options, shell_joined(mask_secrets(reached.command)));
 }
 
 }  // namespace unidle::knobs

@@ -56,4 +56,8 @@ std::string in_words(const RunOptions& options, const std::set<std::string>& cha
   return words;
 }
 
+std::string with_options(const std::string& words, const std::string& command) {
+  return words.empty() ? command : "unidle run " + words + "-- " + command;
+}
+
 }  // namespace unidle::knobs

@@ -28,4 +28,7 @@ RunOptions run_options_from(const nlohmann::json& recorded);
 /// blank; empty without options.
 std::string in_words(const RunOptions& options, const std::set<std::string>& changed = {});
 
+/// "unidle run WORDS-- COMMAND" for words of in_words(); the command alone if they are empty.
+std::string with_options(const std::string& words, const std::string& command);
+
 }  // namespace unidle::knobs

@@ -22,7 +22,8 @@ std::string listen_address(const std::string& option, const std::string& address
                                   : "HOST:PORT or PORT, e.g. 127.0.0.1:9400");
   }
   const bool printable = std::ranges::all_of(host, [](unsigned char byte) {
-    return std::isalnum(byte) != 0 || std::string_view("-._:[]").find(static_cast<char>(byte)) != std::string_view::npos;
+    return std::isalnum(byte) != 0 ||
+           std::string_view("-._:[]").find(static_cast<char>(byte)) != std::string_view::npos;
   });
   if (!printable) {
     throw Error(ErrorCode::kUsage, option + " " + address, "has no name of a host before the port",

@@ -21,7 +21,7 @@ struct KindOfCode {
 /// The first kind that matches counts.
 const std::vector<KindOfCode>& kinds_of_code() {
   static const std::vector<KindOfCode> kKinds = {
-      {{"iter_torch_batches(", " ray.data."},
+      {{"iter_torch_batches(", "ray.data.iterator."},
        {},
        "let ray.data make batches faster: do the work of every epoch once (materialize()), leave it more CPUs, raise "
        "prefetch_batches"},

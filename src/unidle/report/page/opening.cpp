@@ -56,15 +56,13 @@ Html command_html(const RunData& run) {
   if (command == run.meta.end() || !command->is_array() || command->empty()) {
     return {};
   }
-  // With the options that make it another run: what was applied, above all.
-  const auto recorded = run.meta.find(record::meta::kRunOptions);
-  const std::string options =
-      recorded != run.meta.end() ? knobs::in_words(knobs::run_options_from(*recorded)) : std::string();
-  std::string words = options.empty() ? "" : "unidle run " + options + "--";
+  std::string words;
   for (const auto& word : *command) {
     words += (words.empty() ? "" : " ") + plain_text(word);
   }
-  return element("p.command", element("code", words));
+  // With the options that make it another run: what was applied, above all.
+  const knobs::RunOptions options = knobs::run_options_from(run.meta_value(record::meta::kRunOptions));
+  return element("p.command", element("code", knobs::with_options(knobs::in_words(options), words)));
 }
 
 Html run_words(const Entry& entry, const Summary& summary, const Translator& translator) {
