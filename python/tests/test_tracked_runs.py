@@ -98,7 +98,7 @@ with mlflow.start_run() as run:
         with unittest.mock.patch.dict(os.environ, allowed):
             client = MlflowClient("file://" + runs)
             (run,) = client.search_runs(["0"])
-        self.assertIn("run %s of file://" % run.info.run_id, line)
+        self.assertIn("run %s at file://" % run.info.run_id, line)
         self.assertEqual(run.info.status, "FINISHED")
         self.assertGreater(run.data.metrics["unidle/steps_per_s"], 0)
         self.assertIn("loss", run.data.metrics)
@@ -145,6 +145,13 @@ run.finish()
         done = self.observed(sys.executable, path, options=("--tracker", "mlflow"), PYTHONPATH=self.folder)
         self.assertEqual(done.returncode, 3, done.stderr)
         self.assertIn("unidle: nothing was sent to mlflow: ImportError: no such package", done.stderr)
+
+    def test_nothing_was_trained(self):
+        """Each of the trackers is named."""
+        done = self.observed("true", options=("--tracker", "mlflow", "--tracker", "wandb"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        for tracker in ("mlflow", "wandb"):
+            self.assertIn(f"nothing was sent to {tracker}: nothing was trained", done.stderr)
 
     def test_an_unknown_tracker(self):
         done = subprocess.run(

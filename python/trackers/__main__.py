@@ -1,13 +1,13 @@
 """Sends a diagnosis to an experiment tracker: what `unidle run --tracker` and `unidle report --tracker` do.
 
-Started as a folder, by the interpreter of the observed program, which has the tracker's package. Its
-arguments are the tracker and a file with a JSON object:
+unidle runs this folder with the Python interpreter of the observed program, which has the tracker's package.
+The arguments are the name of the tracker and a file with a JSON object:
 
 - `name` and `folder` of the record, and `page`, the path of its report
-- `diagnosis`: docs/diagnose.md, with texts
-- `runs`: those of this tracker that the program wrote, as in the note `tracker` (docs/probe-format.md)
+- `diagnosis`: the JSON of `unidle diagnose` with its texts (docs/diagnose.md)
+- `runs`: the runs that the program logged with this tracker, as in the note `tracker` (docs/probe-format.md)
 
-Prints one line for each run: where the diagnosis is now. A tracker is a module of this folder, NAME_run.py,
+Prints one line for each run: where its diagnosis is. A tracker is a module of this folder, NAME_run.py,
 with a function send(told) that yields these lines.
 """
 

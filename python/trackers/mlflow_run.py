@@ -17,11 +17,12 @@ def send(told):
         client.log_artifact(run, told["page"], "unidle")
         if not known:
             client.set_terminated(run)
-        yield f"run {run} of {client.tracking_uri}"
+        yield f"run {run} at {client.tracking_uri}"
 
 
 def _server(known):
-    """A record has no passwords: the environment may name the same server with one."""
+    """The URI of the server. A record has no passwords, so the same URI with a password is preferred, if
+    MLFLOW_TRACKING_URI has it."""
     given = os.environ.get("MLFLOW_TRACKING_URI")
     return given if known is None or (given and re.sub(r"(?<=://)[^/@]*@", "", given) == known) else known
 

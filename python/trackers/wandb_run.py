@@ -18,7 +18,7 @@ _QUIET = {
 def send(told):
     for known in told["runs"] or [{}]:
         if known.get("mode") == "disabled":
-            raise RuntimeError("the program has W&B disabled")
+            raise RuntimeError("W&B is disabled in the program")
         run = wandb.init(
             settings=wandb.Settings(disable_git=True, **_QUIET),
             **(_same(known) if known else {"name": told["name"]}),

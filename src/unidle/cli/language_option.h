@@ -14,7 +14,7 @@ inline void add_language_option(CLI::App& app, std::string& name) {
     const bool english = given == "en" || given.starts_with("en_") || given.starts_with("en-");
     return english || language_of(given) != Language::kEnglish
                ? ""
-               : "'" + given + "' is not a supported language: en or zh";
+               : "'" + given + "' is not a supported language; use en or zh";
   };
   app.add_option("--lang", name, "en or zh; by default that of the locale. JSON is always English")
       ->check(CLI::Validator(problem_with, "en|zh"));

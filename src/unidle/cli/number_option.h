@@ -19,7 +19,7 @@ inline CLI::Validator positive_number() {
 /// Takes zero and numbers above it.
 inline CLI::Validator number_from_zero() {
   return {[](const std::string& given) {
-            return parse_number<double>(given).value_or(-1) >= 0 ? "" : "'" + given + "' is not a number from 0 on";
+            return parse_number<double>(given).value_or(-1) >= 0 ? "" : "'" + given + "' is not 0 or a positive number";
           },
           "NONNEGATIVE"};
 }

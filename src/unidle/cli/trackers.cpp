@@ -87,7 +87,9 @@ void send_to_trackers(const fs::path& record, const diagnose::Diagnosis& diagnos
                       const std::vector<std::string>& trackers, Language language) {
   try {
     if (diagnosis.time.train <= 0) {
-      say(translate(language, "nothing was sent to {}: nothing was trained", trackers.front()));
+      for (const std::string& tracker : trackers) {
+        say(translate(language, "nothing was sent to {}: nothing was trained", tracker));
+      }
       return;
     }
     if (std::error_code failure; !fs::exists(page, failure)) {

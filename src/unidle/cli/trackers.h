@@ -17,9 +17,9 @@ namespace unidle::cli {
 /// Adds the option --tracker, which may be repeated, to a command.
 void add_tracker_option(CLI::App& app, std::vector<std::string>& trackers);
 
-/// Adds figures, texts and the report of a record to the runs that its program wrote with these trackers, or to new
-/// runs, and says where they are. Writes the report if `page` is not there. The trackers' packages are those of the
-/// program's Python. Throws nothing: says in one line why a tracker has got nothing. Takes up to two minutes per
+/// Adds figures, texts and the report of a record to the runs that its program logged with these trackers, or to new
+/// runs, and prints where they are. Writes the report if `page` does not exist. Runs the program's Python interpreter,
+/// which has the trackers' packages. Never throws; if sending fails, prints one line. Takes at most two minutes per
 /// tracker.
 void send_to_trackers(const std::filesystem::path& record, const diagnose::Diagnosis& diagnosis,
                       const std::filesystem::path& page, const std::vector<std::string>& trackers, Language language);

@@ -423,7 +423,7 @@ TEST(Diagnosis, ArithmeticIsRatedByTheRunsOwnSteps) {
   EXPECT_DOUBLE_EQ(*found.arithmetic->utilisation, 0.4);
   EXPECT_EQ(to_json(found)["arithmetic"]["mfu"], 0.4);
   EXPECT_THAT(to_text(found, 100, false),
-              HasSubstr("Arithmetic: 3 TFLOP a step, 30.0 TFLOP/s, 40 % of the peak in the data sheet (MFU)."));
+              HasSubstr("Compute: 3 TFLOP per step, 30.0 TFLOP/s, 40 % of the data-sheet peak (MFU)."));
   signals.steps_per_s.reset();
   EXPECT_FALSE(diagnose(signals).arithmetic);
 }

@@ -192,10 +192,9 @@ std::string arithmetic_text(const Arithmetic& arithmetic, const Style& style) {
   const std::string per_step = format_flops(arithmetic.flops_per_step);
   const std::string per_s = format_flops(arithmetic.flops_per_s) + "/s";
   return style.block(0, "",
-                     arithmetic.utilisation
-                         ? style.say("Arithmetic: {} a step, {}, {} of the peak in the data sheet (MFU).", per_step,
-                                     per_s, format_share(*arithmetic.utilisation))
-                         : style.say("Arithmetic: {} a step, {}.", per_step, per_s));
+                     arithmetic.utilisation ? style.say("Compute: {} per step, {}, {} of the data-sheet peak (MFU).",
+                                                        per_step, per_s, format_share(*arithmetic.utilisation))
+                                            : style.say("Compute: {} per step, {}.", per_step, per_s));
 }
 
 /// Nothing for short runs, unless a price was given.

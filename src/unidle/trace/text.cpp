@@ -80,12 +80,12 @@ void Page::add_arithmetic() {
   if (!flops || step_s <= 0) {
     return;
   }
-  std::string words = translator_.say("{} a step, {} in {}", format_flops(*flops), format_flops(*flops / step_s) + "/s",
-                                      trace_.flops.front().type);
+  std::string words = translator_.say("{} per step, {} in {}", format_flops(*flops),
+                                      format_flops(*flops / step_s) + "/s", trace_.flops.front().type);
   if (const auto peak_s = trace_.seconds_at_peak()) {
-    words += translator_.say(": {} of the peak of its data sheet (MFU)", format_share(*peak_s / step_s));
+    words += translator_.say(", {} of the data-sheet peak (MFU)", format_share(*peak_s / step_s));
   }
-  line(translator_.word("arithmetic"), words);
+  line(translator_.word("compute"), words);
 }
 
 void Page::add_device() {

@@ -99,12 +99,15 @@ std::function<int()> setup(CLI::App& app) {
   app.add_option("-o,--output", arguments->record, "Folder of the record (default: .unidle/runs/<UTC time>-<name>)")
       ->type_name("RECORD");
   app.add_option("--name", arguments->name, "Name of the run in .unidle/runs (default: the name of the program)");
-  app.add_option("--pid", arguments->pid, "The process")->required()->type_name("PID");
-  app.add_option("--tree", arguments->tree, "Root of the recorded processes, if it outlives the process (default: PID)")
+  app.add_option("--pid", arguments->pid, "The record ends when this process ends")->required()->type_name("PID");
+  app.add_option("--tree", arguments->tree, "Root of the recorded process tree (default: the process of --pid)")
       ->type_name("PID");
-  app.add_option("--remove-at-end", arguments->remove_at_end, "A file by which ranks of a job find their record")
+  app.add_option("--remove-at-end", arguments->remove_at_end,
+                 "File to remove at the end; ranks of a job find their record by it")
       ->type_name("FILE");
-  app.add_option("command", arguments->command, "Its command and arguments, after --")->required()->type_name("CMD");
+  app.add_option("command", arguments->command, "Command and arguments of that process, after --")
+      ->required()
+      ->type_name("CMD");
   app.positionals_at_end();
   return [arguments] { return execute(*arguments); };
 }

@@ -23,8 +23,7 @@ const std::vector<KindOfCode>& kinds_of_code() {
   static const std::vector<KindOfCode> kKinds = {
       {{"iter_torch_batches(", "ray.data.iterator."},
        {},
-       "let ray.data make batches faster: do the work of every epoch once (materialize()), leave it more CPUs, raise "
-       "prefetch_batches"},
+       "speed up ray.data: preprocess once with materialize(), leave more CPUs to it, or raise prefetch_batches"},
       {{"fsync(", ".flush(", "flush=true"}, {}, "let the operating system write: flush every n-th step, or at the end"},
       {{"torch.save(", "save_checkpoint", "save_pretrained("}, {}, "save every n-th step, or once an epoch"},
       {{"plt.", "savefig", "imshow(", "imsave(", "save_image", "matplotlib"},

@@ -156,10 +156,10 @@ void add_arithmetic(const diagnose::Arithmetic& arithmetic, const Translator& tr
   const std::string per_s = format_flops(arithmetic.flops_per_s) + "/s";
   const std::string per_step = format_flops(arithmetic.flops_per_step);
   if (arithmetic.utilisation) {
-    tiles.push_back({format_share(*arithmetic.utilisation), translator.say("of the peak in the data sheet (MFU)"),
-                     translator.say("{}, {} a step", per_s, per_step)});
+    tiles.push_back({format_share(*arithmetic.utilisation), translator.say("of the data-sheet peak (MFU)"),
+                     translator.say("{}, {} per step", per_s, per_step)});
   } else {
-    tiles.push_back({per_s, translator.say("of arithmetic"), translator.say("{} a step", per_step)});
+    tiles.push_back({per_s, translator.say("compute throughput"), translator.say("{} per step", per_step)});
   }
 }
 
