@@ -2,12 +2,12 @@
 # deb.sh WHEEL FOLDER: the files of a wheel as a Debian package, for every Debian and Ubuntu with glibc 2.28
 # or later and Python 3.9 or later. The programs are in the folder `_installed` of the Python package, as in
 # the wheel; /usr/bin has links to them. DEBFULLNAME and DEBEMAIL name the maintainer, as for Debian's tools.
-# deb.sh --version VERSION prints the Debian version of a version of Python.
+# deb.sh --version VERSION prints the Debian form of a Python package version (PEP 440).
 set -euo pipefail
 umask 022
 
-# A release comes after its candidates, and those after what was developed before them. A local version, after
-# the +, has no such stages.
+# Debian sorts `~` before everything: 1.0~~dev1, 1.0~rc1~~dev1, 1.0~rc1, 1.0. The local version after the + is
+# kept, except for its separators.
 debian_version() {
   local public=${1%%+*}
   local rest=${1:${#public}}
@@ -108,8 +108,8 @@ Description: finds and removes what leaves GPUs idle in PyTorch training
  Observes PyTorch training programs from within, without a change to them, says
  which cause costs most, tries what helps and measures the gain.
 EOF
-# Users cannot write the bytecode of what they import here. It has the names of the files without the root of
-# dpkg --root. An administrator may have removed the folder.
+# The package is compiled at installation, because users cannot write .pyc files there. With dpkg --root, -d
+# keeps the root folder out of the paths in these files. An administrator may have removed the folder.
 for script in postinst prerm; do printf '#!/bin/sh\nset -e\n' >"$root/DEBIAN/$script"; done
 cat >>"$root/DEBIAN/postinst" <<'EOF'
 package=/usr/lib/python3/dist-packages/unidle

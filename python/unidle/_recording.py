@@ -289,7 +289,7 @@ def _shared_recorder(record: Optional[Any], ranks: Ranks) -> dict:
         try:
             started = _start_recorder(record, ranks, "--remove-at-end", ranks.file)
         except Exception:
-            _replace(file, {"failed": True})  # the other ranks need not try for as long
+            _replace(file, {"failed": True})  # the other ranks then fail at once
             raise
         started["record"] = os.path.abspath(os.path.join(ranks.folder or "", started["record"]))
         _replace(file, started)
@@ -297,8 +297,8 @@ def _shared_recorder(record: Optional[Any], ranks: Ranks) -> dict:
 
 
 def _is_last(ranks: Ranks, failed: bool) -> bool:
-    """Whether the record ends with this rank: with the last one, or with the first that fails, because then
-    the others are ended."""
+    """Whether the record ends with this rank: the last one to end, or the first one to fail, because the
+    other ranks are stopped after a failure."""
     if not ranks.count:
         return False
     try:

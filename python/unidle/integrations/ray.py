@@ -15,13 +15,13 @@ from unidle import _recording
 
 
 def observed(train_loop_per_worker: Callable, record: Optional[Any] = None) -> Callable:
-    """Returns the function for a trainer of Ray Train. Its workers are recorded, as unidle.observe() does,
-    from the begin of the function to its end in the last of them.
+    """Returns the function for a trainer of Ray Train. The workers are recorded, as by unidle.observe(), from
+    the start of the function until it has returned in the last worker or failed in the first.
 
     trainer = TorchTrainer(observed(train_loop_per_worker), scaling_config=ScalingConfig(num_workers=2))
 
-    All workers of a machine share one record, in `.unidle/runs` of the folder where the trainer was made, or
-    of the worker's own folder on a machine that does not have that one.
+    All workers of a machine share one record. It is in `.unidle/runs` of the folder in which observed() was
+    called, or of the worker's own folder on a machine where that one does not exist or cannot be written.
     """
     job = _Job(uuid.uuid4().hex, _own_folder(), _recording.own_command())
     where = os.path.join(job.folder or "", record) if record is not None else None
@@ -35,7 +35,7 @@ def observed(train_loop_per_worker: Callable, record: Optional[Any] = None) -> C
 
 
 class _Job(NamedTuple):
-    """What the workers know of the program that makes the trainer."""
+    """What the workers need to know of the program that called observed()."""
 
     key: str
     folder: Optional[str]
@@ -53,7 +53,8 @@ class _Observe(unidle.observe):
         group = [os.environ.get(name, "") for name in ("MASTER_ADDR", "MASTER_PORT", "WORLD_SIZE")]
         key = "-".join([key, *group]).replace(":", "-").replace("/", "-")
         own, workers = os.getpid(), ray.train.get_context().get_local_world_size()
-        # Ends with this process, because Ray's own, which started the workers, live on.
+        # The record ends with this process at the latest: the raylet, which starts the workers, runs on after
+        # the job.
         return _recording.Ranks(
             key,
             own,

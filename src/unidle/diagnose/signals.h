@@ -119,8 +119,8 @@ struct Signals {
   std::optional<double> utilisation;          // NVML's: share of time with kernels, and copies (seen on an H200)
   std::optional<double> sm_activity;          // mean share of time with work on a multiprocessor (GPM)
   std::optional<double> tensor_activity;      // the same for matrix units
-  std::optional<double> flops_per_step;       // by the shapes in a profiler's window
-  std::optional<double> peak_s_per_step;      // in which the device could compute them by its data sheet
+  std::optional<double> flops_per_step;       // from the shapes in a profiler's window
+  std::optional<double> peak_s_per_step;      // time of flops_per_step at the data-sheet peak
   std::optional<double> gpu_memory_used;      // 0..1
   std::string idle_gpus;                      // of several watched GPUs, the unused ones: "1, 2"
   std::optional<int> gpus;                    // visible on this machine; 0 is a measured zero

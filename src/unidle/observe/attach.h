@@ -13,8 +13,8 @@
 namespace unidle::observe {
 
 struct AttachOptions {
-  pid_t pid = 0;                  // the process whose end is the record's
-  pid_t tree = 0;                 // root of the process tree that is recorded; 0: that process
+  pid_t pid = 0;                  // the record ends when this process does, at the latest
+  pid_t tree = 0;                 // root of the recorded process tree; 0: `pid`
   std::vector<std::string> argv;  // its command, for the record
   std::filesystem::path record;   // as in Options
   std::vector<record::Setting> configured;

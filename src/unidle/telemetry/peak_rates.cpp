@@ -7,7 +7,7 @@ namespace unidle::telemetry {
 namespace {
 
 struct Sheet {
-  std::string_view words;  // all of them are in the name, separated by blanks
+  std::string_view words;  // separated by blanks; a device's name must contain all of them
   PeakRates rates;
 };
 
@@ -42,7 +42,7 @@ constexpr std::array kSheets = {
     Sheet{"RTX 3090 Ti", {80, 40, 40}},
     Sheet{"RTX 3090", {71, 35.6, 35.6}},
     Sheet{"MI300X", {1307.4, 653.7, 163.4}},
-    Sheet{"MI250X", {191.5, 0, 23.95}},  // of one of its two devices
+    Sheet{"MI250X", {191.5, 0, 23.95}},  // of one of its two dies, each of which is a device
     Sheet{"MI210", {181, 0, 22.6}},
 };
 

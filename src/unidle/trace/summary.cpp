@@ -368,7 +368,7 @@ std::optional<double> TraceSummary::seconds_at_peak() const {
   if (!rates || flops.empty()) {
     return std::nullopt;
   }
-  // A product of fp32 numbers ran as TF32 if matrix units worked and nothing else could use them.
+  // fp32 products ran as TF32 if kernels ran on matrix units and no other number type could use these.
   const bool tf32 = rates->tf32 > 0 && matrix_s > 0 && flops.size() == 1;
   double seconds = 0;
   for (const auto& [type, operations] : flops) {

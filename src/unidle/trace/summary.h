@@ -133,10 +133,10 @@ struct TraceSummary {
   std::optional<double> busy() const;
   /// The matrix units' share of kernel time; absent without kernels.
   std::optional<double> matrix_share() const;
-  /// Of all types in a step; absent without marked steps or shapes.
+  /// FLOPs of all number types in a step; absent without marked steps or shapes.
   std::optional<double> flops_per_step() const;
-  /// The time in which the device could compute them at its peak, of its data sheet, per step (or for the whole trace).
-  /// Divided by the time of a step it is the model's FLOP utilisation (MFU). Absent for an unknown device or type.
+  /// The time that the FLOPs of a step take at the device's data-sheet peak; of the whole trace if no steps are marked.
+  /// Divided by the time of a step it is the model FLOP utilisation (MFU). Absent for an unknown device or number type.
   std::optional<double> seconds_at_peak() const;
 };
 

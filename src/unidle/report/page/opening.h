@@ -48,7 +48,7 @@ struct Tile {
 Html tiles_html(const std::vector<Tile>& tiles);
 /// The most important figures of one run.
 std::vector<Tile> key_figures(const Summary& summary, const Translator& translator);
-/// Of a run with a profiler's window.
+/// Adds the tile with the FLOPs per step, their rate and the MFU, if the device's peak is known.
 void add_arithmetic(const diagnose::Arithmetic& arithmetic, const Translator& translator, std::vector<Tile>& tiles);
 
 }  // namespace unidle::report

@@ -104,8 +104,9 @@ std::optional<double> of_attention(const TraceEvent& event, std::size_t query, d
   return passes * 2 * q[0] * q[1] * q[2] * k[2] * (q[3] + v[3]);
 }
 
-/// The input has length, batch, width in either order; each weight is multiplied by it, or by the state, once for each
-/// row of the input. oneDNN's weights are two arguments; cuDNN's are a list, which has the only matrices.
+/// The input is length x batch x width or batch x length x width. For each row of the input, each weight matrix is
+/// multiplied once, by the row or by the state. oneDNN has the weights in two arguments. cuDNN has them in a list, and
+/// no other argument of it is a matrix.
 std::optional<double> of_recurrent(const TraceEvent& event, std::size_t last_weight, double passes) {
   const Shape& input = shape_at(event, 0);
   double weights = 0;

@@ -12,9 +12,9 @@ namespace unidle::trace::detail {
 /// Whether flops_of() knows the operator; only then does the reader keep shapes.
 bool has_flops(std::string_view name);
 
-/// Multiplications and additions of one call, as torch.utils.flop_counter counts them: matrix products, convolutions
-/// and attention, forward and backward; here also recurrent layers. Attention's backward pass counts without the part
-/// that it computes again. Nothing for other operators and for missing or odd shapes.
+/// FLOPs (multiplications and additions) of one call. Matrix products, convolutions and attention, forward and
+/// backward, are counted as torch.utils.flop_counter does. Recurrent layers are counted as well. What attention's
+/// backward pass recomputes is not counted. Nothing for other operators, and if shapes are missing or unexpected.
 std::optional<double> flops_of(const TraceEvent& event);
 
 /// "bf16", "fp16", "fp32", "fp8", "fp64"; otherwise the name as written.
