@@ -49,7 +49,8 @@ SPOKEN = tuple(
 RECORDED = (
     *(f"python/unidle/data/recognition/{name}.py" for name in ("hints", "pictures", "rows", "written")),
     *(f"python/shim/_unidle_shim/{name}.py" for name in ("facts/replaceable", "samples/own_state")),
-    *(f"python/shim/_unidle_shim/{name}.py" for name in ("samples/row_access", "samples/whole_batches")),
+    *(f"python/shim/_unidle_shim/{name}.py" for name in ("samples/row_access", "samples/row_code")),
+    *(f"python/shim/_unidle_shim/{name}.py" for name in ("samples/subsets", "samples/whole_batches")),
     *(f"python/shim/_unidle_shim/knobs/{name}.py" for name in ("trimmed_padding", "validation_interval")),
     *(
         f"python/shim/_unidle_shim/knobs/{name}.py"

@@ -105,9 +105,9 @@ class FetchingTest(run_case.RunCase):
 
     def test_rows_that_are_not_independent_are_refused(self):
         for kind, reason in (
-            ("noisy", "not the same"),
-            ("branches", "ValueError"),
-            ("mixes", "not the same"),
+            ("noisy", "self.x[i] + np.random.rand()"),
+            ("branches", "i % 2"),
+            ("mixes", "self.x[i] - self.x[i].mean()"),
         ):
             status, why = self.applied(GATHER + "=true", "table", kind, "0")
             self.assertNotIn("taken", status, kind)

@@ -16,6 +16,7 @@ from _unidle_shim.patches import (
     training_calls,
     waits,
 )
+from _unidle_shim.samples import whole_batches
 
 
 def begin(torch):
@@ -36,6 +37,7 @@ def begin(torch):
     state.tracked_runs.install()
     thread_calls.install(state)
     state.actuators.install()
+    whole_batches.remember()  # with our patches in place
     if profiler_window.wanted():
         state.tracing = profiler_window.Tracing(state, profiler_window.wanted())
     state.thread = threading.get_ident()

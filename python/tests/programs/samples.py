@@ -93,20 +93,28 @@ class Cropped(Dataset):
 class Table(Dataset):
     def __init__(self, kind):
         rng = np.random.default_rng(0)
-        self.kind = kind
         self.ids, self.x = rng.integers(0, 9, (400, 2)), rng.random((400, 3), dtype=np.float32)
 
     def __len__(self):
         return len(self.x)
 
     def __getitem__(self, i):
-        if self.kind == "noisy":
-            return self.ids[i, 0], self.x[i] + np.random.rand()
-        if self.kind == "branches":
-            return self.ids[i, 0], self.x[i] if i % 2 else -self.x[i]
-        if self.kind == "mixes":
-            return self.ids[i, 0], self.x[i] - self.x[i].mean()
         return self.ids[i, 0], self.x[i]
+
+
+class Noisy(Table):
+    def __getitem__(self, i):
+        return self.ids[i, 0], self.x[i] + np.random.rand()
+
+
+class Branches(Table):
+    def __getitem__(self, i):
+        return self.ids[i, 0], self.x[i] if i % 2 else -self.x[i]
+
+
+class Mixes(Table):
+    def __getitem__(self, i):
+        return self.ids[i, 0], self.x[i] - self.x[i].mean()
 
 
 class Batches(Table):
@@ -123,7 +131,8 @@ def main():
     torch.manual_seed(0)
     random.seed(0)
     np.random.seed(0)
-    dataset = {"costly": Costly, "cropped": Cropped, "table": Table}[family](kind)
+    tables = {"noisy": Noisy, "branches": Branches, "mixes": Mixes}
+    dataset = {"costly": Costly, "cropped": Cropped, "table": tables.get(kind, Table)}[family](kind)
     if kind == "split":
         dataset = split(dataset)
     elif kind == "batches":

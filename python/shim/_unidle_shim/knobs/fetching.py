@@ -48,7 +48,9 @@ class Fetching:
         self.loaders += 1
         if self.caches is not None:
             self.caches.prepare(loader)
-        why = whole_batches.why_not(loader) if self.gather else None
+        why = None
+        if self.gather:
+            why = whole_batches.why_not(loader) or whole_batches.access_why_not(loader.dataset)
         if why is not None:
             self.sayer("loader.gather")("refused", why)
 

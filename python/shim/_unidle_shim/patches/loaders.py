@@ -13,7 +13,7 @@ from _unidle_shim.host.patching import put
 from _unidle_shim.loop.loop import now
 from _unidle_shim.loop.short_steps import Patch
 from _unidle_shim.patches import sample_makers, short_fetches
-from _unidle_shim.samples import batch_sizes, whole_batches
+from _unidle_shim.samples import batch_sizes
 from _unidle_shim.samples import sample_cost as sampling
 
 _get_ident = threading.get_ident
@@ -73,7 +73,6 @@ class Loader:
 def install(state):
     from torch.utils.data import dataloader
 
-    whole_batches.remember()
     state.take_over = lambda: take_over(state)
     patch_loader(
         state,
