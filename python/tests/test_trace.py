@@ -54,7 +54,7 @@ class TraceTest(unittest.TestCase):
         return done
 
     def test_the_operations_of_a_step_are_those_that_torch_counts(self):
-        done = self.same_as_bare(os.path.join(HERE, "programs", "counted.py"))
+        done = self.same_as_bare(os.path.join(HERE, "programs", "flops.py"))
         asked = subprocess.run(
             [UNIDLE, "diagnose", self.path, "--format", "json"],
             env=environment(),
