@@ -1,9 +1,28 @@
-"""Trains a model with the operations that most models have, and prints what torch counts for one step."""
+"""Trains a model with the operations that most models have, and prints what torch counts for one step.
+
+The second number is the part of attention's backward pass that computes its scores again, which torch counts.
+"""
 
 import torch
-from torch.utils.flop_counter import FlopCounterMode
+from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
 
 torch.manual_seed(0)
+aten = torch.ops.aten
+
+
+def forward(query, key, value, *args, out_shape=None, **kwargs):
+    return sdpa_flop_count(query, key, value)
+
+
+def backward(gradient, query, key, value, *args, out_shape=None, **kwargs):
+    return sdpa_backward_flop_count(gradient, query, key, value)
+
+
+# torch has them by the names of a GPU's operators only.
+ON_CPU = {
+    aten._scaled_dot_product_flash_attention_for_cpu: forward,
+    aten._scaled_dot_product_flash_attention_for_cpu_backward: backward,
+}
 
 
 class Model(torch.nn.Module):
@@ -19,7 +38,14 @@ class Model(torch.nn.Module):
         self.last = torch.nn.Linear(32, 3)
 
     def forward(self, pictures, texts):
-        return self.picture(pictures).mean() + self.last(self.text(texts)).sum()
+        texts = self.text(texts)
+        heads = texts.unflatten(2, (4, 8)).transpose(1, 2)
+        texts = (
+            torch.nn.functional.scaled_dot_product_attention(heads, heads, heads).transpose(1, 2).flatten(2)
+        )
+        with torch.autocast("cpu", torch.bfloat16):
+            alike = torch.einsum("bld,bmd->blm", texts, texts)
+        return self.picture(pictures).mean() + self.last(texts).sum() + alike.float().mean()
 
 
 model = Model()
@@ -33,8 +59,9 @@ def step():
     optimizer.zero_grad()
 
 
-with FlopCounterMode(display=False) as counter:
+with FlopCounterMode(display=False, custom_mapping=ON_CPU) as counter:
     step()
 for _ in range(40):
     step()
-print(counter.get_total_flops())
+of_backward = counter.get_flop_counts()["Global"][aten._scaled_dot_product_flash_attention_for_cpu_backward]
+print(counter.get_total_flops(), of_backward // 5)

@@ -109,6 +109,18 @@ std::vector<ComputePlace> compute_places(const Signals& signals) {
   return places;
 }
 
+void add_arithmetic(const Signals& signals, Diagnosis& diagnosis) {
+  const auto steps_per_s = signals.flops_step_s ? std::optional(1 / *signals.flops_step_s) : diagnosis.steps_per_s;
+  if (!signals.flops_per_step || !steps_per_s) {
+    return;
+  }
+  diagnosis.arithmetic = {*signals.flops_per_step, *signals.flops_per_step * *steps_per_s, std::nullopt};
+  // Nothing exceeds its peak: then the count or the peak is wrong.
+  if (signals.peak_s_per_step && *signals.peak_s_per_step * *steps_per_s <= 1) {
+    diagnosis.arithmetic->utilisation = *signals.peak_s_per_step * *steps_per_s;
+  }
+}
+
 /// What was measured, without a judgement.
 Diagnosis measured(const Signals& signals, const Policy& policy) {
   Diagnosis diagnosis;
@@ -125,13 +137,7 @@ Diagnosis measured(const Signals& signals, const Policy& policy) {
       others_disturb(*signals.others_cpus_used, *signals.cpus_used, policy)) {
     diagnosis.others_cpus = signals.others_cpus_used;
   }
-  if (signals.flops_per_step && diagnosis.steps_per_s) {
-    const double steps_per_s = *diagnosis.steps_per_s;
-    diagnosis.arithmetic = {*signals.flops_per_step, *signals.flops_per_step * steps_per_s, std::nullopt};
-    if (signals.peak_s_per_step) {
-      diagnosis.arithmetic->utilisation = *signals.peak_s_per_step * steps_per_s;
-    }
-  }
+  add_arithmetic(signals, diagnosis);
   diagnosis.underused = signals.device_busy && *signals.device_busy < policy.healthy_busy;
   if (signals.timeline && signals.timeline->alone) {
     diagnosis.of_window = true;

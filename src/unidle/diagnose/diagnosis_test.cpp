@@ -424,6 +424,8 @@ TEST(Diagnosis, ArithmeticIsRatedByTheRunsOwnSteps) {
   EXPECT_EQ(to_json(found)["arithmetic"]["mfu"], 0.4);
   EXPECT_THAT(to_text(found, 100, false),
               HasSubstr("Compute: 3 TFLOP per step, 30.0 TFLOP/s, 40 % of the data-sheet peak (MFU)."));
+  signals.peak_s_per_step = 0.11;
+  EXPECT_FALSE(diagnose(signals).arithmetic->utilisation) << "nothing exceeds its peak";
   signals.steps_per_s.reset();
   EXPECT_FALSE(diagnose(signals).arithmetic);
 }

@@ -121,6 +121,7 @@ struct Signals {
   std::optional<double> tensor_activity;      // the same for matrix units
   std::optional<double> flops_per_step;       // from the shapes in a profiler's window
   std::optional<double> peak_s_per_step;      // time of flops_per_step at the data-sheet peak
+  std::optional<double> flops_step_s;         // of that step; other logs may call something else a step
   std::optional<double> gpu_memory_used;      // 0..1
   std::string idle_gpus;                      // of several watched GPUs, the unused ones: "1, 2"
   std::optional<int> gpus;                    // visible on this machine; 0 is a measured zero

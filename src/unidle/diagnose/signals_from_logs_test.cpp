@@ -88,6 +88,25 @@ TEST_F(LogSignals, WorkThatIsNotReadIsSaidSo) {
       HasSubstr("Nothing is known about the device: the work of \"/device:GPU:0\" has a form that is not read."));
 }
 
+// The program's own log may count optimizer steps, the profiler batches; and the host runs ahead of the device.
+TEST_F(LogSignals, ArithmeticIsRatedByTheTracesOwnSteps) {
+  const auto trace = file(
+      "t.json",
+      R"({"traceEvents":[{"ph":"X","cat":"user_annotation","name":"ProfilerStep#5","pid":7,"tid":1,"ts":0,"dur":1000},)"
+      R"({"ph":"X","cat":"cpu_op","name":"aten::mm","pid":7,"tid":1,"ts":10,"dur":50,)"
+      R"("args":{"Input type":["float","float"],"Input Dims":[[100,100],[100,100]]}},)"
+      R"({"ph":"X","cat":"cuda_runtime","name":"cudaLaunchKernel","pid":7,"tid":1,"ts":20,"dur":5,)"
+      R"("args":{"correlation":3}},{"ph":"X","cat":"kernel","name":"sgemm","pid":0,"tid":7,"ts":30,"dur":3970,)"
+      R"("args":{"device":0,"correlation":3}}]})");
+  std::string text;
+  for (int step = 1; step <= 20; ++step) {
+    text += fmt::format("2025-01-01 10:00:{:02} step {}/100 loss 0.5\n", 2 * step, step);
+  }
+  const Diagnosis diagnosis = diagnose_logs({trace, file("a.out", text)});
+  ASSERT_TRUE(diagnosis.arithmetic);
+  EXPECT_DOUBLE_EQ(diagnosis.arithmetic->flops_per_s, 2e6 / 4e-3);
+}
+
 TEST_F(LogSignals, AFirstStepThatFailsEndsTheStartUp) {
   const std::string start = "2025-01-01 10:00:00 start\n2025-01-01 10:00:10 data read\n2025-01-01 10:00:20 step 1/9\n";
   const std::string end =

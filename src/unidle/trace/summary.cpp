@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "unidle/base/error.h"
-#include "unidle/telemetry/peak_rates.h"
+#include "unidle/trace/detail/arithmetic.h"
 #include "unidle/trace/detail/collector.h"
 #include "unidle/trace/detail/events.h"
 #include "unidle/trace/detail/idle.h"
@@ -238,10 +238,7 @@ void add_operators(Collector& seen, TraceSummary& summary) {
 }
 
 /// Work is counted where the host calls it, in the steps if they are marked.
-void add_flops(const Collector& seen, TraceSummary& summary) {
-  if (!seen.arithmetic_whole) {
-    return;
-  }
+void add_flops(Collector& seen, TraceSummary& summary) {
   detail::Span steps{-1e300, 1e300};
   if (!seen.steps.empty()) {
     steps = {1e300, -1e300};
@@ -250,16 +247,24 @@ void add_flops(const Collector& seen, TraceSummary& summary) {
       steps.end = std::max(steps.end, step.end);
     }
   }
-  std::map<std::uint32_t, double> of_type;
-  for (const detail::Arithmetic& work : seen.arithmetic) {
-    if (work.begin >= steps.begin && work.begin < steps.end) {
-      of_type[work.type] += work.flops;
+  summary.flops = detail::flops_within(seen, steps);
+}
+
+/// What the trace says of the device that worked most: by its id, or because it is the only one.
+void name_device(const Collector& seen, TraceSummary& summary) {
+  const DeviceUse* busiest = summary.busiest();
+  const detail::TraceDevice* named = seen.listed.empty() ? nullptr : &seen.listed.front();
+  if (busiest != nullptr && seen.listed.size() > 1) {
+    const auto found = std::ranges::find(seen.listed, busiest->id, &detail::TraceDevice::id);
+    named = found == seen.listed.end() ? nullptr : &*found;
+  }
+  if (named != nullptr) {
+    summary.device_name = named->name;
+    summary.device_memory = named->memory;
+    if (named->major && named->minor) {
+      summary.capability = fmt::format("{}.{}", *named->major, *named->minor);
     }
   }
-  for (const auto& [type, flops] : of_type) {
-    summary.flops.push_back({seen.names[type], flops});
-  }
-  std::ranges::stable_sort(summary.flops, std::greater<>(), &FlopsOfType::flops);
 }
 
 TimeRanges all_kernels(Collector& seen) {
@@ -352,37 +357,6 @@ std::optional<double> TraceSummary::matrix_share() const {
   return kernel_s > 0 ? std::optional(matrix_s / kernel_s) : std::nullopt;
 }
 
-std::optional<double> TraceSummary::flops_per_step() const {
-  if (flops.empty() || !step_s) {
-    return std::nullopt;
-  }
-  double all = 0;
-  for (const FlopsOfType& of_type : flops) {
-    all += of_type.flops;
-  }
-  return all / static_cast<double>(step_s.count);
-}
-
-std::optional<double> TraceSummary::seconds_at_peak() const {
-  const auto rates = telemetry::peak_rates(device_name);
-  if (!rates || flops.empty()) {
-    return std::nullopt;
-  }
-  // fp32 products ran as TF32 if kernels ran on matrix units and no other number type could use these.
-  const bool tf32 = rates->tf32 > 0 && matrix_s > 0 && flops.size() == 1;
-  double seconds = 0;
-  for (const auto& [type, operations] : flops) {
-    const double peak = type == "bf16" || type == "fp16" ? rates->half
-                        : type == "fp32"                 ? (tf32 ? rates->tf32 : rates->fp32)
-                                                         : 0;
-    if (peak <= 0) {
-      return std::nullopt;
-    }
-    seconds += operations / (peak * 1e12);
-  }
-  return seconds / static_cast<double>(step_s ? step_s.count : 1);
-}
-
 TraceSummary read_trace(logs::Source& source) {
   Collector seen;
   TraceSummary summary;
@@ -416,9 +390,7 @@ TraceSummary read_trace(logs::Source& source) {
   summary.zero_ns = seen.zero_ns;
   summary.python_frames = seen.python_frames;
   summary.loader_in_process = seen.loader_in_process;
-  summary.device_name = seen.device_name;
-  summary.capability = seen.capability;
-  summary.device_memory = seen.device_memory;
+  name_device(seen, summary);
   return summary;
 }
 

@@ -42,6 +42,12 @@ struct FlopsOfType {
   double flops = 0;
 };
 
+/// The type of most operations; empty when none has more than half of them.
+struct MainType {
+  std::string name;
+  bool mostly = false;  // others have more than a tenth
+};
+
 /// A period in which no device worked.
 struct DeviceGap {
   double begin_s = 0;  // since the begin of the window
@@ -115,7 +121,7 @@ struct TraceSummary {
   std::int64_t launches = 0;           // calls by which the host starts kernels and graphs
   double launch_s = 0;                 // spent in launches
   /// In the steps, or in the whole trace without marked steps: matrix products, convolutions, attention, recurrent
-  /// layers. Empty when the profiler recorded no shapes. Most first.
+  /// layers. Empty when the profiler recorded no shapes, and when the count is not sure. Most first.
   std::vector<FlopsOfType> flops;
   logs::Readings step_s;  // by ProfilerStep
   std::optional<StepParts> parts;
@@ -124,7 +130,7 @@ struct TraceSummary {
   bool python_frames = false;             // each Python function was recorded, which slows the host down
   std::optional<std::int64_t> rank;       // in a group of processes
   std::string unread_device;  // a device whose work the trace has in a form that is not read; then `devices` is empty
-  std::string device_name;
+  std::string device_name;    // of the busiest one
   std::optional<std::string> capability;  // "9.0"
   std::optional<double> device_memory;    // bytes
 
@@ -133,10 +139,15 @@ struct TraceSummary {
   std::optional<double> busy() const;
   /// The matrix units' share of kernel time; absent without kernels.
   std::optional<double> matrix_share() const;
+  double all_flops() const;
+  MainType main_type() const;
   /// FLOPs of all number types in a step; absent without marked steps or shapes.
   std::optional<double> flops_per_step() const;
+  /// The window divided by its steps: with the work that the device still has to do when the host ends the last one.
+  std::optional<double> seconds_per_step() const;
   /// The time that the FLOPs of a step take at the device's data-sheet peak; of the whole trace if no steps are marked.
-  /// Divided by the time of a step it is the model FLOP utilisation (MFU). Absent for an unknown device or number type.
+  /// Divided by the time of a step it is the model FLOP utilisation (MFU). Absent for an unknown number type, an unknown
+  /// device, several devices or none, and when it is longer than the window.
   std::optional<double> seconds_at_peak() const;
 };
 

@@ -76,14 +76,18 @@ void Page::add_head() {
 /// The operations of a step. In a window of the profiler steps are slower, so the utilisation is a lower limit.
 void Page::add_arithmetic() {
   const auto flops = trace_.flops_per_step();
-  const double step_s = trace_.step_s ? trace_.step_s.mean() : 0;
-  if (!flops || step_s <= 0) {
+  const auto step_s = trace_.seconds_per_step();
+  if (!flops || !step_s) {
     return;
   }
-  std::string words = translator_.say("{} per step, {} in {}", format_flops(*flops),
-                                      format_flops(*flops / step_s) + "/s", trace_.flops.front().type);
+  const std::string per_step = format_flops(*flops);
+  const std::string per_s = format_flops(*flops / *step_s) + "/s";
+  const auto [type, mostly] = trace_.main_type();
+  std::string words = type.empty() ? translator_.say("{} per step, {}", per_step, per_s)
+                      : mostly     ? translator_.say("{} per step, {}, mostly in {}", per_step, per_s, type)
+                                   : translator_.say("{} per step, {} in {}", per_step, per_s, type);
   if (const auto peak_s = trace_.seconds_at_peak()) {
-    words += translator_.say(", {} of the data-sheet peak (MFU)", format_share(*peak_s / step_s));
+    words += translator_.say(", {} of the data-sheet peak (MFU)", format_share(*peak_s / *step_s));
   }
   line(translator_.word("compute"), words);
 }

@@ -79,6 +79,7 @@ void add_traces(const JobLogs& job, Signals& signals) {
   }
   add_kernel_facts(*chosen, signals);
   add_flops(*chosen, signals);
+  signals.flops_step_s = chosen->seconds_per_step();
   add_ranks(job, signals);
   if (chosen->capability) {
     signals.gpu_capability = chosen->capability;

@@ -21,6 +21,7 @@ constexpr std::size_t kMostHostEvents = 2'000'000;
 constexpr std::size_t kMostWorks = 20'000'000;  // of devices; some 50 bytes each
 constexpr std::size_t kMostSteps = 1'000'000;
 constexpr std::size_t kMostAtZero = 100'000;
+constexpr std::size_t kMostDevices = 1000;
 constexpr double kDay_us = 86400e6;
 constexpr double kYear_us = 365 * kDay_us;
 
@@ -98,12 +99,8 @@ void Collector::device(const TraceDevice& device) {
     }
     return;
   }
-  if (device_name.empty()) {
-    device_name = device.name;
-    device_memory = device.memory;
-    if (device.major && device.minor) {
-      capability = fmt::format("{}.{}", *device.major, *device.minor);
-    }
+  if (listed.size() < kMostDevices) {
+    listed.push_back(device);
   }
 }
 
@@ -142,7 +139,8 @@ void Collector::host(const TraceEvent& event, double begin, double end) {
     return;  // the profiler's own work
   }
   if (event.correlation) {
-    calls.add({*event.correlation, begin, end, number, host_work_of(event).value_or(HostWork::kLaunch)});
+    calls.add({*event.correlation, begin, end, number, host_work_of(event).value_or(HostWork::kLaunch),
+               is_driver_launch(event)});
   }
   part(event, threads[number], begin, end);
   if (event.category == "overhead") {
@@ -152,10 +150,10 @@ void Collector::host(const TraceEvent& event, double begin, double end) {
     long_host_events.push_back({begin, end, names.number(event.name), 0});
   }
   python_frames = python_frames || is_python_frame(event);
-  if (!event.shapes.empty()) {
-    count_flops(event, begin);
-  }
   if (is_operator(event)) {
+    if (has_flops(event.name)) {
+      count_flops(event, begin, end, number);
+    }
     if (operators.size() < kMostHostEvents) {
       operators.push_back({begin, end, names.number(event.name), number});
     } else {
@@ -164,10 +162,9 @@ void Collector::host(const TraceEvent& event, double begin, double end) {
   }
 }
 
-void Collector::count_flops(const TraceEvent& event, double begin) {
-  const std::optional<double> flops = flops_of(event);
-  if (flops && arithmetic.size() < kMostHostEvents) {
-    arithmetic.push_back({begin, *flops, names.number(number_type(event))});
+void Collector::count_flops(const TraceEvent& event, double begin, double end, std::uint32_t thread) {
+  if (arithmetic.size() < kMostHostEvents) {
+    arithmetic.push_back({begin, end, flops_of(event), names.number(number_type(event)), thread});
   } else {
     arithmetic_whole = false;
   }
@@ -177,6 +174,16 @@ void Collector::part(const TraceEvent& event, HostThread& thread, double begin, 
   const auto kind = host_work_of(event);
   if (kind) {
     thread.of(*kind).add(to_range({begin, end}));
+  }
+  if (is_operator(event) && event.name.starts_with("aten::")) {
+    thread.torch_operators.add(to_range({begin, end}));
+  }
+  if (is_graph_launch(event) || begins_capture(event)) {
+    if (graphs.size() < kMostHostEvents) {
+      graphs.push_back(begin);
+    } else {
+      arithmetic_whole = false;
+    }
   }
   if (event.name.starts_with("enumerate(DataLoader)")) {
     loader_in_process = event.name.find("_SingleProcess") != std::string::npos;

@@ -24,11 +24,14 @@ struct HostEvent {
   std::uint32_t thread = 0;
 };
 
-/// An operator whose floating-point operations are known; `type` is an index of texts.
+/// An operator whose floating-point operations may be known; `type` and `thread` are indices of texts.
 struct Arithmetic {
   double begin = 0;
-  double flops = 0;
+  double end = 0;
+  std::optional<double> flops;  // nothing when the call cannot be counted
   std::uint32_t type = 0;
+  std::uint32_t thread = 0;
+  bool launched = false;  // work of a device
 };
 
 struct Step {
@@ -46,6 +49,7 @@ struct HostThread {
   GatheredRanges optimizer;
   GatheredRanges blocking_copies;
   GatheredRanges long_launches;
+  GatheredRanges torch_operators;  // torch's own: aten
   std::int64_t syncs = 0;
   std::int64_t launches = 0;
   std::vector<double> captures_begin;
@@ -89,21 +93,20 @@ class Collector {
   bool operators_whole = true;
   std::vector<Arithmetic> arithmetic;
   bool arithmetic_whole = true;
+  std::vector<double> graphs;  // begins of captures and launches: what a graph computes is not known
   bool python_frames = false;
   Texts names;
   std::optional<std::int64_t> zero_ns;
   std::optional<bool> loader_in_process;
-  std::string device_name;
+  std::vector<TraceDevice> listed;
   std::string unread_device;  // the process of a device whose events have a form that is not read
-  std::optional<std::string> capability;
-  std::optional<double> device_memory;
 
  private:
   void take(const TraceEvent& event, const std::string& name);
   void work(const TraceEvent& event, double begin, double end, const std::string& name);
   void host(const TraceEvent& event, double begin, double end);
   void part(const TraceEvent& event, HostThread& thread, double begin, double end);
-  void count_flops(const TraceEvent& event, double begin);
+  void count_flops(const TraceEvent& event, double begin, double end, std::uint32_t thread);
   void clock(const TraceEvent& event);
 
   Texts thread_names_;

@@ -45,6 +45,7 @@ struct Call {
   double end = 0;
   std::uint32_t thread = 0;
   HostWork kind = HostWork::kLaunch;
+  bool by_driver = false;  // the driver's own call, with which generated code (Triton's) launches
 };
 
 class Calls {

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
+#include <limits>
 #include <unordered_map>
 #include <vector>
 
@@ -18,9 +19,8 @@ namespace unidle::trace::detail {
 namespace {
 
 using Json = nlohmann::json;
-constexpr std::size_t kLongestText = 512;    // of a name that is kept
-constexpr std::size_t kMostArguments = 256;  // of an operator; an LSTM of many layers has that many weights
-constexpr std::size_t kDeepest = 200;        // profilers write fewer than ten levels
+constexpr std::size_t kLongestText = 512;  // of a name that is kept
+constexpr std::size_t kDeepest = 200;      // profilers write fewer than ten levels
 
 [[noreturn]] void refuse_depth(const std::string& name) {
   throw Error(ErrorCode::kInput, name, fmt::format("is nested deeper than {} levels", kDeepest),
@@ -94,8 +94,8 @@ class Handler : public nlohmann::json_sax<Json> {
   bool seen_events = false;
   std::optional<std::int64_t> rank;
 
-  bool null() override { return true; }
-  bool boolean(bool) override { return true; }
+  bool null() override { return no_number(); }
+  bool boolean(bool) override { return no_number(); }
   bool number_integer(number_integer_t value) override { return number(static_cast<double>(value)); }
   bool number_unsigned(number_unsigned_t value) override { return number(static_cast<double>(value)); }
   bool number_float(number_float_t value, const string_t&) override { return number(value); }
@@ -114,6 +114,8 @@ class Handler : public nlohmann::json_sax<Json> {
       keep(event_.types, value);
     } else if (place == Place::kValues) {
       keep(event_.values, value);
+    } else {
+      no_number();
     }
     return true;
   }
@@ -183,7 +185,7 @@ class Handler : public nlohmann::json_sax<Json> {
     } else if (event_.phase == "X" && event_.begin_us && event_.duration_us) {
       on_event_(event_);
     } else if (event_.phase == "M" && event_.name.starts_with("process_") && !label_.empty()) {
-      on_device_({.name = {}, .process = label_, .memory = {}, .major = {}, .minor = {}});
+      on_device_({.name = {}, .process = label_, .id = {}, .memory = {}, .major = {}, .minor = {}});
     }
   }
 
@@ -206,6 +208,11 @@ class Handler : public nlohmann::json_sax<Json> {
     if (texts.size() < kMostArguments) {
       texts.emplace_back(text, 0, kLongestText);
     }
+  }
+
+  /// A size that is none must not be left out: the others would look like a whole shape.
+  bool no_number() {
+    return place_.empty() || place_.back() != Place::kShape || number(std::numeric_limits<double>::quiet_NaN());
   }
 
   bool enter(Place place) {
@@ -268,7 +275,9 @@ class Handler : public nlohmann::json_sax<Json> {
   }
 
   void device_number(double value) {
-    if (key_ == "totalGlobalMem") {
+    if (key_ == "id") {
+      device_.id = fmt::format("{}", value);
+    } else if (key_ == "totalGlobalMem") {
       device_.memory = value;
     } else if (key_ == "computeMajor" && value >= 0 && value < 1000) {
       device_.major = static_cast<std::int64_t>(value);

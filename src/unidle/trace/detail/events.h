@@ -13,6 +13,7 @@
 namespace unidle::trace::detail {
 
 constexpr double kSecondsPerUs = 1e-6;
+constexpr std::size_t kMostArguments = 256;  // of an operator; an LSTM of many layers has that many weights
 
 /// A slice, whether the trace writes it as one event (ph "X") or as its begin and end (ph "B", "E"); times in
 /// microseconds. Strings are valid during the call only.
@@ -28,7 +29,7 @@ struct TraceEvent {
   std::optional<double> bytes;              // args.bytes
   std::optional<std::int64_t> correlation;  // args.correlation: a call and the device work that it started share it
   // Of operators that has_flops() knows, when the profiler recorded shapes: args "Input Dims", in which a list of
-  // tensors has an empty shape before its own, "Input type" and "Concrete Inputs".
+  // tensors has an empty shape before its own, "Input type" and "Concrete Inputs". A size that is no number is NaN.
   std::vector<std::vector<double>> shapes;
   std::vector<std::string> types;
   std::vector<std::string> values;
@@ -40,6 +41,7 @@ struct TraceEvent {
 struct TraceDevice {
   std::string name;
   std::string process;  // the process's name; the other fields are empty then
+  std::string id;       // as events write their device; empty when the entry has none
   std::optional<double> memory;
   std::optional<std::int64_t> major;
   std::optional<std::int64_t> minor;

@@ -14,7 +14,8 @@ bool has_flops(std::string_view name);
 
 /// FLOPs (multiplications and additions) of one call. Matrix products, convolutions and attention, forward and
 /// backward, are counted as torch.utils.flop_counter does. Recurrent layers are counted as well. What attention's
-/// backward pass recomputes is not counted. Nothing for other operators, and if shapes are missing or unexpected.
+/// backward pass recomputes is not counted. Nothing for other operators, and for shapes that are missing or impossible:
+/// then the sum is not known either.
 std::optional<double> flops_of(const TraceEvent& event);
 
 /// "bf16", "fp16", "fp32", "fp8", "fp64"; otherwise the name as written.

@@ -126,6 +126,18 @@ bool is_blocking_copy(const TraceEvent& event) {
          event.name == "hipMemcpyDtoH" || event.name == "cuMemcpyDtoH_v2";
 }
 
+bool is_graph_launch(const TraceEvent& event) {
+  static constexpr auto kCalls =
+      std::to_array<std::string_view>({"cudaGraphLaunch", "cuGraphLaunch", "hipGraphLaunch"});
+  return starts_with_any(event.name, kCalls);
+}
+
+bool is_driver_launch(const TraceEvent& event) {
+  static constexpr auto kCalls =
+      std::to_array<std::string_view>({"cuLaunch", "hipModuleLaunch", "hipExtModuleLaunch", "hipDrvLaunch"});
+  return starts_with_any(event.name, kCalls);
+}
+
 bool begins_capture(const TraceEvent& event) {
   return event.name.starts_with("cudaStreamBeginCapture") || event.name.starts_with("hipStreamBeginCapture") ||
          event.name.starts_with("cuStreamBeginCapture");

@@ -38,6 +38,9 @@ bool names_unread_device(std::string_view process);
 std::optional<HostWork> host_work_of(const TraceEvent& event);
 /// A copy call that returns only after the copy, whatever the kind of memory.
 bool is_blocking_copy(const TraceEvent& event);
+bool is_graph_launch(const TraceEvent& event);
+/// A launch of a kernel by the driver's own call, as generated code does it. Libraries do so too.
+bool is_driver_launch(const TraceEvent& event);
 /// The begin and end of a graph capture, during which launches start no work.
 bool begins_capture(const TraceEvent& event);
 bool ends_capture(const TraceEvent& event);
