@@ -15,6 +15,9 @@ const Target& trace() {
             const double sum = parts.input + parts.sync + parts.transfer + parts.optimizer + parts.rest;
             require(sum > 0.99 && sum < 1.01);
           }
+          if (const auto peak_s = summary.seconds_at_peak(); peak_s && summary.step_s) {
+            require(*peak_s >= 0 && *peak_s <= *summary.seconds_per_step());
+          }
           unidle::trace::to_text(summary, 80);
           const auto again = unidle::trace::summary_from_json(unidle::trace::to_json(summary), "input");
           require(again.events == summary.events && again.kernels.size() == summary.kernels.size());
