@@ -146,8 +146,8 @@ struct TraceSummary {
   /// The window divided by its steps: with the work that the device still has to do when the host ends the last one.
   std::optional<double> seconds_per_step() const;
   /// The time that the FLOPs of a step take at the device's data-sheet peak; of the whole trace if no steps are marked.
-  /// Divided by the time of a step it is the model FLOP utilisation (MFU). Absent for an unknown number type, an unknown
-  /// device, several devices or none, and when it is longer than the window.
+  /// Divided by the time of a step it is the model FLOP utilisation (MFU). Absent for an unknown number type, an
+  /// unknown device, several devices or none, and when it is longer than the window.
   std::optional<double> seconds_at_peak() const;
 };
 
