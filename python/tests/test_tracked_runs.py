@@ -3,6 +3,7 @@
 import glob
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import unittest
@@ -28,8 +29,25 @@ def train(tell):
 """
 
 
+FILE_STORE = {"MLFLOW_ALLOW_FILE_STORE": "true"}
+
+
 def has(name):
     return unittest.skipUnless(importlib.util.find_spec(name), "this Python has no %s" % name)
+
+
+def wandb_entries(folder):
+    """The runs in an offline folder, each with how it ended."""
+    from wandb.proto.wandb_internal_pb2 import Record
+    from wandb.sdk.internal.datastore import DataStore
+
+    (path,) = glob.glob(os.path.join(folder, "*.wandb"))
+    store = DataStore()
+    store.open_for_scan(path)
+    records = [Record.FromString(data) for data in iter(store.scan_data, None)]
+    runs = [record.run for record in records if record.HasField("run")]
+    ends = [record.exit for record in records if record.HasField("exit")]
+    return list(zip(runs, ends))
 
 
 @unittest.skipUnless(HAS_TORCH, "this Python has no torch")
@@ -37,16 +55,39 @@ def has(name):
 class TrackedRunsTest(run_case.RunCase):
     fresh = True  # the interpreter that sends is the program's
 
-    def sent(self, tracker, program, **environment):
-        """Runs it observed, and returns the line that says where its diagnosis is."""
+    def told(self, tracker, program, code=0, **environment):
+        """Runs it observed, and returns the lines that say where its diagnosis is."""
         path = os.path.join(self.folder, "train.py")
         with open(path, "w") as file:
             file.write(TRAINING + program)
-        done = self.observed(sys.executable, path, options=("--tracker", tracker), **environment)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        lines = [line for line in done.stderr.splitlines() if " sent to " in line]
-        self.assertEqual(len(lines), 1, done.stderr)
-        return lines[0]
+        options = ("--tracker", tracker) if tracker else ()
+        done = self.observed(sys.executable, path, options=options, **environment)
+        self.assertEqual(done.returncode, code, done.stderr)
+        self.printed = done.stderr
+        return re.findall("(?m)^unidle: [a-z].*", done.stderr)  # the diagnosis itself has a capital
+
+    def sent(self, tracker, program, code=0, **environment):
+        (line,) = self.told(tracker, program, code, **environment)
+        self.assertTrue(line.startswith("unidle: sent to %s: " % tracker), line)
+        return line
+
+    def stand_in(self, name, text):
+        """A package of that name, which the program and the sender import."""
+        path = os.path.join(self.folder, "packages", *name.split(".")) + ".py"
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w") as file:
+            file.write(text)
+        return {"PYTHONPATH": os.path.join(self.folder, "packages")}
+
+    def mlflow_runs(self, runs):
+        """Those in a local store, by name."""
+        from mlflow.tracking import MlflowClient
+
+        with unittest.mock.patch.dict(os.environ, FILE_STORE):
+            return {run.info.run_name: run for run in MlflowClient("file://" + runs).search_runs(["0"])}
+
+    def wandb_folders(self):
+        return sorted(glob.glob(os.path.join(self.folder, "wandb", "*run-*")), key=os.path.getmtime)
 
     @has("tensorboard")
     def test_tensorboard(self):
@@ -83,7 +124,6 @@ writer.close()
         from mlflow.tracking import MlflowClient
 
         runs = os.path.join(self.folder, "runs")
-        allowed = {"MLFLOW_ALLOW_FILE_STORE": "true"}
         line = self.sent(
             "mlflow",
             """
@@ -93,9 +133,9 @@ with mlflow.start_run() as run:
     train(lambda loss, step: mlflow.log_metric("loss", loss, step))
 """
             % runs,
-            **allowed,
+            **FILE_STORE,
         )
-        with unittest.mock.patch.dict(os.environ, allowed):
+        with unittest.mock.patch.dict(os.environ, FILE_STORE):
             client = MlflowClient("file://" + runs)
             (run,) = client.search_runs(["0"])
         self.assertIn("run %s at file://" % run.info.run_id, line)
@@ -107,27 +147,236 @@ with mlflow.start_run() as run:
             [each.path for each in client.list_artifacts(run.info.run_id, "unidle")], ["unidle/report.html"]
         )
 
+    @has("mlflow")
+    def test_mlflow_of_a_failed_program(self):
+        """Its own run stays failed, and a new run is failed."""
+        runs = os.path.join(self.folder, "runs")
+        uri = "file://" + runs
+        own = """
+import mlflow
+mlflow.set_tracking_uri("%s")
+with mlflow.start_run(run_name="own"):
+    train(lambda loss, step: mlflow.log_metric("loss", loss, step))
+    raise SystemExit(3)
+"""
+        self.sent("mlflow", own % uri, 3, **FILE_STORE)
+        failed = "train(print)\nraise SystemExit(3)\n"
+        self.sent("mlflow", failed, 3, MLFLOW_TRACKING_URI=uri, **FILE_STORE)
+        killed = "train(print)\nimport os\nos.kill(os.getpid(), 15)\n"
+        self.sent("mlflow", killed, 143, MLFLOW_TRACKING_URI=uri, **FILE_STORE)
+        found = self.mlflow_runs(runs)
+        self.assertIn("unidle/steps_per_s", found["own"].data.metrics)
+        self.assertEqual(
+            sorted(run.info.status for run in found.values()), ["FAILED", "FAILED", "KILLED"], found
+        )
+        self.assertEqual(found["own"].info.status, "FAILED")
+
+    @has("mlflow")
+    def test_mlflow_with_two_runs(self):
+        """One that cannot be written does not hide the other; a folder of the program's is found."""
+        runs = os.path.join(self.folder, "runs")
+        lines = self.told(
+            "mlflow",
+            """
+import mlflow, os
+os.mkdir("within")
+os.chdir("within")
+mlflow.set_tracking_uri("../runs")
+for name in "first", "second":
+    with mlflow.start_run(run_name=name) as run:
+        train(lambda loss, step: mlflow.log_metric("loss", loss, step))
+    if name == "first":
+        mlflow.delete_run(run.info.run_id)
+""",
+            **FILE_STORE,
+        )
+        self.assertEqual(len(lines), 2, lines)
+        self.assertTrue(lines[0].startswith("unidle: not sent to mlflow: "), lines)
+        found = self.mlflow_runs(runs)
+        self.assertIn("unidle: sent to mlflow: run %s at " % found["second"].info.run_id, lines[1])
+        self.assertIn("unidle/steps_per_s", found["second"].data.metrics)
+
+    @has("mlflow")
+    def test_a_password_of_mlflow(self):
+        """It is neither recorded nor printed, and the server that has it is the one of the environment."""
+        program = """
+import mlflow
+run = mlflow.MlflowClient()
+def tell(loss, step):
+    if step == 0:
+        try: run.log_metric("0" * 32, "loss", loss)
+        except Exception as failure: pass
+train(tell)
+"""
+        uri = "http://me:pass-word@127.0.0.1:9"
+        quiet = {"MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0"}
+        (line,) = self.told("mlflow", program, MLFLOW_TRACKING_URI=uri, **quiet)
+        self.assertTrue(line.startswith("unidle: not sent to mlflow: MlflowException: "), line)
+        self.assertIn("127.0.0.1", line)
+        self.assertNotIn("pass-word", self.printed)
+        (note,) = self.record.notes("tracker")
+        self.assertEqual(note["server"], "http://127.0.0.1:9")
+        with open(os.path.join(self.record.folder, "record.db"), "rb") as file:
+            self.assertNotIn(b"pass-word", file.read())
+
+    @has("mlflow")
+    def test_a_report_that_is_sent_later(self):
+        runs = os.path.join(self.folder, "runs")
+        self.told(
+            None,
+            """
+import mlflow
+mlflow.set_tracking_uri("file:runs")
+with mlflow.start_run(run_name="own"):
+    train(lambda loss, step: mlflow.log_metric("loss", loss, step))
+""",
+            **FILE_STORE,
+        )
+        self.assertNotIn("unidle/steps_per_s", self.mlflow_runs(runs)["own"].data.metrics)
+        done = subprocess.run(
+            [UNIDLE, "report", self.record.folder, "--tracker", "mlflow"],
+            cwd="/",
+            env=run_case.environment(**FILE_STORE),
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("unidle: sent to mlflow: run ", done.stderr)
+        self.assertIn("unidle/steps_per_s", self.mlflow_runs(runs)["own"].data.metrics)
+
     @has("wandb")
     def test_wandb_offline(self):
+        """A companion of its own: `wandb sync` of a second folder with the same id would replace the run."""
         line = self.sent(
             "wandb",
             """
 import wandb
-run = wandb.init(project="shapes", mode="offline")
+run = wandb.init(project="shapes", name="small", mode="offline")
 train(lambda loss, step: run.log({"loss": loss}))
 run.finish()
+raise SystemExit(3)
+""",
+            3,
+            WANDB_RUN_ID="own",
+        )
+        first, second = self.wandb_folders()
+        self.assertIn(os.path.basename(second), line)
+        ((run, _),), ((companion, ended),) = (wandb_entries(each) for each in (first, second))
+        self.assertEqual((run.run_id, run.project), ("own", "shapes"))
+        self.assertNotEqual(companion.run_id, "own")
+        self.assertEqual(
+            (companion.project, companion.display_name, companion.job_type), ("shapes", "small", "unidle")
+        )
+        self.assertIn("own", companion.notes)
+        self.assertEqual(ended.exit_code, 3)
+        with open(glob.glob(os.path.join(second, "*.wandb"))[0], "rb") as file:
+            self.assertIn(b"unidle/steps_per_s", file.read())
+        self.assertTrue(glob.glob(os.path.join(second, "files", "media", "html", "unidle", "report*.html")))
+
+    @has("wandb")
+    def test_wandb_is_disabled(self):
+        by_code = """
+import wandb
+run = wandb.init(project="shapes", mode="disabled")
+train(lambda loss, step: run.log({"loss": loss}))
+"""
+        own = by_code.replace('mode="disabled"', "")
+        for program, environment, words in (
+            (by_code, {}, "W&B is disabled in the program"),
+            (own, {"WANDB_MODE": "disabled"}, "W&B is disabled in the program"),
+            ("train(print)\n", {"WANDB_MODE": "disabled"}, "W&B is disabled"),
+        ):
+            with self.subTest(program, environment=environment):
+                lines = self.told("wandb", program, **environment)
+                self.assertEqual(lines, ["unidle: not sent to wandb: " + words])
+                self.assertEqual(self.wandb_folders(), [])
+
+    @has("wandb")
+    def test_wandb_is_disabled_in_one_of_two(self):
+        """As all but the first process of a job often do."""
+        self.sent(
+            "wandb",
+            """
+import wandb
+wandb.init(mode="disabled").finish()
+with wandb.init(project="shapes", mode="dryrun") as run:
+    train(lambda loss, step: run.log({"loss": loss}))
 """,
         )
-        folders = sorted(glob.glob(os.path.join(self.folder, "wandb", "offline-run-*")))
-        self.assertEqual(len(folders), 2, folders)
-        (first,) = glob.glob(os.path.join(folders[0], "*.wandb"))
-        (second,) = glob.glob(os.path.join(folders[1], "*.wandb"))
-        self.assertEqual(os.path.basename(first), os.path.basename(second))  # one run
-        self.assertIn(os.path.basename(folders[1]), line)
-        with open(second, "rb") as file:
-            self.assertIn(b"unidle/steps_per_s", file.read())
-        self.assertTrue(
-            glob.glob(os.path.join(folders[1], "files", "media", "html", "unidle", "report*.html"))
+        self.assertEqual(len(self.wandb_folders()), 2)
+
+    @has("tensorboard")
+    def test_the_writer_within_add_hparams(self):
+        self.sent(
+            "tensorboard",
+            """
+from torch.utils.tensorboard import SummaryWriter
+with SummaryWriter("logs") as writer:
+    train(lambda loss, step: writer.add_scalar("loss", loss, step))
+    writer.add_hparams({"rate": 0.1}, {"last": 1.0}, run_name="inner")
+""",
+        )
+        self.assertEqual(glob.glob(os.path.join(self.folder, "logs", "inner", "*.unidle")), [])
+
+    def test_a_writer_elsewhere(self):
+        """A bucket is not a folder of this machine."""
+        self.stand_in("tensorboardX.__init__", "from .writer import SummaryWriter\n")
+        writer = """
+class SummaryWriter:
+    def __init__(self, logdir, **more): self.logdir = logdir
+    def add_scalar(self, *given): pass
+    add_text = add_scalar
+    def __enter__(self): return self
+    def __exit__(self, *given): pass
+"""
+        packages = self.stand_in("tensorboardX.writer", writer)
+        self.stand_in("tensorboard.__init__", "raise ImportError('only that one')\n")
+        line = self.sent(
+            "tensorboard",
+            """
+from tensorboardX import SummaryWriter
+writer = SummaryWriter("s3://bucket/logs")
+train(lambda loss, step: writer.add_scalar("loss", loss, step))
+""",
+            **packages,
+        )
+        self.assertEqual(line, "unidle: sent to tensorboard: s3://bucket/logs")
+        self.assertEqual(glob.glob(os.path.join(self.folder, "s3*")), [])
+
+    def test_no_answer(self):
+        """What was sent before is said, and that the rest is not known."""
+        packages = self.stand_in("tensorboard.__init__", "raise ImportError('only the other')\n")
+        self.stand_in("tensorboardX.__init__", "from .writer import SummaryWriter\n")
+        self.stand_in(
+            "tensorboardX.writer",
+            """
+import time
+class SummaryWriter:
+    def __init__(self, logdir, **more): self.logdir = logdir
+    def add_scalar(self, *given): pass
+    def add_text(self, *given): time.sleep(600 if self.logdir.endswith("slow") else 0)
+    def __enter__(self): return self
+    def __exit__(self, *given): pass
+""",
+        )
+        lines = self.told(
+            "tensorboard",
+            """
+from tensorboardX import SummaryWriter
+writers = [SummaryWriter("quick"), SummaryWriter("slow")]
+train(lambda loss, step: [writer.add_scalar("loss", loss, step) for writer in writers])
+raise SystemExit(3)
+""",
+            3,
+            UNIDLE_TRACKER_SECONDS="5",
+            **packages,
+        )
+        self.assertEqual(
+            lines,
+            [
+                "unidle: sent to tensorboard: %s/quick" % self.folder,
+                "unidle: tensorboard did not answer within 5 s: it is not known what else it got",
+            ],
         )
 
     @has("tensorboard")
@@ -144,7 +393,7 @@ run.finish()
             file.write("raise ImportError('no such package')\n")
         done = self.observed(sys.executable, path, options=("--tracker", "mlflow"), PYTHONPATH=self.folder)
         self.assertEqual(done.returncode, 3, done.stderr)
-        self.assertIn("unidle: nothing was sent to mlflow: ImportError: no such package", done.stderr)
+        self.assertIn("unidle: not sent to mlflow: ImportError: no such package", done.stderr)
 
     def test_nothing_was_trained(self):
         """Each of the trackers is named."""

@@ -5,21 +5,26 @@ The arguments are the name of the tracker and a file with a JSON object:
 
 - `name` and `folder` of the record, and `page`, the path of its report
 - `diagnosis`: the JSON of `unidle diagnose` with its texts (docs/diagnose.md)
+- `exit_code` of the program; null if it is unknown
 - `runs`: the runs that the program logged with this tracker, as in the note `tracker` (docs/probe-format.md)
 
-Prints one line for each run: where its diagnosis is. A tracker is a module of this folder, NAME_run.py,
-with a function send(told) that yields these lines.
+Prints one line for each run: "sent: " and where the diagnosis is, or "not sent: " and why. A tracker is a
+module of this folder, NAME_run.py, with a function send(told, known) that returns the place. `known` is one
+of the runs, or None for a new one.
 """
 
 import importlib
 import json
 import sys
 
+from servers import in_words
+
 
 def figures(told):
     """name -> number, of what trackers plot and compare."""
     diagnosis = told["diagnosis"]
     found = dict(diagnosis["throughput"])
+    found.update(diagnosis.get("arithmetic") or {})
     found["device_busy"] = diagnosis["device"]["busy"]
     found.update((f"{phase}_s", seconds) for phase, seconds in diagnosis["time"].items())
     found.update((f"{part}_share", share) for part, share in (diagnosis["step"] or {}).items())
@@ -37,17 +42,27 @@ def texts(told):
     return {f"unidle.{name}": value for name, value in found.items() if value}
 
 
+def wanted(runs):
+    """Where to send it. Of several processes, all but the first often disable their tracker."""
+    return [run for run in runs if run.get("mode") != "disabled"] or runs[:1] or [None]
+
+
 def main():
     tracker, file = sys.argv[1:]
     with open(file, encoding="utf-8") as opened:
         told = json.load(opened)
     told["figures"], told["texts"] = figures(told), texts(told)
+    sys.stdout.reconfigure(encoding="utf-8", errors="replace")
     try:
         sender = importlib.import_module(f"{tracker}_run")
-        for place in sender.send(told):
-            print(place)
     except Exception as failure:
-        sys.exit(f"{type(failure).__name__}: {failure}")
+        sys.exit(in_words(failure))
+    for known in wanted(told["runs"]):
+        try:
+            line = f"sent: {sender.send(told, known)}"
+        except Exception as failure:
+            line = f"not sent: {in_words(failure)}"
+        print(line, flush=True)  # at once: a later run may not end in time
 
 
 if __name__ == "__main__":

@@ -3,13 +3,17 @@
 #include <CLI/CLI.hpp>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string_view>
 
 #include "unidle/base/files.h"
 #include "unidle/base/json.h"
 #include "unidle/base/log.h"
+#include "unidle/base/numbers.h"
 #include "unidle/base/process.h"
+#include "unidle/base/secrets.h"
 #include "unidle/experiment/last_line_of.h"
 #include "unidle/language/translator.h"
 #include "unidle/record/note_types.h"
@@ -23,7 +27,14 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array<const char*, 3> kTrackers = {"mlflow", "tensorboard", "wandb"};
-constexpr std::chrono::minutes kLimit{2};
+
+/// How long one tracker may take.
+std::chrono::seconds limit() {
+  constexpr std::chrono::minutes kUsual{2};
+  const char* given = std::getenv("UNIDLE_TRACKER_SECONDS");
+  const auto seconds = given != nullptr ? parse_number<int>(given) : std::nullopt;
+  return seconds && *seconds > 0 ? std::chrono::seconds(*seconds) : kUsual;
+}
 
 /// The interpreter of the process that trained, of any observed process otherwise.
 std::string interpreter(const std::vector<record::Note>& notes) {
@@ -47,11 +58,40 @@ nlohmann::json runs_of(const std::vector<record::Note>& notes, std::string_view 
                       {"server", note.value("server")},
                       {"project", note.value("project")},
                       {"entity", note.value("entity")},
+                      {"name", note.value("name")},
                       {"mode", note.value("mode")},
                       {"folder", note.value("folder")}});
     }
   });
   return runs;
+}
+
+/// The command's exit code as a shell sees it; null if it is unknown.
+nlohmann::json exit_code(const record::Reader& reader) {
+  const auto exit = reader.meta(record::meta::kExit);
+  return exit && exit->contains("code")
+             ? nlohmann::json(ExitStatus{exit->value("code", 0), exit->value("signal", 0)}.shell_code())
+             : nlohmann::json();
+}
+
+/// Repeats what the sender said of each run; returns how many it spoke of.
+int say_results(const std::string& tracker, const std::string& out, Language language) {
+  constexpr std::string_view kSent = "sent: ";
+  constexpr std::string_view kNotSent = "not sent: ";
+  int said = 0;
+  std::istringstream lines(out);
+  for (std::string line; std::getline(lines, line);) {
+    const std::string masked = mask_secrets(std::string_view(line));
+    if (masked.starts_with(kSent)) {
+      say(translate(language, "sent to {}: {}", tracker, masked.substr(kSent.size())));
+    } else if (masked.starts_with(kNotSent)) {
+      say(translate(language, "not sent to {}: {}", tracker, masked.substr(kNotSent.size())));
+    } else {
+      continue;  // the tracker's package prints, too
+    }
+    ++said;
+  }
+  return said;
 }
 
 void send(const std::string& tracker, const std::string& python, const nlohmann::json& told, Language language) {
@@ -61,15 +101,13 @@ void send(const std::string& tracker, const std::string& python, const nlohmann:
   Command command;
   command.argv = {python, (program_folder().parent_path() / "share/unidle/python/trackers").string(), tracker, file};
   command.in = Command::Stream::kNull;
-  const Finished finished = run_to_end(command, kLimit);
+  const Finished finished = run_to_end(command, limit());
+  const int said = say_results(tracker, finished.out, language);
   if (finished.timed_out) {
-    say(translate(language, "nothing was sent to {}: no answer within {} s", tracker,
-                  std::chrono::seconds(kLimit).count()));
-  } else if (!finished.status.ok()) {
-    say(translate(language, "nothing was sent to {}: {}", tracker,
-                  experiment::last_line_of(finished.err, finished.out)));
-  } else {
-    say(translate(language, "sent to {}: {}", tracker, experiment::last_line_of("", finished.out)));
+    say(translate(language, "{} did not answer within {} s: it is not known what else it got", tracker,
+                  limit().count()));
+  } else if (!finished.status.ok() || said == 0) {
+    say(translate(language, "not sent to {}: {}", tracker, experiment::last_line_of(finished.err, "")));
   }
 }
 
@@ -95,10 +133,12 @@ void send_to_trackers(const fs::path& record, const diagnose::Diagnosis& diagnos
     if (std::error_code failure; !fs::exists(page, failure)) {
       write_file_atomic(page, report::page({{account::load_run(record), diagnosis}}, language));
     }
-    const std::vector<record::Note> notes = record::Reader(record).notes();
+    const record::Reader reader(record);
+    const std::vector<record::Note> notes = reader.notes();
     nlohmann::json told = {{"name", record.filename().string()},
                            {"folder", fs::absolute(record).string()},
                            {"page", fs::absolute(page).string()},
+                           {"exit_code", exit_code(reader)},
                            {"diagnosis", diagnose::to_json_with_texts(diagnosis, language)}};
     for (const std::string& tracker : trackers) {
       told["runs"] = runs_of(notes, tracker);

@@ -1,14 +1,13 @@
 """The runs of experiment trackers that the program writes, so that its diagnosis can be added to them."""
 
 import os
-import re
 
+from _unidle_shim.facts import addresses
 from _unidle_shim.host import imports
 from _unidle_shim.host.guard import caught, value_or_none
 from _unidle_shim.host.patching import around
 
 _MOST = 16
-_PASSWORD = re.compile(r"(?<=://)[^/@]*@")
 
 
 class TrackedRuns:
@@ -16,16 +15,23 @@ class TrackedRuns:
         self.runs = {}  # (tracker, run) -> fields
 
     def install(self):
-        imports.watch("wandb.sdk.wandb_run", lambda module: self._watch(module, "Run", "log", self._of_wandb))
+        # A disabled run has a log() of its own; a run that another module began has not been returned to us.
+        imports.watch(
+            "wandb", lambda module: self._after(module, "init", lambda args, run: self._of_wandb(run))
+        )
+        imports.watch(
+            "wandb.sdk.wandb_run",
+            lambda module: self._before(module, "Run", "log", lambda args, kwargs: self._of_wandb(args[0])),
+        )
         for method in ("log_metric", "log_batch"):
             imports.watch(
                 "mlflow.tracking.client",
-                lambda module, method=method: self._watch(module, "MlflowClient", method, self._of_mlflow),
+                lambda module, method=method: self._before(module, "MlflowClient", method, self._of_mlflow),
             )
         for name in ("torch.utils.tensorboard.writer", "tensorboardX.writer"):
             imports.watch(name, self._watch_writer)
 
-    def _watch(self, module, owner, method, found):
+    def _before(self, module, owner, method, found):
         def before(args, kwargs):
             try:
                 if len(self.runs) < _MOST:
@@ -35,24 +41,30 @@ class TrackedRuns:
 
         around(getattr(module, owner, None), method, before, None)
 
-    def _watch_writer(self, module):
+    def _after(self, owner, name, found):
         def after(seen, args, kwargs, result):
             try:
                 if len(self.runs) < _MOST:
-                    value_or_none(self._of_writer, args[0])
+                    value_or_none(found, args, result)
             except BaseException as failure:
                 caught(failure)
 
-        around(module.SummaryWriter, "__init__", lambda args, kwargs: True, after)
+        around(owner, name, lambda args, kwargs: True, after)
 
-    def _of_wandb(self, args, kwargs):
-        run = args[0]
+    def _watch_writer(self, module):
+        writer = getattr(module, "SummaryWriter", None)
+        if writer is not None:
+            self._after(writer, "__init__", lambda args, result: self._of_writer(args[0]))
+
+    def _of_wandb(self, run):
         key = "wandb", run.id
         if key not in self.runs:
             settings = run.settings
             self.runs[key] = {
+                "server": addresses.without_secrets(settings.base_url),
                 "project": run.project,
                 "entity": run.entity,
+                "name": run.name,
                 "mode": settings.mode,
                 "folder": os.path.abspath(settings.root_dir),
             }
@@ -60,12 +72,21 @@ class TrackedRuns:
     def _of_mlflow(self, args, kwargs):
         key = "mlflow", args[1] if len(args) > 1 else kwargs.get("run_id")
         if key not in self.runs:
-            self.runs[key] = {"server": _PASSWORD.sub("", args[0]._tracking_client.tracking_uri)}
+            uri = str(args[0]._tracking_client.tracking_uri)
+            self.runs[key] = {"server": addresses.without_secrets(addresses.absolute(uri))}
 
     def _of_writer(self, writer):
         folder = getattr(writer, "log_dir", None) or getattr(writer, "logdir", None)
-        if folder:
-            self.runs.setdefault(("tensorboard", os.path.abspath(folder)), {})
+        if not folder:
+            return
+        folder = os.fspath(folder)
+        # In a bucket, or in a folder.
+        folder = addresses.without_secrets(folder) if "://" in folder else os.path.abspath(folder)
+        # add_hparams() has a writer of its own within the folder.
+        if not any(
+            folder.startswith(os.path.join(run, "")) for tracker, run in self.runs if tracker == "tensorboard"
+        ):
+            self.runs.setdefault(("tensorboard", folder), {})
 
     def notes(self):
         for (tracker, run), fields in list(self.runs.items()):

@@ -81,7 +81,7 @@ def install(state):
     _patch(state, builtins, "print")
     imports.watch("logging", lambda module: _patch(state, module.Logger, "handle", records=1))
     for name in ("torch.utils.tensorboard.writer", "tensorboardX.writer"):
-        imports.watch(name, lambda module: _patch_writer(state, module.SummaryWriter))
+        imports.watch(name, lambda module: _patch_writer(state, getattr(module, "SummaryWriter", None)))
     for tracker in _TRACKERS:
         _watch_tracker(state, *tracker)
     imports.watch("tqdm.std", lambda module: _patch(state, module.tqdm, "refresh"))
