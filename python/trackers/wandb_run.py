@@ -1,8 +1,8 @@
 """Weights & Biases: figures and texts are in the run's summary, the report is a file of it.
 
 The program's run is changed through W&B's API: to resume it would also change its state, its command and its
-environment. What an offline run holds is in its own folder, and `wandb sync` of a second folder with the same
-id would replace the first. So an offline run gets a companion of its own.
+environment. An offline run gets a companion with an id of its own: `wandb sync` of a second folder with the
+same id would replace the first.
 """
 
 import os
@@ -56,10 +56,10 @@ def _new_run(told, **more):
 def _add(told, known):
     api = wandb.Api(overrides={"base_url": address(known["server"], "WANDB_BASE_URL")})
     run = api.run("/".join(filter(None, (known["entity"], known["project"], known["run"]))))
+    run.summary.update({**told["figures"], **told["texts"]})
     with tempfile.TemporaryDirectory() as root:
         page = os.path.join(root, "unidle", "report.html")
         os.mkdir(os.path.dirname(page))
         shutil.copyfile(told["page"], page)
         run.upload_file(page, root)
-    run.summary.update({**told["figures"], **told["texts"]})
     return run.url
