@@ -251,9 +251,13 @@ def options():
 def imports():
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "packages")
     sys.path.insert(0, folder)
+    import mlflow.tracking.client
+    import tensorboardX.writer
     import tqdm.std
 
     tqdm.std.tqdm().refresh()
+    tensorboardX.writer.SummaryWriter("logs")
+    mlflow.tracking.client.MlflowClient().log_metric("4711", "loss", 0.5)
     sys.path.remove(folder)
     training()
 
