@@ -105,6 +105,10 @@ import json, sqlite3
 assert sqlite3.connect("loop/record.db").execute("select count(*) from steps").fetchone()[0] == 40
 EOF
 
+# What sends to trackers is there; the trackers' packages are not.
+"$unidle" report loop --tracker wandb >out 2>err
+has err "No module named 'wandb'"
+
 # The package finds its library, and the program, without help. Python keeps its own libraries.
 elsewhere/bin/python - <<'EOF' || fail "the package of a wheel"
 import csv, unidle

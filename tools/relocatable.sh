@@ -13,7 +13,7 @@ cp "$build/bin/unidle" "$root/bin/"
 for library in libunidle.so libunidle_probe.so _unidle_light.abi3.so libunidle_cupti.so libunidle_cuda.so; do
   if [ -e "$build/lib/$library" ]; then cp "$build/lib/$library" "$root/lib/"; fi
 done
-(cd "$source/python" && find shim engine -name '*.py' -print0 | xargs -0 cp --parents -t "$root/share/unidle/python")
+(cd "$source/python" && find shim engine trackers -name '*.py' -print0 | xargs -0 cp --parents -t "$root/share/unidle/python")
 
 if [ -d "$build/share/man" ]; then cp -r "$build/share/man" "$root/share/"; fi
 
