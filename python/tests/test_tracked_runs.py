@@ -74,7 +74,8 @@ class TrackedRunsTest(run_case.RunCase):
         done = self.observed(sys.executable, path, options=options, **environment)
         self.assertEqual(done.returncode, code, done.stderr)
         self.printed = done.stderr
-        return re.findall("(?m)^unidle: [a-z].*", done.stderr)  # the diagnosis itself has a capital
+        # The diagnosis itself has a capital.
+        return re.findall("(?m)^unidle: (?!sending to)[a-z].*", done.stderr)
 
     def sent(self, tracker, program, code=0, **environment):
         (line,) = self.told(tracker, program, code, **environment)
@@ -356,23 +357,26 @@ train(lambda loss, step: writer.add_scalar("loss", loss, step))
         self.assertEqual(line, "unidle: sent to tensorboard: s3://bucket/logs")
         self.assertEqual(glob.glob(os.path.join(self.folder, "s3*")), [])
 
-    def test_no_answer(self):
-        """What was sent before is said, and that the rest is not known."""
+    def slow_tracker(self, **environment):
+        """A program that writes to two runs; for the second one the sender executes SLOW and sleeps."""
         packages = self.stand_in("tensorboard.__init__", "raise ImportError('only the other')\n")
         self.stand_in("tensorboardX.__init__", "from .writer import SummaryWriter\n")
         self.stand_in(
             "tensorboardX.writer",
             """
-import time
+import os, time
 class SummaryWriter:
     def __init__(self, logdir, **more): self.logdir = logdir
     def add_scalar(self, *given): pass
-    def add_text(self, *given): time.sleep(600 if self.logdir.endswith("slow") else 0)
+    def add_text(self, *given):
+        if self.logdir.endswith("slow"):
+            exec(os.environ["SLOW"])
+            time.sleep(600)
     def __enter__(self): return self
     def __exit__(self, *given): pass
 """,
         )
-        lines = self.told(
+        return self.told(
             "tensorboard",
             """
 from tensorboardX import SummaryWriter
@@ -381,16 +385,42 @@ train(lambda loss, step: [writer.add_scalar("loss", loss, step) for writer in wr
 raise SystemExit(3)
 """,
             3,
-            UNIDLE_TRACKER_SECONDS="5",
             **packages,
+            **environment,
         )
+
+    def test_no_answer(self):
+        """What was sent before is said, and that the rest is not known."""
+        sent, lost = self.slow_tracker(SLOW="", UNIDLE_TRACKER_SECONDS="5")
+        self.assertEqual(sent, "unidle: sent to tensorboard: %s/quick" % self.folder)
         self.assertEqual(
-            lines,
-            [
-                "unidle: sent to tensorboard: %s/quick" % self.folder,
-                "unidle: tensorboard did not answer within 5 s: it is not known what else it got",
-            ],
+            lost, "unidle: tensorboard did not answer within 5 s: it is not known what else it got"
         )
+
+    def test_interrupted(self):
+        """The result of the program stays, and nothing is left."""
+        temporary = os.path.join(self.folder, "temporary")
+        os.mkdir(temporary)
+        interrupt = "import signal; os.kill(os.getppid(), signal.SIGINT)"
+        sent, stopped = self.slow_tracker(SLOW=interrupt, TMPDIR=temporary)
+        self.assertEqual(sent, "unidle: sent to tensorboard: %s/quick" % self.folder)
+        self.assertEqual(stopped, "unidle: stopped: it is not known what else tensorboard got")
+        self.assertEqual(glob.glob(os.path.join(temporary, "unidle*")), [])
+
+    @has("tensorboard")
+    def test_a_short_program_without_an_end(self):
+        line = self.sent(
+            "tensorboard",
+            """
+import os
+from torch.utils.tensorboard import SummaryWriter
+writer = SummaryWriter("logs")
+train(lambda loss, step: writer.add_scalar("loss", loss, step))
+os._exit(7)
+""",
+            7,
+        )
+        self.assertEqual(line, "unidle: sent to tensorboard: %s/logs" % self.folder)
 
     @has("tensorboard")
     def test_a_program_without_a_tracker(self):

@@ -33,7 +33,7 @@ def begin(torch):
     waits.install(state)
     memory_errors.watch(state)
     logging_calls.install(state)
-    state.tracked_runs = tracked_runs.TrackedRuns()
+    state.tracked_runs = tracked_runs.TrackedRuns(state)
     state.tracked_runs.install()
     thread_calls.install(state)
     state.actuators.install()

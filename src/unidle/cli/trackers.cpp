@@ -14,6 +14,7 @@
 #include "unidle/base/numbers.h"
 #include "unidle/base/process.h"
 #include "unidle/base/secrets.h"
+#include "unidle/cli/signal_stop.h"
 #include "unidle/experiment/last_line_of.h"
 #include "unidle/language/translator.h"
 #include "unidle/record/note_types.h"
@@ -40,6 +41,11 @@ std::chrono::seconds limit() {
 std::string interpreter(const std::vector<record::Note>& notes) {
   std::string any = "python3";
   std::string training;
+  record::each_note<record::NoteType::kTracker>(notes, [&](const auto& note) {
+    if (const std::string program = note.text("executable"); !program.empty()) {
+      any = program;
+    }
+  });
   record::each_note<record::NoteType::kShim>(notes, [&](const auto& note) {
     const std::string program = note.text("executable");
     if (!program.empty()) {
@@ -94,16 +100,20 @@ int say_results(const std::string& tracker, const std::string& out, Language lan
   return said;
 }
 
-void send(const std::string& tracker, const std::string& python, const nlohmann::json& told, Language language) {
+void send(const std::string& tracker, const std::string& python, const nlohmann::json& told, const SignalStop& stop,
+          Language language) {
   const TemporaryFolder folder;
   const fs::path file = folder.path() / "told.json";
   write_file_atomic(file, json_text(told));
   Command command;
   command.argv = {python, (program_folder().parent_path() / "share/unidle/python/trackers").string(), tracker, file};
   command.in = Command::Stream::kNull;
-  const Finished finished = run_to_end(command, limit());
+  say(translate(language, "sending to {}; Ctrl-C stops that", tracker));
+  const Finished finished = run_to_end(command, limit(), stop.token());
   const int said = say_results(tracker, finished.out, language);
-  if (finished.timed_out) {
+  if (stop.signal() != 0) {
+    say(translate(language, "stopped: it is not known what else {} got", tracker));
+  } else if (finished.timed_out) {
     say(translate(language, "{} did not answer within {} s: it is not known what else it got", tracker,
                   limit().count()));
   } else if (!finished.status.ok() || said == 0) {
@@ -140,9 +150,10 @@ void send_to_trackers(const fs::path& record, const diagnose::Diagnosis& diagnos
                            {"page", fs::absolute(page).string()},
                            {"exit_code", exit_code(reader)},
                            {"diagnosis", diagnose::to_json_with_texts(diagnosis, language)}};
-    for (const std::string& tracker : trackers) {
-      told["runs"] = runs_of(notes, tracker);
-      send(tracker, interpreter(notes), told, language);
+    const SignalStop stop;  // the exit code stays that of the observed command
+    for (std::size_t i = 0; i < trackers.size() && stop.signal() == 0; ++i) {
+      told["runs"] = runs_of(notes, trackers[i]);
+      send(trackers[i], interpreter(notes), told, stop, language);
     }
   } catch (const std::exception& failure) {  // the result of the observed command stays
     say(failure.what());

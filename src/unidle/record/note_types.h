@@ -134,7 +134,7 @@ inline constexpr std::array kNoteShapes = {
     NoteShape{NoteType::kSync, "sync", "call where", "count seconds in_step"},
     NoteShape{NoteType::kTrace, "trace", "", "status reason file begin_ns end_ns first_step steps seconds attached_ns"},
     NoteShape{NoteType::kTraceAnalysis, "trace_analysis", "file", "analysis problem"},
-    NoteShape{NoteType::kTracker, "tracker", "tracker run", "server project entity name mode folder"},
+    NoteShape{NoteType::kTracker, "tracker", "tracker run", "server project entity name mode folder executable"},
     NoteShape{NoteType::kTransfer, "transfer", "where",
               "pinned_bytes pageable_bytes blocking_count nonblocking_count seconds in_line_bytes"},
     NoteShape{NoteType::kUnread, "unread", "", "keys"},

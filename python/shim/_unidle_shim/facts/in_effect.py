@@ -184,17 +184,26 @@ class Facts:
         elif loop.steps > 1:
             loop.on_step = None
 
+    def write_now(self, key, body):
+        """For a note that must not be lost if the program is killed."""
+        write_notes(self._changed([(key, body)]))
+
     # -- called by the background thread, and at the end when it has stopped --
 
     def write(self, final=False):
+        lines = self._changed(self._all(final))
+        if lines:
+            write_notes(lines)
+        exceptions.flush()
+
+    def _changed(self, notes):
+        """The lines of those that differ from the last ones of their kind."""
         lines = []
-        for key, body in self._all(final):
+        for key, body in notes:
             if body is not None and self.sent.get(key) != body:
                 self.sent[key] = body
                 lines.append('{"t_ns":%d,%s\n' % (time.monotonic_ns(), json.dumps(body, default=str)[1:]))
-        if lines:
-            write_notes("".join(lines))
-        exceptions.flush()
+        return "".join(lines)
 
     def _all(self, final):
         state = self.state

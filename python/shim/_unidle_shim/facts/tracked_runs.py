@@ -1,6 +1,7 @@
 """The runs of experiment trackers that the program writes, so that its diagnosis can be added to them."""
 
 import os
+import sys
 
 from _unidle_shim.facts import addresses
 from _unidle_shim.host import imports
@@ -11,7 +12,8 @@ _MOST = 16
 
 
 class TrackedRuns:
-    def __init__(self):
+    def __init__(self, state):
+        self._state = state
         self.runs = {}  # (tracker, run) -> fields
 
     def install(self):
@@ -60,7 +62,7 @@ class TrackedRuns:
         key = "wandb", run.id
         if key not in self.runs:
             settings = run.settings
-            self.runs[key] = {
+            fields = {
                 "server": addresses.without_secrets(settings.base_url),
                 "project": run.project,
                 "entity": run.entity,
@@ -68,12 +70,13 @@ class TrackedRuns:
                 "mode": settings.mode,
                 "folder": os.path.abspath(settings.root_dir),
             }
+            self._add(key, fields)
 
     def _of_mlflow(self, args, kwargs):
         key = "mlflow", args[1] if len(args) > 1 else kwargs.get("run_id")
         if key not in self.runs:
             uri = str(args[0]._tracking_client.tracking_uri)
-            self.runs[key] = {"server": addresses.without_secrets(addresses.absolute(uri))}
+            self._add(key, {"server": addresses.without_secrets(addresses.absolute(uri))})
 
     def _of_writer(self, writer):
         folder = getattr(writer, "log_dir", None) or getattr(writer, "logdir", None)
@@ -83,11 +86,18 @@ class TrackedRuns:
         # In a bucket, or in a folder.
         folder = addresses.without_secrets(folder) if "://" in folder else os.path.abspath(folder)
         # add_hparams() has a writer of its own within the folder.
-        if not any(
-            folder.startswith(os.path.join(run, "")) for tracker, run in self.runs if tracker == "tensorboard"
-        ):
-            self.runs.setdefault(("tensorboard", folder), {})
+        known = [run for tracker, run in self.runs if tracker == "tensorboard"]
+        if not any(folder == run or folder.startswith(os.path.join(run, "")) for run in known):
+            self._add(("tensorboard", folder), {})
+
+    def _add(self, key, fields):
+        """Notes it at once: a short program may be killed."""
+        self.runs[key] = dict(fields, executable=sys.executable)
+        self._state.facts.write_now(*self._note(key))
+
+    def _note(self, key):
+        tracker, run = key
+        return ("tracker", *key), {"type": "tracker", "tracker": tracker, "run": run, **self.runs[key]}
 
     def notes(self):
-        for (tracker, run), fields in list(self.runs.items()):
-            yield ("tracker", tracker, run), {"type": "tracker", "tracker": tracker, "run": run, **fields}
+        return map(self._note, list(self.runs))

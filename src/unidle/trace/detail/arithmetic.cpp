@@ -89,7 +89,7 @@ bool attribute(Collector& seen, const Span& steps, std::vector<Arithmetic>& inne
 }  // namespace
 
 std::vector<FlopsOfType> flops_within(Collector& seen, const Span& steps) {
-  if (!seen.arithmetic_whole || std::ranges::any_of(seen.graphs, [&](double at) { return is_in(steps, at); })) {
+  if (!seen.arithmetic_whole || std::ranges::any_of(seen.uncounted, [&](double at) { return is_in(steps, at); })) {
     return {};
   }
   std::vector<Arithmetic> inner = innermost(seen.arithmetic);

@@ -178,9 +178,9 @@ void Collector::part(const TraceEvent& event, HostThread& thread, double begin, 
   if (is_operator(event) && event.name.starts_with("aten::")) {
     thread.torch_operators.add(to_range({begin, end}));
   }
-  if (is_graph_launch(event) || begins_capture(event)) {
-    if (graphs.size() < kMostHostEvents) {
-      graphs.push_back(begin);
+  if (is_graph_launch(event) || begins_capture(event) || multiplies_sparse(event)) {
+    if (uncounted.size() < kMostHostEvents) {
+      uncounted.push_back(begin);
     } else {
       arithmetic_whole = false;
     }

@@ -93,7 +93,7 @@ class Collector {
   bool operators_whole = true;
   std::vector<Arithmetic> arithmetic;
   bool arithmetic_whole = true;
-  std::vector<double> graphs;  // begins of captures and launches: what a graph computes is not known
+  std::vector<double> uncounted;  // begins of graphs' captures and launches, and of products of sparse matrices
   bool python_frames = false;
   Texts names;
   std::optional<std::int64_t> zero_ns;

@@ -251,6 +251,12 @@ std::optional<double> flops_of(const TraceEvent& event) {
   return flops && std::isfinite(*flops) && *flops >= 0 ? flops : std::nullopt;
 }
 
+bool multiplies_sparse(const TraceEvent& event) {
+  const std::string_view name = event.name;
+  return name.starts_with("aten::") && name.find("sparse") != std::string_view::npos &&
+         (name.find("mm") != std::string_view::npos || name.find("matmul") != std::string_view::npos);
+}
+
 std::string number_type(const TraceEvent& event) {
   const Operator* known = find(event.name);
   const std::size_t argument = known != nullptr ? known->typed : 0;

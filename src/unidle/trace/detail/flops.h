@@ -18,6 +18,9 @@ bool has_flops(std::string_view name);
 /// then the sum is not known either.
 std::optional<double> flops_of(const TraceEvent& event);
 
+/// Whether it multiplies sparse matrices, whose shapes do not tell how many entries they have.
+bool multiplies_sparse(const TraceEvent& event);
+
 /// "bf16", "fp16", "fp32", "fp8", "fp64"; otherwise the name as written.
 std::string number_type(const TraceEvent& event);
 

@@ -244,6 +244,7 @@ TEST(Flops, NoneBesideWorkThatIsNotCounted) {
   }
   EXPECT_EQ(flops_of(half + "," + kernel("vectorized_elementwise_kernel", 1030, "cudaGraphLaunch")), -1);
   EXPECT_EQ(flops_of(half + "," + kernel("vectorized_elementwise_kernel", 1030, "hipGraphLaunch")), -1);
+  EXPECT_EQ(flops_of(half + "," + operation("aten::_sparse_mm", "[[9,9],[9,2]]", "[]", "float", 1030)), -1);
   // Generated code may compute anything, except in torch's own operators.
   EXPECT_EQ(flops_of(half + "," + kernel("my_kernel", 1030, "cuLaunchKernel")), -1);
   EXPECT_EQ(flops_of(half + "," + kernel("triton_poi_fused_add_0", 1030, "cuLaunchKernel")), 1e9);
