@@ -1,9 +1,7 @@
 """`unidle run --tracker` adds the diagnosis to the run that the program writes. With the real packages."""
 
 import glob
-import importlib.util
 import os
-import re
 import struct
 import subprocess
 import sys
@@ -13,29 +11,11 @@ import unittest.mock
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import run_case  # noqa: E402
-from run_case import HAS_TORCH, UNIDLE  # noqa: E402
-
-TRAINING = """
-import time, torch
-model = torch.nn.Linear(4, 4)
-optimizer = torch.optim.SGD(model.parameters(), 0.1)
-def train(tell):
-    for step in range(40):
-        optimizer.zero_grad()
-        loss = model(torch.ones(2, 4)).pow(2).sum()
-        loss.backward()
-        optimizer.step()
-        time.sleep(0.01)
-        tell(float(loss), step)
-"""
-
+from run_case import UNIDLE  # noqa: E402
+from tracked_case import TrackedCase, has  # noqa: E402
 
 TRACKERS = os.path.join(os.path.dirname(run_case.HERE), "trackers")
 FILE_STORE = {"MLFLOW_ALLOW_FILE_STORE": "true"}
-
-
-def has(name):
-    return unittest.skipUnless(importlib.util.find_spec(name), "this Python has no %s" % name)
 
 
 def wandb_entries(folder):
@@ -60,36 +40,7 @@ def wandb_entries(folder):
     return list(zip(runs, ends))
 
 
-@unittest.skipUnless(HAS_TORCH, "this Python has no torch")
-@unittest.skipUnless(os.path.exists(UNIDLE), "UNIDLE_BIN is not set: there is no unidle to run")
-class TrackedRunsTest(run_case.RunCase):
-    fresh = True  # the interpreter that sends is the program's
-
-    def told(self, tracker, program, code=0, **environment):
-        """Runs it observed, and returns the lines that say where its diagnosis is."""
-        path = os.path.join(self.folder, "train.py")
-        with open(path, "w") as file:
-            file.write(TRAINING + program)
-        options = ("--tracker", tracker) if tracker else ()
-        done = self.observed(sys.executable, path, options=options, **environment)
-        self.assertEqual(done.returncode, code, done.stderr)
-        self.printed = done.stderr
-        # The diagnosis itself has a capital.
-        return re.findall("(?m)^unidle: (?!sending to)[a-z].*", done.stderr)
-
-    def sent(self, tracker, program, code=0, **environment):
-        (line,) = self.told(tracker, program, code, **environment)
-        self.assertTrue(line.startswith("unidle: sent to %s: " % tracker), line)
-        return line
-
-    def stand_in(self, name, text):
-        """A package of that name, which the program and the sender import."""
-        path = os.path.join(self.folder, "packages", *name.split(".")) + ".py"
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        with open(path, "w") as file:
-            file.write(text)
-        return {"PYTHONPATH": os.path.join(self.folder, "packages")}
-
+class TrackedRunsTest(TrackedCase):
     def mlflow_runs(self, runs):
         """Those in a local store, by name."""
         from mlflow.tracking import MlflowClient
@@ -331,126 +282,6 @@ with SummaryWriter("logs") as writer:
 """,
         )
         self.assertEqual(glob.glob(os.path.join(self.folder, "logs", "inner", "*.unidle")), [])
-
-    def test_a_writer_elsewhere(self):
-        """A bucket is not a folder of this machine."""
-        self.stand_in("tensorboardX.__init__", "from .writer import SummaryWriter\n")
-        writer = """
-class SummaryWriter:
-    def __init__(self, logdir, **more): self.logdir = logdir
-    def add_scalar(self, *given): pass
-    add_text = add_scalar
-    def __enter__(self): return self
-    def __exit__(self, *given): pass
-"""
-        packages = self.stand_in("tensorboardX.writer", writer)
-        self.stand_in("tensorboard.__init__", "raise ImportError('only that one')\n")
-        line = self.sent(
-            "tensorboard",
-            """
-from tensorboardX import SummaryWriter
-writer = SummaryWriter("s3://bucket/logs")
-train(lambda loss, step: writer.add_scalar("loss", loss, step))
-""",
-            **packages,
-        )
-        self.assertEqual(line, "unidle: sent to tensorboard: s3://bucket/logs")
-        self.assertEqual(glob.glob(os.path.join(self.folder, "s3*")), [])
-
-    def slow_tracker(self, **environment):
-        """A program that writes to two runs; for the second one the sender executes SLOW and sleeps."""
-        packages = self.stand_in("tensorboard.__init__", "raise ImportError('only the other')\n")
-        self.stand_in("tensorboardX.__init__", "from .writer import SummaryWriter\n")
-        self.stand_in(
-            "tensorboardX.writer",
-            """
-import os, time
-class SummaryWriter:
-    def __init__(self, logdir, **more): self.logdir = logdir
-    def add_scalar(self, *given): pass
-    def add_text(self, *given):
-        if self.logdir.endswith("slow"):
-            exec(os.environ["SLOW"])
-            time.sleep(600)
-    def __enter__(self): return self
-    def __exit__(self, *given): pass
-""",
-        )
-        return self.told(
-            "tensorboard",
-            """
-from tensorboardX import SummaryWriter
-writers = [SummaryWriter("quick"), SummaryWriter("slow")]
-train(lambda loss, step: [writer.add_scalar("loss", loss, step) for writer in writers])
-raise SystemExit(3)
-""",
-            3,
-            **packages,
-            **environment,
-        )
-
-    def test_no_answer(self):
-        """What was sent before is said, and that the rest is not known."""
-        sent, lost = self.slow_tracker(SLOW="", UNIDLE_TRACKER_SECONDS="5")
-        self.assertEqual(sent, "unidle: sent to tensorboard: %s/quick" % self.folder)
-        self.assertEqual(
-            lost, "unidle: tensorboard did not answer within 5 s: it is not known what else it got"
-        )
-
-    def test_interrupted(self):
-        """The result of the program stays, and nothing is left."""
-        temporary = os.path.join(self.folder, "temporary")
-        os.mkdir(temporary)
-        interrupt = "import signal; os.kill(os.getppid(), signal.SIGINT)"
-        sent, stopped = self.slow_tracker(SLOW=interrupt, TMPDIR=temporary)
-        self.assertEqual(sent, "unidle: sent to tensorboard: %s/quick" % self.folder)
-        self.assertEqual(stopped, "unidle: stopped: it is not known what else tensorboard got")
-        self.assertEqual(glob.glob(os.path.join(temporary, "unidle*")), [])
-
-    @has("tensorboard")
-    def test_a_short_program_without_an_end(self):
-        line = self.sent(
-            "tensorboard",
-            """
-import os
-from torch.utils.tensorboard import SummaryWriter
-writer = SummaryWriter("logs")
-train(lambda loss, step: writer.add_scalar("loss", loss, step))
-os._exit(7)
-""",
-            7,
-        )
-        self.assertEqual(line, "unidle: sent to tensorboard: %s/logs" % self.folder)
-
-    @has("tensorboard")
-    def test_a_program_without_a_tracker(self):
-        line = self.sent("tensorboard", "train(print)\n")
-        self.assertIn("sent to tensorboard: %s/record" % self.folder, line)
-
-    def test_a_package_that_is_missing(self):
-        """The result of the program stays, and one line says what is wrong."""
-        path = os.path.join(self.folder, "train.py")
-        with open(path, "w") as file:
-            file.write(TRAINING + "train(print)\nraise SystemExit(3)\n")
-        with open(os.path.join(self.folder, "mlflow.py"), "w") as file:
-            file.write("raise ImportError('no such package')\n")
-        done = self.observed(sys.executable, path, options=("--tracker", "mlflow"), PYTHONPATH=self.folder)
-        self.assertEqual(done.returncode, 3, done.stderr)
-        self.assertIn("unidle: not sent to mlflow: ImportError: no such package", done.stderr)
-
-    def test_nothing_was_trained(self):
-        """Each of the trackers is named."""
-        done = self.observed("true", options=("--tracker", "mlflow", "--tracker", "wandb"))
-        self.assertEqual(done.returncode, 0, done.stderr)
-        for tracker in ("mlflow", "wandb"):
-            self.assertIn(f"nothing was sent to {tracker}: nothing was trained", done.stderr)
-
-    def test_an_unknown_tracker(self):
-        done = subprocess.run(
-            [UNIDLE, "run", "--tracker", "aim", "--", "true"], capture_output=True, text=True
-        )
-        self.assertEqual(done.returncode, 2)
-        self.assertIn("wandb", done.stderr)
 
 
 if __name__ == "__main__":
