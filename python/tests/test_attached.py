@@ -142,7 +142,7 @@ class AttachedTest(AttachedCase):
             with unidle.observe("second"):
                 for _ in range(6): unidle.step()
             try:
-                with unidle.observe("third"): raise KeyError
+                with unidle.observe("third"): raise KeyError("absent")
             except KeyError: pass
             kept = 3 * 2  # docs/safety.md
             print((dict(os.environ), len(os.listdir("/proc/self/fd")) - kept) == before)
@@ -152,6 +152,9 @@ class AttachedTest(AttachedCase):
         self.assertEqual([record.one("select count(*) from steps") for record in records], [3, 6, 0])
         outcomes = [record.meta("outcome") for record in records]
         self.assertEqual(outcomes, ["completed", "completed", "failed"])
+        (raised,) = records[2].notes("exception")
+        self.assertEqual((raised["message"], raised["caught"]), ("KeyError: 'absent'", False))
+        self.assertIn("Traceback (most recent call last)", raised["traceback"])
 
     def test_descriptors_that_are_the_programs_by_now_stay_its_own(self):
         done = self.ran("""
@@ -181,7 +184,7 @@ class AttachedTest(AttachedCase):
             os.environ["PYTHONPATH"] = before
             watch = unidle.observe()
             import _unidle_shim
-            _unidle_shim.detach = lambda: 1 / 0
+            _unidle_shim.detach = lambda *_: 1 / 0
             watch.stop()
             print(sorted(name for name in os.environ if name.startswith("UNIDLE_")))
         """)

@@ -146,7 +146,9 @@ class RayTest(unittest.TestCase):
         done = self.ran("main(observed(from_loader, 'record'), True)")
         self.assertEqual((done.returncode, done.stdout), (1, ""), done.stderr)
         self.assertIn("ValueError: broken", done.stderr)
-        self.assertEqual(Record(self.folder / "record").meta("outcome"), "failed")
+        record = Record(self.folder / "record")
+        self.assertEqual(record.meta("outcome"), "failed")
+        self.assertIn("ValueError: broken", [note["message"] for note in record.notes("exception")])
 
 
 if __name__ == "__main__":

@@ -76,11 +76,11 @@ class Recording:
         """False in a process forked since."""
         return self._process == os.getpid()
 
-    def end(self, failure: Optional[type] = None) -> None:
-        """Returns once the record is complete. `failure`: class of the exception that ended the program."""
+    def end(self, failure: Optional[BaseException] = None) -> None:
+        """Returns once the record is complete. `failure`: the exception that ended the program."""
         try:
             if self._shim is not None:
-                self._shim.detach()
+                self._shim.detach(failure)
         finally:
             self._restore()
             self._changed()
@@ -100,9 +100,9 @@ class Recording:
                     folders.remove(self._shim_folder)
                     _set_variable(name, os.pathsep.join(folders) or None)
 
-    def _tell(self, failure: Optional[type]) -> None:
+    def _tell(self, failure: Optional[BaseException]) -> None:
         body: dict = {"outcome": "completed" if failure is None else "failed"}
-        if failure is not None and not issubclass(failure, KeyboardInterrupt):
+        if failure is not None and not isinstance(failure, KeyboardInterrupt):
             body["code"] = 1
         path = os.path.join(self._folder, _ENDED)
         with open(path + ".new", "w") as file:
@@ -190,7 +190,7 @@ def begin(
     return recording
 
 
-def end(recording: Recording, failure: Optional[type] = None) -> None:
+def end(recording: Recording, failure: Optional[BaseException] = None) -> None:
     if _current and _current[0] is recording:
         _current.clear()
     if not recording.is_here():
@@ -206,7 +206,7 @@ def _at_exit() -> None:
     if recording is None:
         return
     try:
-        end(recording, None if _is_interactive() else getattr(sys, "last_type", None))
+        end(recording, None if _is_interactive() else getattr(sys, "last_value", None))
     except KeyboardInterrupt:  # whoever waits for the program does not want to wait for us
         pass
 

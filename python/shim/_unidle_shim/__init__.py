@@ -63,10 +63,16 @@ def attach():
         session.begin_again()
 
 
-def detach():
-    """Ends the observation; the patches stay, and only call the original."""
-    from _unidle_shim.host import guard, startup
+def detach(failure=None):
+    """Ends the observation; the patches stay, and only call the original. `failure`: the exception that left
+    the observed code. Whoever prints it does so after us, or in another process."""
+    from _unidle_shim.host import exceptions, guard, startup
 
+    try:
+        if failure is not None:
+            exceptions.note(type(failure), failure, failure.__traceback__, caught=False)
+    except BaseException as problem:
+        guard.caught(problem)
     startup.end()
     session = sys.modules.get("_unidle_shim.session")
     if guard.on and session is not None:
