@@ -57,7 +57,8 @@ int export_weights(const ExportOptions& options) {
 }  // namespace
 
 std::function<int()> set_up_export(CLI::App& app) {
-  app.description("Writes the weights of a checkpoint as files that Python reads.");
+  app.description("Write the weights of a checkpoint as files that Python reads");
+  app.footer("Examples:\n  unidle export checkpoints\n  unidle export checkpoints -o model.safetensors");
   const auto options = std::make_shared<ExportOptions>();
   app.add_option("CHECKPOINT", options->checkpoint, "A checkpoint, or the folder that it lies in")->required();
   app.add_option("-o,--output", options->outputs,

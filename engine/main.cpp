@@ -65,12 +65,17 @@ struct Options {
 };
 
 void add_options(CLI::App& app, Options& options) {
+  app.footer(
+      "Examples:\n"
+      "  unidle train workloads/recsys/naive.yaml\n"
+      "  unidle train workloads/recsys/naive.yaml batch.size=512 loader.workers=2\n"
+      "  unidle run -- unidle train workloads/recsys/naive.yaml");
   app.add_option("WORKLOAD.yaml", options.config, "Configuration")->required();
   app.add_option("KEY=VALUE", options.overrides, "Settings that differ from the file, e.g. batch.size=8");
-  app.add_option("--format", options.format, "Of the answer on stdout")->check(CLI::IsMember({"text", "json"}));
+  app.add_option("--format", options.format, "Format of the answer on stdout")->check(CLI::IsMember({"text", "json"}));
   auto* resume =
       app.add_option("--resume", options.resume,
-                     "Checkpoint to go on from, or its folder; auto: that of the configuration, when it has one");
+                     "Checkpoint to continue from, or its folder; auto: the one of the configuration, if there is one");
   app.add_option("--weights", options.weights, "Weights to start from: a torch or safetensors file, or a checkpoint")
       ->excludes(resume);
   app.add_option("--plugin", options.plugin, "Shared library with a workload (docs/adding-a-workload.md)");
@@ -80,7 +85,7 @@ void add_options(CLI::App& app, Options& options) {
         print_to(stdout, "{}\n", shell_joined(train::plugin_flags()));
         throw CLI::Success();
       },
-      "Print what the compiler needs to be told to make one, and end");
+      "Print the compiler flags for such a library, and end");
   app.add_option("--grid", options.grid,
                  "KEY=VALUE,VALUE,...: a run with each value, and a table; several: with each combination")
       ->allow_extra_args(false)
@@ -337,8 +342,8 @@ int parse_and_run(int argc, char** argv) {
   // A word in front is a command; the name of a configuration has a dot.
   const std::string_view word = argc > 1 ? argv[1] : "";
   const bool other = word == "export" || word == "predictor";
-  CLI::App app("Trains a workload with unidle's C++ engine.",
-               other ? fmt::format("unidle-train {}", word) : "unidle-train");
+  const std::string name = word == "export" ? "unidle export" : "unidle train";
+  CLI::App app("Train a workload with unidle's C++ engine", word == "predictor" ? "unidle-train predictor" : name);
   app.formatter(std::make_shared<cli::HelpFormat>(terminal_width(stdout)));
   Options options;
   std::function<int()> action = [&options] { return run(options); };

@@ -104,6 +104,7 @@ int parse_and_run(int argc, char** argv) {
   CLI::App app(kAbout, "unidle");
   app.set_version_flag("--version", fmt::format("unidle {}\n{}", kVersion, kBuild));
   app.require_subcommand(1);
+  app.footer("unidle COMMAND --help explains a command, with examples.");
   app.failure_message(refusal);
   app.formatter(std::make_shared<HelpFormat>(terminal_width(stdout)));
 

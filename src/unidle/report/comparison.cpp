@@ -189,7 +189,7 @@ void add_notes_of_runs(Comparison& c, std::span<const RunData> a, std::span<cons
                                      rough, a.size() + b.size()));
   }
   c.notes.push_back(
-      translator.say("{} runs of each, in turns: B/A is the median of the pairs, and the losses and metrics are those "
+      translator.say("{} runs of each, alternating: B/A is the median of the pairs, and the losses and metrics are those "
                      "of all runs. Everything else is from the pair with the median ratio.",
                      a.size()));
 }
@@ -198,7 +198,7 @@ void add_notes(Comparison& c, const RunData& a, const RunData& b, const Translat
   if (c.pairs.empty() && c.training_ratio && c.training_ratio->interval && !c.different_programs) {
     c.notes.push_back(
         translator.say("One run each: the intervals do not include the differences between runs of one program. unidle "
-                       "fix and unidle optimize run both several times, in turns."));
+                       "fix and unidle optimize run both several times, alternating."));
   }
   if (has_settings(a) != has_settings(b)) {
     c.notes.push_back(

@@ -1,4 +1,4 @@
-// `unidle fix`: what a record's findings propose, tried in turns with the unchanged program.
+// `unidle fix`: what a record's findings propose, tried alternating with the unchanged program.
 #pragma once
 
 #include <filesystem>

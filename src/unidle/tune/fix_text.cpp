@@ -50,7 +50,7 @@ class FixPage {
       add(plan_.by_hand.empty() ? translator_.say("No finding proposes a change.")
                                 : translator_.say("None of the proposed changes can be tried automatically."));
     } else {
-      add(translator_.say("To try in turns with the unchanged program, in at most {} (--budget):",
+      add(translator_.say("To try alternating with the unchanged program, in at most {} (--budget):",
                           budget_text(plan_.budget_s)));
       add_attempts();
     }

@@ -133,7 +133,7 @@ std::function<int()> setup(CLI::App& app) {
                  "B may be this many per cent slower before it counts as a regression")
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
-  app.add_option("--runs", options->runs, "Two configurations: how often each runs, in turns")
+  app.add_option("--runs", options->runs, "Two configurations: how often each runs, alternating")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
   app.add_option("--seconds", options->seconds, "Two configurations: how many seconds a run may take")

@@ -183,7 +183,7 @@ int execute(const Arguments& arguments) {
   }
   heading(translate(language,
                     "Now your own: unidle run -- python train.py, then unidle fix: it tries what unidle diagnose "
-                    "proposes, in turns with the unchanged program. The records of this demo are in {}.",
+                    "proposes, alternating with the unchanged program. The records of this demo are in {}.",
                     folder.string()));
   return 0;
 }

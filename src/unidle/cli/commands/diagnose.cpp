@@ -224,8 +224,8 @@ std::string next_commands(const Options& options, const diagnose::Diagnosis& dia
   if (fixable.changes > 0) {
     const std::string tries =
         fixable.changes == 1
-            ? std::string(translate(language, "tries 1 change in turns with the unchanged program"))
-            : translate(language, "tries {} changes in turns with the unchanged program", fixable.changes);
+            ? std::string(translate(language, "tries 1 change alternating with the unchanged program"))
+            : translate(language, "tries {} changes alternating with the unchanged program", fixable.changes);
     text += block(text.empty() ? translate(language, "next: unidle fix{} ({})", name, tries)
                                : translate(language, "or: unidle fix{} ({})", name, tries),
                   width, 0, "");
