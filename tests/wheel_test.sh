@@ -84,10 +84,14 @@ cp prefix/bin/unidle copied
 PATH=$PWD/nowhere ./copied --version >out 2>err && fail "the script without its package"
 has err "neither beside"
 [ "$(PATH=$PWD/elsewhere/bin:$PATH ./copied --version)" = "$version" ] || fail "the script by the python3 on PATH"
-# The demo trains with the Python of the environment.
-"$unidle" demo >out 2>err && fail "a demo without torch"
+# The demo trains with the Python of the environment if that has torch, otherwise with the one on PATH.
+PATH=$PWD/elsewhere/bin:/usr/bin:/bin "$unidle" demo >out 2>err && fail "a demo without torch"
+has err "unidle: python3: has no torch"
+mkdir "$site/torch"
+echo 'raise ImportError("broken")' >"$site/torch/__init__.py"
+"$unidle" demo >out 2>err && fail "a demo with a broken torch"
 has err "$PWD/elsewhere/bin/python3"
-has err "has no torch"
+rm -r "$site/torch"
 
 cat >loop.py <<'EOF'
 import time, unidle

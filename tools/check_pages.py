@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parent.parent
 LONGEST_VALUE = 90  # characters that one placeholder of a message may stand for
 SENTENCE = re.compile(r"(?<![\w./'\"#])(?:[a-z]{2,},? ){3}[a-z]{2,}(?![\w(=])")
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'
-PROGRAM = re.compile(r"(?:^|[\s`$(])(unidle(?: +[^`|#&;<>)\n]*)?)")
+# Where a shell would look for a command; what a program prints may begin with its name as well.
+COMMAND = re.compile(r"(?:^ *\$? *|[;&|(] *|sudo |[A-Z_]+=\S* )(unidle(?![\w:.-])(?: +[^`|#&;<>)\n]*)?)")
 DEV = re.compile(r"\./dev +([a-z]+)")
 HIDDEN = {"attach", "--rules-markdown"}  # for programs, not in the help
 
@@ -50,31 +51,40 @@ def unknown_words(command, program):
     path = []
     while words and words[0] in program.subcommands(*path):
         path.append(words.pop(0))
-    if not path and words and re.fullmatch(r"[a-z]+", words[0]) and words[0] not in HIDDEN:
-        yield f"no subcommand {words[0]}"
+    if (
+        words
+        and words[0] not in HIDDEN
+        and re.fullmatch(r"[a-z][a-z-]*", words[0])
+        and program.subcommands(*path)
+    ):
+        yield f"unidle {' '.join(path)} has no subcommand {words[0]}"
         return
     known = program.help(*path) or ""
     for number, word in enumerate(words):
-        option = re.match(r"(--?[A-Za-z][\w-]*)", word)
+        option = re.match(r"(--[A-Za-z][\w-]*|-[A-Za-z])", word)
         if (
             option
             and option[1] not in HIDDEN
             and not re.search(rf"(?<![\w-]){re.escape(option[1])}(?![\w-])", known)
         ):
             yield f"unidle {' '.join(path)} has no option {option[1]}"
-        if word == "--apply":
-            knob = re.match(r"([a-z_]+\.[a-z_]+)=", "".join(words[number + 1 : number + 2]))
-            if knob and knob[1] not in program.knobs:
-                yield f"no knob {knob[1]}"
+        applied = re.match(r"--apply=(.*)", word) or re.match(
+            r"(.*)", " ".join(words[number + 1 : number + 2])
+        )
+        knob = word.startswith("--apply") and re.match(r"[\"']?([a-z_]+\.[a-z_]+)=", applied[1])
+        if knob and knob[1] not in program.knobs:
+            yield f"no knob {knob[1]}"
 
 
 def commands(text):
     """The command lines in code blocks and code spans."""
-    joined = re.sub(r"\\\n\s*", " ", text)
-    for line in joined.split("\n"):
-        spans = [line] if line.startswith("    ") else re.findall(r"`([^`]+)`", line)
-        for span in spans:
-            for found in PROGRAM.findall(span.split("  #")[0]):
+    fenced = False
+    for line in re.sub(r"\\\n\s*", " ", text).split("\n"):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        code = fenced or line.startswith("    ")
+        for span in [line] if code else re.findall(r"`([^`]+)`", line):
+            for found in COMMAND.findall(re.sub(r"(^|\s)#.*|(?<=\S) {3,}.*", "", span)):
                 yield found
 
 
@@ -144,7 +154,10 @@ def self_test(check):
         "Device: 2.2 % busy on average.": "the device has much to do",
         "./dev test": "./dev tset",
         "--format text": "--apply loader.wokers=2",
+        "diagnose --format text": "cache lisst",
+        "    $ unidle diagnose": "```\nsudo unidle diagnoze\n```\n    $ unidle diagnose",
     }
+    page += "`pip install unidle --upgrade`, `import unidle as u`, `unidle`\n"
     assert not list(check("page", page)), list(check("page", page))
     for before, after in wrong.items():
         assert list(check("page", page.replace(before, after))), after

@@ -156,6 +156,62 @@ class AttachedTest(AttachedCase):
         self.assertEqual((raised["message"], raised["caught"]), ("KeyError: 'absent'", False))
         self.assertIn("Traceback (most recent call last)", raised["traceback"])
 
+    def test_ways_out_of_a_block_that_are_no_failures(self):
+        done = self.ran("""
+            import asyncio, unidle
+            def batches():
+                with unidle.observe("closed"):
+                    yield 1
+            async def waits():
+                with unidle.observe("cancelled"): await asyncio.sleep(60)
+            async def at_most():
+                try: await asyncio.wait_for(waits(), 0.01)
+                except asyncio.TimeoutError: print("in time")
+            for batch in batches(): break
+            asyncio.run(at_most())
+            error = ValueError("the same twice")
+            for name in ("first", "second"):
+                try:
+                    with unidle.observe(name): raise error
+                except ValueError: pass
+        """)
+        self.assertEqual(done.stdout, "in time\n", done.stderr)
+        records = {
+            name: Record(Path(self.folder) / name) for name in ("closed", "cancelled", "first", "second")
+        }
+        outcomes = {name: record.meta("outcome") for name, record in records.items()}
+        self.assertEqual(
+            outcomes, {"closed": "completed", "cancelled": "stopped", "first": "failed", "second": "failed"}
+        )
+        for name in ("first", "second"):
+            (raised,) = records[name].notes("exception")
+            self.assertEqual(raised["message"], "ValueError: the same twice")
+            self.assertNotIn("code", records[name].meta("exit") or {})
+
+    def test_what_a_signal_handler_raises_is_the_programs(self):
+        program = """
+            import signal, unidle
+            class Preempted(Exception): pass
+            def handler(number, frame): raise Preempted
+            signal.signal(signal.SIGALRM, handler)
+            try:
+                {}
+            except Preempted: print("saved")
+        """
+        begins = "signal.setitimer(signal.ITIMER_REAL, 0.002)\n                unidle.observe()"
+        ends = """with unidle.observe():
+                    import _unidle_shim
+                    before = _unidle_shim.detach
+                    def detach(failure):
+                        before(failure)
+                        signal.raise_signal(signal.SIGALRM)
+                    _unidle_shim.detach = detach"""
+        for at in (begins, ends):
+            done = self.ran(program.format(at))
+            self.assertEqual((done.returncode, done.stdout), (0, "saved\n"), done.stderr)
+            self.assertNotIn("unobserved", done.stderr)
+            self.assertNotIn("incomplete", done.stderr)
+
     def test_descriptors_that_are_the_programs_by_now_stay_its_own(self):
         done = self.ran("""
             import os, threading, unidle

@@ -350,13 +350,13 @@ class observe(contextlib.ContextDecorator):
             observation.begin_loop()
         return self
 
-    def __exit__(self, kind: Any, exception: Any, trace: Any) -> None:
+    def __exit__(self, kind: Any, exception: Any = None, trace: Any = None) -> None:
         observation = _observation
         if observation is not None and observation.follows():
             observation.write_notes()
         recording, self._mine = self._mine, None
         if recording is not None:
-            _recording.end(recording, None if isinstance(exception, SystemExit) else exception)
+            _recording.end(recording, exception)
 
     def __repr__(self) -> str:
         return f"<unidle.observe: {self.record or 'not recording'}>"

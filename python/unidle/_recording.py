@@ -76,16 +76,18 @@ class Recording:
         """False in a process forked since."""
         return self._process == os.getpid()
 
-    def end(self, failure: Optional[BaseException] = None) -> None:
-        """Returns once the record is complete. `failure`: the exception that ended the program."""
+    def end(self, failure: Optional[BaseException] = None, of_process: bool = False) -> None:
+        """Returns once the record is complete. `failure`: the exception that ended the observed part, or the
+        process."""
+        outcome = _outcome(failure)
         try:
             if self._shim is not None:
-                self._shim.detach(failure)
+                self._shim.detach(failure if outcome == "failed" else None)
         finally:
             self._restore()
             self._changed()
-            if self._ranks is None or _is_last(self._ranks, failure is not None):
-                self._tell(failure)
+            if self._ranks is None or _is_last(self._ranks, outcome == "failed"):
+                self._tell(outcome, of_process and not isinstance(failure, KeyboardInterrupt))
                 self._wait()
 
     def _restore(self) -> None:
@@ -100,9 +102,9 @@ class Recording:
                     folders.remove(self._shim_folder)
                     _set_variable(name, os.pathsep.join(folders) or None)
 
-    def _tell(self, failure: Optional[BaseException]) -> None:
-        body: dict = {"outcome": "completed" if failure is None else "failed"}
-        if failure is not None and not isinstance(failure, KeyboardInterrupt):
+    def _tell(self, outcome: str, has_code: bool) -> None:
+        body: dict = {"outcome": outcome}
+        if outcome == "failed" and has_code:
             body["code"] = 1
         path = os.path.join(self._folder, _ENDED)
         with open(path + ".new", "w") as file:
@@ -113,6 +115,13 @@ class Recording:
         until = time.monotonic() + _ENDS_S
         while _is_written(self._folder) and time.monotonic() < until:
             time.sleep(0.01)
+
+
+def _outcome(failure: Optional[BaseException]) -> str:
+    """A closed generator and sys.exit() are no failures; a cancelled task of asyncio was stopped."""
+    if failure is None or isinstance(failure, (SystemExit, GeneratorExit)):
+        return "completed"
+    return "stopped" if type(failure).__name__ == "CancelledError" else "failed"
 
 
 def _set_variable(name: str, value: Optional[str]) -> None:
@@ -180,6 +189,10 @@ def begin(
             atexit.register(_at_exit)  # first: what the observation itself registers runs before
         recording.begin()
     except Exception as failure:
+        if _by_handler(failure):
+            if _current:
+                end(_current[0])
+            raise
         say(f"{_in_one_line(failure)}; the program runs unobserved")
         if _current:
             end(_current[0])
@@ -190,15 +203,32 @@ def begin(
     return recording
 
 
-def end(recording: Recording, failure: Optional[BaseException] = None) -> None:
+def end(recording: Recording, failure: Optional[BaseException] = None, of_process: bool = False) -> None:
     if _current and _current[0] is recording:
         _current.clear()
     if not recording.is_here():
         return
     try:
-        recording.end(failure)
+        recording.end(failure, of_process)
     except Exception as problem:
+        if _by_handler(problem):
+            raise
         say(f"the record may be incomplete: {_in_one_line(problem)}")
+
+
+def _by_handler(failure: BaseException) -> bool:
+    """Whether a signal handler of the program raised it while our code ran. Python gives a handler the signal
+    and the frame that it interrupted."""
+    trace = failure.__traceback__
+    while trace is not None:
+        frame = trace.tb_frame
+        names = frame.f_code.co_varnames[: frame.f_code.co_argcount + 1]  # one more: *args
+        given = [frame.f_locals.get(name) for name in names]
+        given += [one for each in given if isinstance(each, tuple) for one in each]
+        if frame.f_back is not None and any(one is frame.f_back for one in given):
+            return True
+        trace = trace.tb_next
+    return False
 
 
 def _at_exit() -> None:
@@ -206,7 +236,8 @@ def _at_exit() -> None:
     if recording is None:
         return
     try:
-        end(recording, None if _is_interactive() else getattr(sys, "last_value", None))
+        failure = None if _is_interactive() else getattr(sys, "last_value", None)
+        end(recording, failure if isinstance(failure, BaseException) else None, of_process=True)
     except KeyboardInterrupt:  # whoever waits for the program does not want to wait for us
         pass
 

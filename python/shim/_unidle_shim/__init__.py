@@ -48,13 +48,14 @@ def start():
 def attach():
     """Called by `unidle.observe()`, in a program that runs already and whose objects may exist already; again
     after detach()."""
-    from _unidle_shim.host import guard, imports, notes, startup
+    from _unidle_shim.host import exceptions, guard, imports, notes, startup
 
     again, startup.since_ns = startup.since_ns > 0, time.monotonic_ns()
     if not again:
         start()
         return
     guard.on, guard.failed = True, False
+    exceptions.begin_again()
     notes.write_line('"type":"shim","status":"on","python":"%d.%d.%d"' % sys.version_info[:3])
     session = sys.modules.get("_unidle_shim.session")
     if session is None or session.state.torch is None:

@@ -96,7 +96,8 @@ std::optional<End> told_end(const fs::path& file) {
     if (const auto code = whole_in(body, "code")) {
       end.status = ExitStatus{static_cast<int>(*code), 0};
     }
-    end.outcome = text_in(body, "outcome") == "failed" ? "failed" : "completed";
+    const std::string outcome = text_in(body, "outcome");
+    end.outcome = outcome == "failed" || outcome == "stopped" ? outcome : "completed";
     return end;
   } catch (const std::exception&) {
     return end;  // what it says is damaged; that it ends is clear

@@ -23,7 +23,7 @@ struct AttachOptions {
 };
 
 /// The file in the folder for the rings in which the process says, as JSON, that recording shall end:
-/// {"outcome": "completed" or "failed", "code": its exit code if known}.
+/// {"outcome": "completed", "failed" or "stopped", "code": its exit code if known}.
 constexpr const char* kEndFile = "end.json";
 
 /// Records until the process ends or has written kEndFile. The process is not our child, and is only looked at. Returns

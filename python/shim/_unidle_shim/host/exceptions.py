@@ -10,7 +10,7 @@ from _unidle_shim.host.notes import write_notes
 _seen = {}  # id of an exception -> (a token to detect reuse of the id, whether it was caught)
 _MAX_SEEN = 1000
 _MAX_NOTES = 50  # notes written at once; after them only the newest, now and then
-_MAX_TRACEBACK = 8000
+_MAX_HELD = 10000  # bytes
 _GENERATOR = 0x20  # inspect.CO_GENERATOR
 _WORDS = {None: "null", True: "true", False: "false"}
 _PLAIN = (str, int, float, bytes, bool, type(None))
@@ -165,16 +165,28 @@ def _asked_by_program(frame, places):
     return False
 
 
+def begin_again():
+    """For another record of this process."""
+    global _written, _waiting
+    _seen.clear()
+    _written, _waiting = 0, None
+
+
 def note(kind, value, trace, caught):
     global _written, _waiting
-    if not guard.on or kind is None or issubclass(kind, SystemExit) or _is_known(kind, value, caught):
+    if not guard.on or kind is None or issubclass(kind, SystemExit):
+        return
+    from _unidle_shim.host import exception_text
+
+    text = exception_text.text_of(value)
+    if _is_known(kind, value, text, caught):
         return
     if _written < _MAX_NOTES or not caught:
         _written += 1
-        _write(_line(kind, value, trace, caught))
+        _write(_line(value, text, trace, caught, exception_text))
         _waiting = None
     else:
-        _waiting = _line(kind, value, None, caught)
+        _waiting = _line(value, text, None, caught, exception_text)
 
 
 def flush():
@@ -190,10 +202,10 @@ def _write(line):
     write_notes(line)
 
 
-def _is_known(kind, value, caught):
+def _is_known(kind, value, text, caught):
     """Whether it was noted before: several handlers may print one exception, some at the end of the run. Ids
     are reused."""
-    token, (known, was_caught) = _token(kind, value), _seen.get(id(value), (None, True))
+    token, (known, was_caught) = _token(kind, value, text), _seen.get(id(value), (None, True))
     if known is token or (type(token) is str and known == token):
         if caught or not was_caught:
             return True
@@ -203,47 +215,35 @@ def _is_known(kind, value, caught):
     return False
 
 
-def _token(kind, value):
-    """While we hold its arguments, no other exception has the same ones. Objects of the program are not
-    held."""
+def _token(kind, value, text):
+    """While we hold its arguments, no other exception has the same ones. Objects of the program are not held,
+    nor are large texts."""
     args = getattr(value, "args", ())
-    if args and all(type(each) in _PLAIN for each in args):
+    if args and all(type(each) in _PLAIN for each in args) and sys.getsizeof(args[0]) < _MAX_HELD:
         return args
-    return "%s: %s" % (kind.__name__, value)
+    return "%s: %s" % (kind.__name__, text)
 
 
-def _line(kind, value, trace, caught):
-    from _unidle_shim.host import places
-
-    where, at = None, trace if trace is not None else getattr(value, "__traceback__", None)
-    while at is not None:
-        if places.is_own(at.tb_frame.f_code):
-            where = places.text(at.tb_frame.f_code, at.tb_lineno)
-        at = at.tb_next
-    name = (
-        kind.__name__
-        if kind.__module__ in ("builtins", "__main__")
-        else "%s.%s" % (kind.__module__, kind.__name__)
-    )
+def _line(value, text, trace, caught, exception_text):
+    first = exception_text.first_of_group(value)
+    if first is not value:
+        text, trace = exception_text.text_of(first), trace and (first.__traceback__ or trace)
+    at = trace if trace is not None else getattr(value, "__traceback__", None)
+    message, where = exception_text.described(first, text, at)
     body = {
         "type": "exception",
-        "message": "%s: %s" % (name, str(value)[:2000]),
-        "class": name,
+        "message": message,
+        "class": exception_text.name_of(type(first)),
         "where": where,
         "traceback": None,
         "caught": caught,
     }
-    if kind is KeyboardInterrupt:
+    if type(first) is KeyboardInterrupt:
         return _in_short(body)
     import json
-    import traceback
 
     if trace is not None:
-        lines = ["Traceback (most recent call last):\n"] + traceback.format_list(
-            traceback.extract_tb(trace, limit=-40)
-        )
-        lines += traceback.format_exception_only(kind, value)
-        body["traceback"] = "".join(lines)[-_MAX_TRACEBACK:]
+        body["traceback"] = exception_text.traceback_of(first, text, trace)
     return '{"t_ns":%d,%s\n' % (time.monotonic_ns(), json.dumps(body, default=str)[1:])
 
 

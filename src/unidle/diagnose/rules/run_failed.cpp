@@ -22,7 +22,10 @@ std::string bad_end(const Context& context) {
   if (signals.exit_code.value_or(0) != 0) {
     return context.say("the command ended with exit code {}", *signals.exit_code);
   }
-  return signals.outcome == Outcome::kFailed ? "the run is marked as failed" : "";
+  if (signals.outcome != Outcome::kFailed) {
+    return "";
+  }
+  return signals.exception ? "an exception ended the observed part of the program" : "the run is marked as failed";
 }
 
 /// True when the printed failure is the last one that the instrumentation saw; Python prints its first line.
@@ -46,6 +49,10 @@ std::optional<PrintedFailure> reported_failure(const Signals& signals) {
   seen.went_on = *signals.steps_after_exception > 0;
   if (printed && is_the_same(*printed, seen.message)) {
     printed->went_on = seen.went_on;
+    printed->where = seen.where ? seen.where : printed->where;  // also within another process
+    if (seen.message.starts_with(printed->message) && seen.message.find('\n') == std::string::npos) {
+      printed->message = seen.message;  // with its cause
+    }
     return printed;
   }
   if (printed && seen.went_on) {
@@ -122,6 +129,7 @@ Evaluation evaluate_run_failed(const Context& context, const Policy&) {
   }
   if (failure) {
     add_failure(context, *failure, finding);
+    finding.proposes = "fix this error";
   } else {
     finding.failure = translate(context.language, end);
   }
