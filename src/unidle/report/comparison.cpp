@@ -188,10 +188,10 @@ void add_notes_of_runs(Comparison& c, std::span<const RunData> a, std::span<cons
     c.notes.push_back(translator.say("Other processes used the CPUs during {} of {} runs, so the rates are rough.",
                                      rough, a.size() + b.size()));
   }
-  c.notes.push_back(
-      translator.say("{} runs of each, alternating: B/A is the median of the pairs, and the losses and metrics are those "
-                     "of all runs. Everything else is from the pair with the median ratio.",
-                     a.size()));
+  c.notes.push_back(translator.say(
+      "{} runs of each, alternating: B/A is the median of the pairs, and the losses and metrics are those "
+      "of all runs. Everything else is from the pair with the median ratio.",
+      a.size()));
 }
 
 void add_notes(Comparison& c, const RunData& a, const RunData& b, const Translator& translator) {
