@@ -92,8 +92,7 @@ std::string python_with_torch(const std::string& named) {
   if (found.empty()) {
     throw Error(ErrorCode::kMissing, candidates.back(), "is not there", "install Python, or name one with --python");
   }
-  throw Error(ErrorCode::kMissing, found, "has no torch",
-              "install torch for it, or name another Python with --python");
+  throw Error(ErrorCode::kMissing, found, "has no torch", "install torch for it, or name another Python with --python");
 }
 
 /// A new folder for the program and its records.
