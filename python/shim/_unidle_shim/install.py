@@ -36,6 +36,7 @@ def begin(torch):
     state.tracked_runs = tracked_runs.TrackedRuns(state)
     state.tracked_runs.install()
     thread_calls.install(state)
+    state.facts.debugging.install(torch)
     state.actuators.install()
     whole_batches.remember()  # with our patches in place
     if profiler_window.wanted():

@@ -290,6 +290,14 @@ struct PrintedFailure {
   logs::FailureFacts facts;
 };
 
+/// Debugging aids of torch that are on while the program trains.
+struct DebuggingFacts {
+  bool anomaly = false;              // autograd looks for anomalies
+  bool launch_blocking = false;      // each kernel is waited for
+  bool checked_collectives = false;  // ranks compare what they exchange
+  std::string where;                 // file:line that switched `anomaly` on
+};
+
 /// Failures that a run's output shows at its end.
 struct PrintedEnd {
   std::optional<PrintedFailure> failure;  // the one that explains the end

@@ -162,6 +162,7 @@ struct Signals {
   std::optional<SkippedBatches> skipped;
   std::optional<TransferFacts> transfer;
   std::optional<PaddingFacts> padding;
+  std::optional<DebuggingFacts> debugging;
   std::optional<LoggingFacts> logging;
   std::optional<std::vector<SyncCall>> syncs;  // absent: calls were not watched
   std::optional<std::int64_t> batch_shapes;    // number of different shapes seen

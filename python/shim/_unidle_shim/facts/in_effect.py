@@ -11,6 +11,7 @@ import weakref
 
 from _unidle_shim.facts import (
     arguments,
+    debugging,
     growing,
     live_settings,
     memory_errors,
@@ -49,6 +50,7 @@ class Facts:
         self.made_at = {}  # id of an optimiser -> file:line of the program, as below
         self.zero_grad_where = None
         self.zero_to_none = None
+        self.debugging = debugging.Debugging()
         self.threads_where = None  # file:line of the last call of torch.set_num_threads
         self.shapes, self.batches, self.shape = set(), 0, None
         self.padding = padding.Padding()
@@ -88,6 +90,7 @@ class Facts:
         torch = self.state.torch
         kind = live_settings.kind_of(torch, module, first)
         amp = live_settings.amp_of(torch, kind)
+        self.debugging.look(torch)
         if amp != "off" or self.amp is None:
             self.amp = amp
         if self.amp == "off":

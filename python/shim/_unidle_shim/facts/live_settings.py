@@ -250,6 +250,7 @@ def training_notes(state, facts):
     for notes in state.actor_notes:
         yield from notes(settings)
     yield from facts.padding.notes()
+    yield from facts.debugging.notes()
     skipped = state.loop.first_fetches.skipped
     if skipped is not None:
         yield ("skipped",), {"type": "skipped", "batches": skipped[0], "seconds": skipped[1] * 1e-9}

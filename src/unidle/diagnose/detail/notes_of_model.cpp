@@ -41,6 +41,18 @@ void read_modules(const Notes& notes, Signals& signals) {
   });
 }
 
+void read_debugging(const Notes& notes, Signals& signals) {
+  notes.each<record::NoteType::kDebugging>([&](const auto& note) {
+    DebuggingFacts& facts = signals.debugging ? *signals.debugging : signals.debugging.emplace();
+    facts.anomaly = facts.anomaly || note.flag("anomaly").value_or(false);
+    facts.launch_blocking = facts.launch_blocking || note.flag("launch_blocking").value_or(false);
+    facts.checked_collectives = facts.checked_collectives || note.flag("checked_collectives").value_or(false);
+    if (const std::string where = note.text("where"); !where.empty()) {
+      facts.where = where;
+    }
+  });
+}
+
 void read_device(const Notes& notes, Signals& signals) {
   notes.each<record::NoteType::kDevice>([&](const auto& note) {
     const std::string kind = note.text("kind");
@@ -82,6 +94,7 @@ void read_device(const Notes& notes, Signals& signals) {
 
 void read_model(const Notes& notes, Signals& signals) {
   read_modules(notes, signals);
+  read_debugging(notes, signals);
   read_device(notes, signals);
 }
 
