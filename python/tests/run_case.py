@@ -101,13 +101,13 @@ class RunCase(unittest.TestCase):
             self.command(command, given), cwd=self.folder, env=given, capture_output=True, text=True
         )
 
-    def observed_text(self, program):
+    def observed_text(self, program, **more):
         """Observes a program that is given as text, as train.py."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "train.py")
             with open(path, "w", encoding="utf-8") as file:
                 file.write(program)
-            done = self.observed(sys.executable, path)
+            done = self.observed(sys.executable, path, **more)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
 
