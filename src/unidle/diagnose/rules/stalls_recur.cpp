@@ -24,11 +24,20 @@ std::string part_in_words(const Context& context, account::Part part) {
   return context.say("the program does something else between the calls of its model");
 }
 
-/// The function in which the stalls probably are: most looks at that part of the steps fell there.
+/// The function that calls the model in training, and most often takes the steps.
+std::string training_function(const Signals& signals) {
+  const auto calls = std::ranges::find(signals.hot, signals.model_where, &HotLine::where);
+  return calls == signals.hot.end() || signals.model_where.empty() ? "" : calls->function;
+}
+
+/// The function in which the stalls probably are: most looks at that part of the steps fell there. Of the model's
+/// computing the usual steps have most looks, so the function that takes them does not count.
 std::optional<detail::HotFunction> hot_in(const Context& context, account::Part part) {
   const std::string phase = part == account::kOther ? "between" : "train";
-  const auto hot = detail::hot_function(
-      context.signals, [&](const HotLine& line) { return line.role == "train" && line.phase == phase; });
+  const std::string trains = part == account::kCompute ? training_function(context.signals) : "";
+  const auto hot = detail::hot_function(context.signals, [&](const HotLine& line) {
+    return line.role == "train" && line.phase == phase && (trains.empty() || line.function != trains);
+  });
   return hot && hot->looks >= detail::kEnoughStackSamples ? hot : std::nullopt;
 }
 
