@@ -33,7 +33,10 @@ TEST_F(LogSignals, APersonThatInterrupts) {
   const auto ended = file("c.out",
                           "step 1 loss 0.5\nTraceback (most recent call last):\n  File \"a.py\", line 1\n"
                           "torch.distributed.elastic.multiprocessing.api.SignalException: Process 7 got signal: 15\n");
-  for (const auto& log : {asked, broken, ended}) {
+  const auto lightning = file("d.out",
+                              "step 1 loss 0.5\n[rank: 0] Received SIGTERM: 15\nTraceback (most recent call last):\n"
+                              "  File \"a.py\", line 1\nlightning.pytorch.utilities.exceptions.SIGTERMException\n");
+  for (const auto& log : {asked, broken, ended, lightning}) {
     const Diagnosis diagnosis = diagnose_logs({log});
     EXPECT_EQ(diagnosis.outcome, Outcome::kStopped) << log;
     EXPECT_EQ(find(diagnosis, "run-failed"), nullptr) << log;

@@ -51,6 +51,13 @@ const FailedLog kFailedLogs[] = {
     {"  5%|▌         | 50/1000 [00:10<03:10,  5.00it/s, loss=0.5]Traceback (most recent call last):\n  File "
      "\"/home/me/train.py\", line 50, in <module>\n    main()\nValueError: bad batch\n",
      Lack::kNone},
+    {"Traceback (most recent call last):\n  File \"/home/me/train.py\", line 50, in <module>\n    "
+     "main()\ntensorflow.python.framework.errors_impl.ResourceExhaustedError: Graph execution error:\n\nOOM when "
+     "allocating tensor with shape[64,1024] and type float on /job:localhost/device:GPU:0 by allocator GPU_0_bfc\n",
+     Lack::kDeviceMemory},
+    {"(raylet) [2024-03-05 10:03:20,000 E 100 100 (raylet)] node_manager.cc:3064: 1 Workers (tasks / actors) killed "
+     "due to memory pressure (OOM), 0 Workers crashed due to other reasons at node (ID: abc, IP: 10.0.0.1)\n",
+     Lack::kHostMemory},
     {"prterun noticed that process rank 1 with PID 812 on node n1 exited on signal 11 (Segmentation fault).\n",
      Lack::kNone},
     {"Traceback (most recent call last):\n  File \"/home/me/train.py\", line 50, in <module>\n    "

@@ -254,6 +254,33 @@ TEST(Failures, ALineThatTellsOfOneIsNoProgressAfterIt) {
   }
 }
 
+TEST(Failures, AGroupOfExceptions) {
+  const TextLog log = told_by(
+      "step 1 loss 0.5\n"
+      "  + Exception Group Traceback (most recent call last):\n"
+      "  |   File \"a.py\", line 88, in <module>\n"
+      "  | ExceptionGroup: errors (1 sub-exception)\n"
+      "  +-+---------------- 1 ----------------\n"
+      "    | Traceback (most recent call last):\n"
+      "    |   File \"b.py\", line 5, in f\n"
+      "    | ValueError: bad\n"
+      "    +------------------------------------\n");
+  ASSERT_THAT(log.failures, SizeIs(2));
+  EXPECT_EQ(log.failures[0].message, "ExceptionGroup: errors (1 sub-exception)");
+  EXPECT_EQ(end_of(log), "ValueError: bad");
+}
+
+TEST(Failures, ATerminationThatAShellReportsIsAStop) {
+  for (const char* line : {"Terminated\n", "job.sh: line 3:  4321 Terminated              python train.py\n",
+                           "srun: error: n1: task 0: Terminated\n"}) {
+    const TextLog log = told_by(steps(0, 200) + line);
+    ASSERT_TRUE(log.end) << line;
+    EXPECT_EQ(log.end->end, LogEnd::kCancelled) << line;
+    EXPECT_FALSE(told_by(steps(0, 200) + line + steps(200, 400)).end) << line;
+  }
+  EXPECT_FALSE(told_by(steps(0, 200) + "Terminated 4 idle workers\n").end);
+}
+
 TEST(Failures, AreBounded) {
   std::string text;
   for (int i = 0; i < 1000; ++i) {

@@ -315,10 +315,24 @@ class TextReader {
     }
   }
 
+  /// transformers states the time of the whole run, in which it also validated.
+  bool whole_run(const LogLine& line) {
+    const Hit* hit = line.hits.first(Word::kSuccess);
+    if (hit == nullptr || hit->keyword->text != "train_runtime") {
+      return false;
+    }
+    stated_duration(line, log_.stated_run_s);
+    log_.validated_in_runs_s = log_.stated_validation_s.sum;
+    return true;
+  }
+
   void stated_duration(const LogLine& line, Readings& readings) {
     const Hit* hit = line.hits.first(Word::kDuration);
     if (hit == nullptr) {
       return;
+    }
+    if (readings && trimmed(line.text.substr(hit->end)).starts_with("=")) {
+      return;  // "eval_runtime   = 0:00:40.00": transformers' table at the end repeats it
     }
     const bool bare = hit->keyword->text == "runtime" || hit->keyword->text == "val_time";
     const auto seconds = detail::seconds_after(line.text, hit->end, bare);
@@ -347,6 +361,8 @@ class TextReader {
     }
     if (line.hits.has(Word::kValidation)) {
       validation(line, news);
+    } else if (whole_run(line)) {
+      phases_.train();
     } else if (news.counted || news.is_bar || (news.loss && phases_.training_seen())) {
       phases_.train();
       if (line.hits.has(Word::kEpoch) && news.counted) {

@@ -81,7 +81,8 @@ struct BarUse {
   std::int64_t runs = 0;
   double seconds = 0;
   double steps = 0;
-  double last_done = 0;  // in its last run
+  bool counts_samples = false;  // "32.00img/s": `steps` are samples
+  double last_done = 0;         // in its last run
   double last_total = 0;
 };
 
@@ -160,6 +161,8 @@ struct TextLog {
   StatedSteps stated;
   Readings stated_validation_s;
   Readings stated_epoch_s;
+  Readings stated_run_s;                // transformers' train_runtime
+  double validated_in_runs_s = 0;       // the part of it that validations took
   std::int64_t validation_results = 0;  // results of validations, with or without a time
 
   // Configuration and device

@@ -153,6 +153,25 @@ std::string_view behind_level(std::string_view line) {
   return dated ? line.substr(at) : std::string_view();
 }
 
+/// The line behind the rank that a launcher puts before it: "[rank0]:", "[default3]:", "[0]<stdout>:",
+/// "[1,3]<stderr>:", "3: " of srun -l.
+std::string_view behind_rank(std::string_view line) {
+  constexpr std::size_t kLongest = 24;
+  const std::string_view head = line.substr(0, kLongest);
+  if (head.empty() || (head.front() != '[' && !is_digit(head.front()))) {
+    return line;
+  }
+  std::size_t end = head.find(':');
+  const bool srun = is_digit(head.front()) && head.find_first_not_of("0123456789") == end;
+  const bool bracketed = head.starts_with("[rank") || head.starts_with("[default") || head.starts_with("[Rank") ||
+                         head.find("]<std") != std::string_view::npos;
+  if (end == std::string_view::npos || !(bracketed || (srun && line.substr(end + 1).starts_with(" ")))) {
+    return line;
+  }
+  end = std::min(line.find_first_not_of(' ', end + 1), line.size());
+  return line.substr(end);
+}
+
 int month_of(std::string_view text) {
   static constexpr std::array<std::string_view, 12> kMonths = {"jan", "feb", "mar", "apr", "may", "jun",
                                                                "jul", "aug", "sep", "oct", "nov", "dec"};
@@ -281,6 +300,7 @@ std::optional<std::int64_t> StampReader::date_time(std::string_view text) {
 }
 
 std::optional<Stamp> StampReader::at_begin(std::string_view line) {
+  line = behind_rank(line.substr(std::min(line.find_first_not_of(' '), line.size())));
   while (!line.empty() && (line.front() == '[' || line.front() == '(' || line.front() == ' ' || line.front() == '"')) {
     line.remove_prefix(1);
   }

@@ -44,7 +44,7 @@ std::optional<Progress> inner_of(const logs::TextLog& log) {
   }
   for (const logs::BarUse& bar : log.bars) {
     if (!bar.validation && bar.last_total > 0) {
-      return Progress{"step", bar.last_done, bar.last_total};
+      return Progress{bar.counts_samples ? "sample" : "step", bar.last_done, bar.last_total};
     }
   }
   return std::nullopt;

@@ -152,12 +152,13 @@ bool is_complete(const TextLog& log) {
   return (log.is_whole && !failed) || claim_holds(log);
 }
 
-/// A person pressed Ctrl-C, or torchrun was ended from outside (SIGHUP, SIGINT, SIGTERM), and no other failure
-/// explains the end.
+/// A person pressed Ctrl-C, or torchrun or Lightning was ended from outside (SIGHUP, SIGINT, SIGTERM), and no other
+/// failure explains the end.
 bool is_interrupt(const LogFailure& trouble) {
   const std::string_view message = trouble.failure.message;
   return !trouble.failure.went_on && (message.starts_with("KeyboardInterrupt") || message.ends_with("got signal: 1") ||
-                                      message.ends_with("got signal: 2") || message.ends_with("got signal: 15"));
+                                      message.ends_with("got signal: 2") || message.ends_with("got signal: 15") ||
+                                      message.substr(0, message.find(':')).ends_with(".SIGTERMException"));
 }
 
 const TextLog* ended_by_scheduler(const JobLogs& job) {

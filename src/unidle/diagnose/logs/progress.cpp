@@ -70,7 +70,7 @@ bool counts_steps(const BarUse& bar) {
   constexpr double kFewestSeconds = 10;
   const std::string label = lower(bar.label);
   const bool exact = bar.seconds >= kFewestSeconds * static_cast<double>(bar.runs);
-  return exact && bar.steps > 0 && label != "epoch:" && label != "epochs:";
+  return exact && bar.steps > 0 && !bar.counts_samples && label != "epoch:" && label != "epochs:";
 }
 
 /// Validation time by bars and stated durations, for lines that do not show its begin.
@@ -103,12 +103,20 @@ void add_untimed_validation(const TextLog& log, Signals& signals) {
 
 /// For lines without times: progress bars have clocks, and some programs state the duration of an epoch.
 void add_untimed_phases(const TextLog& log, Signals& signals) {
-  if (const BarUse* bar = main_bar(log)) {
+  const BarUse* bar = main_bar(log);
+  if (log.stated_run_s) {
+    signals.time.train = std::max(0.0, log.stated_run_s.sum - log.validated_in_runs_s);
+  } else if (bar != nullptr) {
     signals.time.train = bar->seconds;
   } else if (log.stated_epoch_s) {
     signals.time.train = log.stated_epoch_s.sum;
   }
   add_untimed_validation(log, signals);
+  // The clock of a bar over the whole run goes on while the program validates.
+  const bool over_all = !log.stated_run_s && bar != nullptr && bar->label.empty() && bar->runs == 1;
+  if (over_all && log.stated_validation_s && signals.time.validate < signals.time.train) {
+    signals.time.train -= signals.time.validate;
+  }
   signals.wall_s = signals.time.train + signals.time.validate;
 }
 
@@ -180,6 +188,8 @@ void add_throughput(const TextLog& log, Signals& signals) {
   const auto batch = setting_number(log, "batch.size");
   if (sample_rate) {
     signals.samples_per_s = sample_rate;
+  } else if (const BarUse* bar = main_bar(log); bar != nullptr && bar->counts_samples && bar->seconds > 0) {
+    signals.samples_per_s = bar->steps / bar->seconds;
   } else if (epoch_rate && log.rows_per_epoch) {
     signals.samples_per_s = *epoch_rate * *log.rows_per_epoch;
   } else if (step_rate && batch && *batch >= 1) {

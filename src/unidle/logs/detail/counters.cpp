@@ -205,12 +205,13 @@ void Counters::close(const OpenBar& open) {
     if (log_.bars.size() >= kMostUses) {
       return;
     }
-    log_.bars.push_back({open.label, open.validation, 0, 0, 0, 0, 0});
+    log_.bars.push_back({.label = open.label, .validation = open.validation});
     use = log_.bars.end() - 1;
   }
   ++use->runs;
   use->seconds += open.elapsed_s;
   use->steps += open.done;
+  use->counts_samples = open.counts_samples;
   use->last_done = open.done;
   use->last_total = open.total;
 }
@@ -227,7 +228,8 @@ bool Counters::bar(const Bar& seen, bool validation) {
                         [&](const OpenBar& one) { return one.label == label && one.validation == validation; });
     if (open == open_bars_.end()) {
       if (open_bars_.size() < kMostBars) {
-        open_bars_.push_back({label, std::string(as_drawn), seen.total, seen.done, seen.elapsed_s, validation});
+        open_bars_.push_back(
+            {label, std::string(as_drawn), seen.total, seen.done, seen.elapsed_s, validation, seen.counts_samples});
       }
       return true;
     }
@@ -244,6 +246,7 @@ bool Counters::bar(const Bar& seen, bool validation) {
   open->total = seen.total;
   open->done = seen.done;
   open->elapsed_s = seen.elapsed_s;
+  open->counts_samples = seen.counts_samples;
   return moved;
 }
 

@@ -64,6 +64,7 @@ class Counters {
     double done = 0;
     double elapsed_s = 0;
     bool validation = false;
+    bool counts_samples = false;
   };
   void close(const OpenBar& open);
 

@@ -124,6 +124,10 @@ constexpr std::array kForms = {
     Form{"*Segfault encountered !*", kRuntime, kNo, kMine, SIGSEGV},
     Form{"*aught signal %s (*", kRuntime},
     Form{"Darknet error location: *", kRuntime},
+    Form{"*OOM when allocating tensor with shape*allocator cpu*", kRuntime, kHost, kMine, 0, true},
+    Form{"*OOM when allocating tensor with shape*", kRuntime, Lack::kDeviceMemory, kMine, 0, true},
+    Form{"*%c Workers (tasks / actors) killed due to memory pressure*", kRuntime, kHost, kMine, 0,
+         true},  // Ray retries
     // Python, torch
     Form{"Fatal Python error: Segmentation fault*", kRuntime, kNo, kMine, SIGSEGV},
     Form{"Fatal Python error: Bus error*", kRuntime, kShared, kMine, SIGBUS},

@@ -34,6 +34,20 @@ bool has_prefix(std::string_view line, std::string_view prefix, std::optional<in
   return differ_in_digits_only(line.substr(0, prefix.size()), prefix) && (!rank || message_in(line).rank == rank);
 }
 
+/// What stands before the other lines of a traceback: in a group of exceptions "  | " for "  + Exception Group ".
+std::string prefix_of(std::string_view before_header) {
+  constexpr std::string_view kGroup = "Exception Group ";
+  if (!before_header.ends_with(kGroup)) {
+    return std::string(before_header);
+  }
+  before_header.remove_suffix(kGroup.size());
+  std::string prefix(before_header);
+  if (prefix.ends_with("+ ")) {
+    prefix[prefix.size() - 2] = '|';
+  }
+  return prefix;
+}
+
 /// "KeyError: 'x'", "KeyboardInterrupt", "queue.Empty": the last line of a traceback. Other lines inside it are output
 /// of the program that came in between.
 bool is_exception_line(std::string_view line) {
@@ -84,6 +98,15 @@ bool says_interrupted(const LogLine& line) {
   return std::ranges::any_of(kWords, [&](std::string_view words) {
     return message.starts_with(words) && ends_clause(std::string_view(message).substr(words.size()));
   });
+}
+
+/// How abseil, shells and srun report a SIGTERM.
+bool says_terminated(std::string_view line) {
+  static constexpr std::array<std::string_view, 4> kShapes = {"Terminated", "*line %n: %n Terminated *",
+                                                              "zsh: terminated *", "srun: error: *: task*: Terminated"};
+  FormNumbers ignored;
+  return line.starts_with("*** SIGTERM received") ||
+         std::ranges::any_of(kShapes, [&](std::string_view shape) { return has_shape(trimmed(line), shape, ignored); });
 }
 
 /// "Starting training", "Fold 2: start training"; not "To start training on other data run train.py".
@@ -208,7 +231,7 @@ void Failures::begin_traceback(const LogLine& line, std::size_t at) {
     return;
   }
   Open open;
-  open.prefix = at <= kLongestPrefix && !is_drawn(line.text) ? std::string(line.text.substr(0, at)) : "";
+  open.prefix = at <= kLongestPrefix && !is_drawn(line.text) ? prefix_of(line.text.substr(0, at)) : "";
   open.failure.quote = {"Traceback (most recent call last):\n", line.number, log_.progress_lines};
   open.failure.is_traceback = true;
   open.failure.facts.rank = message_in(line.text).rank;
@@ -286,7 +309,7 @@ void Failures::begin_next_attempt() {
 }
 
 void Failures::scheduler(const LogLine& line) {
-  if (line.text.starts_with("*** SIGTERM received")) {  // as abseil prints it
+  if (says_terminated(line.text)) {
     sigterm_ = SchedulerEnd{LogEnd::kCancelled, quote(line), now_ns_};
     return;
   }

@@ -19,6 +19,7 @@ constexpr Keyword kKeywords[] = {
     Keyword{"term_owner", Word::kCancelled},
     Keyword{"received sigint", Word::kCancelled},  // a launcher's message for Ctrl-C
     Keyword{"sigterm received", Word::kCancelled},
+    Keyword{"terminated", Word::kCancelled, Edge::kBoth},  // a shell's or srun's message for SIGTERM
     Keyword{"keyboard interrupt", Word::kCancelled},
     Keyword{"interrupted by", Word::kCancelled},
     Keyword{"cancelled (exit code", Word::kCancelled},  // seff
@@ -29,6 +30,7 @@ constexpr Keyword kKeywords[] = {
     Keyword{"term_runlimit", Word::kTimeLimit},
     Keyword{"pbs: job killed: walltime", Word::kTimeLimit},
     Keyword{"out of memory", Word::kFailure},
+    Keyword{"oom when allocating", Word::kFailure},
     Keyword{"out of gpu memory", Word::kFailure},
     Keyword{"out of cuda memory", Word::kFailure},
     Keyword{"memory limit", Word::kFailure},

@@ -117,6 +117,26 @@ std::size_t tail_size(std::string_view text) {
   return 0;
 }
 
+/// Whether the rate of a bar counts samples: "<01:00, 32.00img/s, loss=0.5]", "<01:00,  1.50s/img]".
+bool has_unit_of_samples(std::string_view behind_clock) {
+  static constexpr std::array<std::string_view, 10> kSamples = {
+      "img", "imgs", "image", "images", "sample", "samples", "example", "examples", "sequence", "sequences"};
+  const std::size_t comma = behind_clock.find(", ");
+  const std::size_t at =
+      comma == std::string_view::npos ? comma : behind_clock.find_first_not_of(" 0123456789.", comma + 1);
+  if (at == std::string_view::npos) {
+    return false;
+  }
+  const std::size_t end = std::min(behind_clock.find_first_of(",]", at), behind_clock.size());
+  std::string_view unit = trimmed(behind_clock.substr(at, end - at));
+  if (unit.ends_with("/s")) {
+    unit.remove_suffix(2);
+  } else if (unit.starts_with("s/")) {
+    unit.remove_prefix(2);
+  }
+  return std::ranges::find(kSamples, unit) != kSamples.end();
+}
+
 /// Consumes "3/10" at the front of `text`.
 std::optional<Count> take_count(std::string_view& text) {
   skip_blanks(text);
@@ -421,6 +441,7 @@ std::optional<Bar> read_bar(std::string_view line, std::size_t bar_at) {
   if (!elapsed || bar.done < 0 || bar.total <= 0) {
     return std::nullopt;
   }
+  bar.counts_samples = has_unit_of_samples(rest);
   bar.label = trimmed(line.substr(0, percent));
   bar.elapsed_s = *elapsed;
   return bar;

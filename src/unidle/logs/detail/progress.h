@@ -60,6 +60,7 @@ struct Bar {
   double done = 0;
   double total = 0;
   double elapsed_s = 0;
+  bool counts_samples = false;  // its unit is "img" or another word for a sample
 };
 /// `bar_at`: position of "%|".
 std::optional<Bar> read_bar(std::string_view line, std::size_t bar_at);
