@@ -182,6 +182,10 @@ std::string unknown_sentence(const Diagnosis& diagnosis, Language language) {
     return translate(language, "The run finished fewer than {} training steps, too few to say what they wait for",
                      *diagnosis.few_steps);
   }
+  if (diagnosis.device.busy.value_or(0) >= kFull && !diagnosis.of_window) {
+    return translate(language, "Your {} is {} busy: nothing in what was read makes it wait",
+                     device_name(diagnosis, language), format_share(*diagnosis.device.busy));
+  }
   if (diagnosis.device.busy) {
     return translate(language, "Your {} is {} busy; what was read does not show why", device_name(diagnosis, language),
                      format_share(*diagnosis.device.busy) + units_in_words(diagnosis.device, language));
@@ -198,6 +202,9 @@ std::string unknown_sentence(const Diagnosis& diagnosis, Language language) {
   }
   if (diagnosis.blind == "no-training") {
     return std::string(translate(language, "The program was followed and finished no training step"));
+  }
+  if (diagnosis.blind == "no-times") {
+    return std::string(translate(language, "What was read tells of training, but not what its time went into"));
   }
   return std::string(translate(language, "No training step was seen in what was read"));
 }
@@ -400,6 +407,9 @@ std::string answered(const Diagnosis& diagnosis, bool with_advice, Language lang
     text.append(colon).append(finding->failure);
   } else if (finding != nullptr && with_advice) {
     if (const Advice what = advice(*finding, language); !what.text.empty()) {
+      if (diagnosis.verdict == Verdict::kUnknown && sentence_of_rule(diagnosis, finding, language).empty()) {
+        text += translate(language, ". {}", title(*finding, language));  // the advice is not about what is unknown
+      }
       text.append(colon).append(what.text);
       text += at_best(diagnosis, *finding, language);
       text += what.where.empty() ? "" : translate(language, "; see {}", what.where);

@@ -43,6 +43,20 @@ TEST_F(LogSignals, APersonThatInterrupts) {
   }
 }
 
+TEST_F(LogSignals, WhatIsKnownOfAnEndWithoutAnError) {
+  const auto node =
+      file("a.out",
+           "step 1 loss 0.5\nslurmstepd: error: *** JOB 4711 ON node1 CANCELLED AT 2024-03-05T10:03:20 DUE TO "
+           "NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***\n");
+  EXPECT_THAT(answer(diagnose_logs({node})),
+              HasSubstr("The run failed: the scheduler said: slurmstepd: error: *** JOB"));
+  const auto rank = file("b.out",
+                         "step 1 loss 0.5\ntorch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+                         "Root Cause (first observed failure):\n[0]:\n  rank      : 3 (local_rank: 1)\n"
+                         "  exitcode  : 1 (pid: 102)\n");
+  EXPECT_THAT(evidence(diagnose_logs({rank}), "run-failed"), HasSubstr("rank 3 failed first"));
+}
+
 TEST_F(LogSignals, TablesThatAreFarApartAreNoMeasurement) {
   const auto tables = [&](const char* name, int minutes) {
     std::string bytes;
@@ -212,6 +226,7 @@ TEST_F(LogSignals, WhatTheProgramTriedAgainIsAWarning) {
     const Diagnosis diagnosis = diagnose_logs({file("a.log", run_with(steps, words, true))});
     ASSERT_NE(find(diagnosis, "out-of-memory"), nullptr);
     EXPECT_EQ(find(diagnosis, "out-of-memory")->severity, Severity::kWarning);
+    EXPECT_THAT(answer(diagnosis), HasSubstr("wait for. Memory ran out: for device memory"));
     EXPECT_NE(diagnosis.verdict, Verdict::kFailed);
   }
 }

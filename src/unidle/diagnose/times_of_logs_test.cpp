@@ -45,5 +45,19 @@ TEST_F(LogSignals, ABarMayCountSamples) {
   EXPECT_DOUBLE_EQ(*diagnose_logs({file("b.log", bar("", 100, 200, " 0.50it/s"))}).steps_per_s, 0.5);
 }
 
+TEST_F(LogSignals, TrainingWithoutTimes) {
+  EXPECT_EQ(answer(diagnose_logs({file("a.log", "epoch 1/9 loss 0.5\nepoch 2/9 loss 0.4\n")})),
+            "What was read tells of training, but not what its time went into.");
+}
+
+TEST_F(LogSignals, AGpuThatIsAlwaysBusy) {
+  std::string log = "utilization.gpu [%]\n";
+  for (int i = 0; i < 30; ++i) {
+    log += "100 %\n";
+  }
+  EXPECT_EQ(answer(diagnose_logs({file("gpu.csv", log)})),
+            "Your GPU is 100 % busy: nothing in what was read makes it wait.");
+}
+
 }  // namespace
 }  // namespace unidle::diagnose::testing

@@ -55,6 +55,7 @@ const FailedLog kFailedLogs[] = {
      "main()\ntensorflow.python.framework.errors_impl.ResourceExhaustedError: Graph execution error:\n\nOOM when "
      "allocating tensor with shape[64,1024] and type float on /job:localhost/device:GPU:0 by allocator GPU_0_bfc\n",
      Lack::kDeviceMemory},
+    {"srun: error: Unable to create step for job 4711: Memory required by task is not available\n", Lack::kNone},
     {"(raylet) [2024-03-05 10:03:20,000 E 100 100 (raylet)] node_manager.cc:3064: 1 Workers (tasks / actors) killed "
      "due to memory pressure (OOM), 0 Workers crashed due to other reasons at node (ID: abc, IP: 10.0.0.1)\n",
      Lack::kHostMemory},

@@ -270,6 +270,26 @@ TEST(Failures, AGroupOfExceptions) {
   EXPECT_EQ(end_of(log), "ValueError: bad");
 }
 
+TEST(Failures, ATracebackInOneLineOfJson) {
+  const TextLog log = told_by(
+      "{\"time\": \"2024-03-05T10:03:19\", \"step\": 199, \"loss\": 0.5}\n"
+      "{\"time\": \"2024-03-05T10:03:20\", \"level\": \"ERROR\", \"exc_info\": \"Traceback (most recent call "
+      "last):\\n  File \\\"/home/ada/train.py\\\", line 88, in main\\nValueError: bad \\\"x\\\"\", \"pid\": 7}\n");
+  ASSERT_THAT(log.failures, SizeIs(1));
+  EXPECT_EQ(log.failures[0].message, "ValueError: bad \"x\"");
+  EXPECT_THAT(log.failures[0].quote.text, HasSubstr("\n  File \"/home/ada/train.py\", line 88"));
+  EXPECT_THAT(told_by(steps(0, 9) + "UserWarning: Traceback (most recent call last) is hidden\n").failures, SizeIs(0));
+}
+
+TEST(Failures, ATracebackInTorchrunsReport) {
+  EXPECT_EQ(
+      end_of(steps(0, 9) + "Root Cause (first observed failure):\n[0]:\n  rank      : 1 (local_rank: 1)\n"
+                           "  exitcode  : 1 (pid: 102)\n  error_file: /tmp/x/error.json\n"
+                           "  traceback : Traceback (most recent call last):\n    File \"a.py\", line 40, in main\n"
+                           "      raise ValueError(\"bad\")\n  ValueError: bad\n\n=============\n"),
+      "ValueError: bad");
+}
+
 TEST(Failures, ATerminationThatAShellReportsIsAStop) {
   for (const char* line : {"Terminated\n", "job.sh: line 3:  4321 Terminated              python train.py\n",
                            "srun: error: n1: task 0: Terminated\n"}) {

@@ -52,6 +52,10 @@ std::vector<LogFailure> troubles_of(const TextLog& log, Language language) {
   if (const auto decisive = unidle::logs::decisive_failure(log); decisive.failure != nullptr) {
     troubles.push_back({&log, decisive.failure->quote, printed_failure(decisive),
                         log.has_date ? decisive.failure->t_ns : std::nullopt});
+    auto& facts = troubles.back().failure.facts;
+    if (!facts.rank && facts.blame == unidle::logs::Blame::kLauncher) {
+      facts.rank = log.first_rank;
+    }
   }
   add_losses(log, language, troubles);
   // A line of level ERROR is not a failure, since programs log errors and go on, unless it is the last one.

@@ -253,6 +253,9 @@ void add_progress(const JobLogs& job, const JobTimes& times, Signals& signals) {
   add_stated_wall(job, signals);
   add_settings(*log, signals);
   add_how_far(*log, times, job.language, signals);
+  if (log->progress_lines > 0 && signals.time.train <= 0) {
+    signals.blind = "no-times";
+  }
 }
 
 }  // namespace unidle::diagnose::detail

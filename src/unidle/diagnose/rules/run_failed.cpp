@@ -131,7 +131,8 @@ Evaluation evaluate_run_failed(const Context& context, const Policy&) {
     add_failure(context, *failure, finding);
     finding.proposes = "fix this error";
   } else {
-    finding.failure = translate(context.language, end);
+    finding.failure =
+        signals.failure_evidence.empty() ? translate(context.language, end) : signals.failure_evidence.front();
   }
   if (signals.earlier_exceptions > 0) {
     finding.evidence.push_back(context.say("{} other errors came before it", signals.earlier_exceptions));

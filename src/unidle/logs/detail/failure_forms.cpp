@@ -31,6 +31,8 @@ constexpr std::array kForms = {
     Form{"srun: error: *: task*: Aborted*", kLauncher, kNo, kAfter, SIGABRT},
     Form{"srun: error: *: task %r: Exited with exit code %x", kLauncher, kNo, kAfter},
     Form{"*xited with exit code %x", kLauncher, kNo, kAfter},
+    Form{"srun: error: Unable to allocate resources: *", kScheduler},
+    Form{"srun: error: Unable to create step for job %n: *", kScheduler},
     // Slurm's seff, which many clusters print after a job's output
     Form{"*State: OUT_OF_MEMORY (exit code*", kScheduler, kHost, kMine, SIGKILL},
     Form{"*State: FAILED (exit code %x)", kLauncher, kNo, kAfter},

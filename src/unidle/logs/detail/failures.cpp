@@ -34,9 +34,13 @@ bool has_prefix(std::string_view line, std::string_view prefix, std::optional<in
   return differ_in_digits_only(line.substr(0, prefix.size()), prefix) && (!rank || message_in(line).rank == rank);
 }
 
-/// What stands before the other lines of a traceback: in a group of exceptions "  | " for "  + Exception Group ".
+/// What stands before the other lines of a traceback: in a group of exceptions "  | " for "  + Exception Group ", in
+/// torchrun's report "  " for "  traceback : ".
 std::string prefix_of(std::string_view before_header) {
   constexpr std::string_view kGroup = "Exception Group ";
+  if (before_header == "  traceback : ") {
+    return "  ";
+  }
   if (!before_header.ends_with(kGroup)) {
     return std::string(before_header);
   }
@@ -46,6 +50,29 @@ std::string prefix_of(std::string_view before_header) {
     prefix[prefix.size() - 2] = '|';
   }
   return prefix;
+}
+
+/// Whether the words are a header, not part of a sentence; "(most recent call last)" ends them.
+bool is_header(std::string_view behind) {
+  behind = trimmed(behind);
+  return behind.empty() || std::string_view(":\\\"'").find(behind.front()) != std::string_view::npos ||
+         static_cast<signed char>(behind.front()) < 0;  // what rich draws
+}
+
+/// The rest of a traceback that a program logs as one line of JSON, with "\n" for the ends of its lines; empty if it is
+/// none.
+std::string rest_in_json(std::string_view behind) {
+  std::string text;
+  if (!behind.starts_with(":\\n")) {
+    return text;
+  }
+  for (std::size_t at = 3; at < behind.size() && behind[at] != '"' && text.size() < kLongestTraceback; ++at) {
+    const bool escaped = behind[at] == '\\' && at + 1 < behind.size();
+    at += escaped ? 1 : 0;
+    text += escaped && behind[at] == 'n' ? '\n' : behind[at];
+  }
+  text.erase(text.find_last_not_of(" \n") + 1);
+  return text;
 }
 
 /// "KeyError: 'x'", "KeyboardInterrupt", "queue.Empty": the last line of a traceback. Other lines inside it are output
@@ -415,7 +442,15 @@ void Failures::read(const LogLine& line, std::optional<std::int64_t> now_ns) {
     thread_line_ = line.number;
   }
   if (const Hit* hit = hits.first(Word::kTraceback)) {
-    if (!line.text.substr(0, hit->begin).ends_with("C++ ")) {  // Paddle's frames; the message follows far below
+    const std::string_view behind = line.text.substr(hit->end);
+    if (const std::string rest = rest_in_json(behind); !rest.empty() && open_.size() < kMostOpen) {
+      begin_traceback(line, hit->begin);
+      open_.back().failure.quote.text += rest + "\n";
+      end_traceback(open_.end() - 1, rest.substr(rest.rfind('\n') + 1));
+      return;
+    }
+    // Of Paddle's frames the message follows far below.
+    if (is_header(behind) && !line.text.substr(0, hit->begin).ends_with("C++ ")) {
       begin_traceback(line, hit->begin);
     }
     return;

@@ -65,6 +65,7 @@ constexpr Keyword kKeywords[] = {
     Keyword{"exit code", Word::kFailure},
     Keyword{"exited with", Word::kFailure},
     Keyword{"make: *** [", Word::kFailure},
+    Keyword{"srun: error: unable to ", Word::kFailure},
     Keyword{"exitcode", Word::kFailure},
     Keyword{"exit status", Word::kFailure},
     Keyword{"status code", Word::kFailure},
