@@ -415,7 +415,7 @@ std::string answered(const Diagnosis& diagnosis, bool with_advice, Language lang
       text += what.where.empty() ? "" : translate(language, "; see {}", what.where);
     }
   }
-  text.erase(text.find_last_not_of(" \n") + 1);  // quoted text may end with any character
+  text.erase(text.find_last_not_of(" \n:") + 1);  // quoted text may end with any character
   text.append(ends_sentence(text) ? "" : stop);
   text.append(most_computed(diagnosis, language));
   text.append(hint_sentence(diagnosis, language));

@@ -51,10 +51,14 @@ TEST_F(LogSignals, WhatIsKnownOfAnEndWithoutAnError) {
   EXPECT_THAT(answer(diagnose_logs({node})),
               HasSubstr("The run failed: the scheduler said: slurmstepd: error: *** JOB"));
   const auto rank = file("b.out",
-                         "step 1 loss 0.5\ntorch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
+                         "step 1 loss 0.5\nfailed (exitcode: 1) local_rank: 1 (pid: 102) of binary: /opt/bin/python\n"
+                         "torch.distributed.elastic.multiprocessing.errors.ChildFailedError: \n"
                          "Root Cause (first observed failure):\n[0]:\n  rank      : 3 (local_rank: 1)\n"
                          "  exitcode  : 1 (pid: 102)\n");
-  EXPECT_THAT(evidence(diagnose_logs({rank}), "run-failed"), HasSubstr("rank 3 failed first"));
+  const Diagnosis of_rank = diagnose_logs({rank});
+  EXPECT_THAT(evidence(of_rank, "run-failed"), HasSubstr("rank 3 failed first"));
+  EXPECT_THAT(evidence(of_rank, "run-failed"), HasSubstr("exit code 1"));
+  EXPECT_THAT(answer(of_rank), HasSubstr("ChildFailedError."));
 }
 
 TEST_F(LogSignals, TablesThatAreFarApartAreNoMeasurement) {

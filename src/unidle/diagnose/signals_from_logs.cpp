@@ -43,7 +43,7 @@ bool read_one(const std::filesystem::path& path, const logs::OnRead& on_read, Jo
     return true;
   }
   logs::TextLog text = logs::read_text_log(source);
-  if (text.has_no_run_data()) {
+  if (text.has_no_run_data() || (text.has_only_times() && logs::other_table(path))) {
     return false;
   }
   job.texts.push_back(std::move(text));

@@ -59,5 +59,11 @@ TEST_F(LogSignals, AGpuThatIsAlwaysBusy) {
             "Your GPU is 100 % busy: nothing in what was read makes it wait.");
 }
 
+TEST_F(LogSignals, AGpuLogWithoutUtilisationSaysSo) {
+  const std::string rows = "index, utilization.gpu [%]\n0, [N/A]\n0, [N/A]\n0, [N/A]\n0, [N/A]\n0, [N/A]\n";
+  EXPECT_THAT(answer(diagnose_logs({file("mig.csv", rows)})),
+              ::testing::HasSubstr("no utilisation of a GPU was read from mig.csv"));
+}
+
 }  // namespace
 }  // namespace unidle::diagnose::testing

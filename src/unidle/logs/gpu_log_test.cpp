@@ -227,6 +227,9 @@ TEST(OtherTable, NamesTheProgramThatPrintedIt) {
   EXPECT_THAT(what("  JOBID PARTITION  NAME  USER ST  TIME  NODES NODELIST(REASON)\n"), HasSubstr("squeue"));
   EXPECT_THAT(what("JobId=24 JobName=train\n   JobState=RUNNING Reason=None\n"), HasSubstr("scontrol"));
   EXPECT_THAT(what("Job ID: 24\nState: RUNNING\nCores: 1\n"), HasSubstr("not ended"));
+  EXPECT_THAT(what("timestamp, gpu_uuid, pid, process_name, used_gpu_memory [MiB]\n"), HasSubstr("processes"));
+  EXPECT_THAT(what("node1  Tue Mar  5 10:00:00 2024  550.54\n[0] NVIDIA A100 | 40'C,  22 % |     4 / 81920 MB |\n"),
+              HasSubstr("gpustat"));
   EXPECT_EQ(what("nothing of that\n"), "");
 }
 

@@ -139,6 +139,13 @@ std::optional<OtherTable> other_table(const std::filesystem::path& path) {
   if (has("Job ID:") && (has("State: RUNNING") || has("State: PENDING"))) {
     return OtherTable{"is seff's report on a job that has not ended", kAskSlurm};
   }
+  constexpr const char* kQueryGpu = "log nvidia-smi --query-gpu=timestamp,index,utilization.gpu --format=csv -l 10";
+  if (has("used_gpu_memory") || (has("pid,") && has("used_memory"))) {
+    return OtherTable{"lists the processes of GPUs (nvidia-smi --query-compute-apps)", kQueryGpu};
+  }
+  if (has("[0] ") && has("'C,") && has(" MB |")) {
+    return OtherTable{"is a table of gpustat for people", kQueryGpu};
+  }
   if (has("ROCm System Management Interface") || has("AMD-SMI")) {
     return OtherTable{"is a table of rocm-smi or amd-smi for people",
                       "log rocm-smi --showuse --showmemuse --csv, or amd-smi metric --usage --csv, in a loop"};

@@ -422,9 +422,10 @@ Counted TextLog::counted() const {
   return sum;
 }
 
-bool TextLog::has_no_run_data() const {
-  return !first_ns && progress_lines == 0 && !end && failures.empty() && !error && !claim && tables.gpus.empty() &&
-         bars.empty();
+bool TextLog::has_no_run_data() const { return !first_ns && has_only_times(); }
+
+bool TextLog::has_only_times() const {
+  return progress_lines == 0 && !end && failures.empty() && !error && !claim && tables.gpus.empty() && bars.empty();
 }
 
 TextLog read_text_log(Source& source) {

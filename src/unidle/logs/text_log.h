@@ -178,6 +178,8 @@ struct TextLog {
   Counted counted() const;
   /// Whether nothing in the text is known to come from a run.
   bool has_no_run_data() const;
+  /// Whether it has nothing of one but times.
+  bool has_only_times() const;
 };
 
 /// Number of progress lines after a quoted line.

@@ -105,7 +105,9 @@ std::optional<PrintedFailure> out_of_memory_in(const JobLogs& job) {
 std::optional<int> exit_code_of(const LogFailure& trouble) {
   std::optional<int> code;
   for (const auto& failure : trouble.log->failures) {
-    const bool of_another = trouble.failure.facts.rank && failure.facts.rank != trouble.failure.facts.rank;
+    const bool by_launcher = trouble.failure.facts.blame == unidle::logs::Blame::kLauncher;
+    const bool of_another =
+        !by_launcher && trouble.failure.facts.rank && failure.facts.rank != trouble.failure.facts.rank;
     if (failure.facts.exit_code > 0 && !of_another && unidle::logs::progress_after(*trouble.log, failure.quote) == 0) {
       code = failure.facts.exit_code;
     }

@@ -240,6 +240,11 @@ void add_gpus(const JobLogs& job, const unidle::logs::OnRead& on_read, Signals& 
       signals.failure_evidence.push_back(said);
     }
   }
+  if (busiest.use == nullptr && !job.gpus.empty() && !signals.device_busy && signals.device_busy_how.empty()) {
+    signals.device_busy_how =
+        translate(job.language, "no utilisation of a GPU was read from {}", job.gpus.front().path.filename().string()) +
+        troubles;
+  }
   if (busiest.use == nullptr || signals.device_kind == "cpu") {
     return;  // the GPU's utilisation says nothing about a run on the CPU
   }

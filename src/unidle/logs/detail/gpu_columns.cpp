@@ -1,6 +1,7 @@
 #include "unidle/logs/detail/gpu_columns.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "unidle/base/characters.h"
 #include "unidle/logs/detail/numbers.h"
@@ -62,6 +63,18 @@ std::optional<double> cell_value(std::string_view cell, const Field& field) {
   return scale > 0 ? std::optional(*value * scale) : std::nullopt;
 }
 
+/// "Active", or the reasons as a bit mask of NVML: "0x0000000000000020".
+std::optional<bool> is_throttled(std::string_view cell) {
+  constexpr std::uint64_t kHeatOrHardware = 0x8 | 0x20 | 0x40;
+  if (cell == "Active" || cell == "Not Active") {
+    return cell == "Active";
+  }
+  std::uint64_t reasons = 0;
+  const bool mask = cell.starts_with("0x") &&
+                    std::from_chars(cell.data() + 2, cell.data() + cell.size(), reasons, 16).ec == std::errc{};
+  return mask ? std::optional((reasons & kHeatOrHardware) != 0) : std::nullopt;
+}
+
 /// False if the cell holds something that is not valid in this column: then the line is broken, not the value missing.
 bool fill(GpuSample& sample, const Field& field, std::string_view cell) {
   const auto value = [&] { return cell_value(cell, field); };
@@ -84,8 +97,8 @@ bool fill(GpuSample& sample, const Field& field, std::string_view cell) {
     case Column::kLinkWidth: sample.link_width = value(); break;
     case Column::kLinkWidthMost: sample.link_width_most = value(); break;
     case Column::kThrottled:
-      if (cell == "Active" || cell == "Not Active") {
-        sample.throttled = sample.throttled.value_or(false) || cell == "Active";
+      if (const auto throttled = is_throttled(cell)) {
+        sample.throttled = sample.throttled.value_or(false) || *throttled;
       }
       break;
     case Column::kNone:

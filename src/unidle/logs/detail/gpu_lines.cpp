@@ -7,12 +7,13 @@
 namespace unidle::logs::detail {
 
 bool is_complaint(std::string_view line) {
-  static constexpr std::array<std::string_view, 9> kComplaints = {
+  static constexpr std::array<std::string_view, 10> kComplaints = {
       "NVIDIA-SMI has failed",
       "couldn't communicate with the NVIDIA driver",
       "Failed to initialize NVML",
       "Unable to determine the device handle",
       "GPU is lost",
+      "GPU requires reset",
       "GPU has fallen off the bus",
       "No devices were found",
       "No AMD GPUs",

@@ -52,6 +52,8 @@ constexpr std::array kNvidiaColumns = {
     ColumnName{"clocks_event_reasons.hw_slowdown", Column::kThrottled},
     ColumnName{"clocks_event_reasons.hw_thermal_slowdown", Column::kThrottled},
     ColumnName{"clocks_event_reasons.sw_thermal_slowdown", Column::kThrottled},
+    ColumnName{"clocks_throttle_reasons.active", Column::kThrottled},
+    ColumnName{"clocks_event_reasons.active", Column::kThrottled},
     ColumnName{"pstate", Column::kKnown},
     ColumnName{"driver_version", Column::kKnown},
     ColumnName{"count", Column::kKnown},
