@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 
 #include "unidle/base/error.h"
 #include "unidle/base/files.h"
@@ -52,9 +53,19 @@ Format format_of(const std::filesystem::path& path) {
   if (extension == ".toml") {
     return Format::kToml;
   }
-  if (extension == ".ini" || extension == ".cfg") {
-    throw Error(ErrorCode::kInput, path.string(), "is an INI file, which is not read",
-                "YAML, JSON, TOML and Python files are");
+  struct Other {
+    std::string_view extension;
+    const char* what;
+  };
+  static constexpr std::array kOthers = {
+      Other{".ini", "is an INI file, which is not read"},       Other{".cfg", "is an INI file, which is not read"},
+      Other{".sh", "is a shell script, which is not read"},     Other{".slurm", "is a shell script, which is not read"},
+      Other{".sbatch", "is a shell script, which is not read"}, Other{".ipynb", "is a notebook, which is not read"},
+  };
+  for (const Other& other : kOthers) {
+    if (extension == other.extension) {
+      throw Error(ErrorCode::kInput, path.string(), other.what, "YAML, JSON, TOML and Python files are");
+    }
   }
   return extension == ".py" ? Format::kPython : Format::kYaml;
 }

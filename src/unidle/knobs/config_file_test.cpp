@@ -56,6 +56,12 @@ TEST(ConfigFile, ReadsPathsValuesAndLines) {
   EXPECT_EQ(file.text().substr(lr->begin, lr->end - lr->begin), "3e-4");
 }
 
+TEST(ConfigFile, FilesOfOtherKindsAreRefusedByName) {
+  for (const char* name : {"train.ini", "job.sh", "job.sbatch", "train.ipynb"}) {
+    EXPECT_THROW(ConfigFile::from_text("batch_size\n", name), Error) << name;
+  }
+}
+
 TEST(ConfigFile, ChangesOnlyTheValue) {
   std::string expected = kBlock;
   expected.replace(expected.find("0   # none"), 1, "4");

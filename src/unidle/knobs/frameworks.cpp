@@ -132,7 +132,8 @@ const std::vector<Framework>& table() {
        .source = "fairseq 0.12.2, fairseq/dataclass/configs.py",
        .signatures = {{3,
                        "ddp_backend distributed_world_size log_format update_freq warmup_updates tensorboard_logdir "
-                       "skip_invalid_size_inputs_valid_test no_epoch_checkpoints keep_interval_updates"}}},
+                       "skip_invalid_size_inputs_valid_test no_epoch_checkpoints keep_interval_updates "
+                       "save_interval_updates validate_interval_updates max_update sentence_avg"}}},
       {.name = "lightning",
        .source = "pytorch-lightning 2.6.6, lightning_fabric/plugins/precision/precision.py; 32, 16 and bf16 since 1.6",
        .signatures = {{2,

@@ -88,6 +88,12 @@ Job of_accounting(const Columns& columns) {
   return job;
 }
 
+/// sacct writes a unit, except for a number of bytes (--noconvert).
+std::optional<double> parse_peak(std::string_view text) {
+  const auto bytes = parse_number<double>(text);
+  return bytes && *bytes >= 0 ? bytes : parse_memory(text);
+}
+
 /// The largest memory of a step's tasks on one node, from begin to end.
 struct StepMemory {
   std::string_view start, end;  // "2026-11-23T00:12:01": text order is time order
@@ -142,7 +148,7 @@ std::vector<Job> parse_sacct(std::string_view text) {
     const int tasks = tasks_on_each(parse_count(columns[Column::kTasks]), parse_count(columns[Column::kNodes]));
     job->tasks_per_node = std::max(job->tasks_per_node, tasks);
     // A step without measurements, such as `extern`, reports 0.
-    if (const auto peak = parse_memory(columns[Column::kPeakMemory]); peak && *peak > 0) {
+    if (const auto peak = parse_peak(columns[Column::kPeakMemory]); peak && *peak > 0) {
       memory[static_cast<std::size_t>(jobs.rend() - job) - 1].push_back(
           {columns[Column::kStart], columns[Column::kEnd], *peak * tasks});
     }

@@ -198,6 +198,12 @@ TEST(Sacct, StepsCountTogetherWhileTheyRunTogether) {
               Optional(10.0));
 }
 
+TEST(Sacct, ANumberWithoutAUnitIsOfBytes) {
+  const auto jobs =
+      parse_sacct(accounted({{"7", "T1", "T9", "1", "", ""}, {"7.batch", "T1", "T9", "1", "9961472000", "1"}}));
+  EXPECT_EQ(jobs.front().peak_memory_bytes, 9961472000.0);
+}
+
 TEST(Sacct, AFigureOfZeroIsNone) {
   const auto jobs = parse_sacct(accounted({{"7", "T1", "T9", "1", "", ""}, {"7.batch", "T1", "T9", "1", "0", "1"}}));
   EXPECT_FALSE(jobs.front().peak_memory_bytes);

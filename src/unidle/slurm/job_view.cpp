@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 
 #include "unidle/account/readings.h"
 #include "unidle/base/clock.h"
@@ -240,6 +241,11 @@ std::optional<LineChange> of_cpus(const Job& job, const Use& use, std::optional<
   return std::nullopt;
 }
 
+/// Killed most often for its memory, whose peak the samples of every half minute may have missed.
+bool was_killed(const Job& job) {
+  return job.failed() && (job.exit_signal == SIGKILL || job.exit_code == 128 + SIGKILL);
+}
+
 std::optional<LineChange> of_memory(const Job& job, const Use& use, Language language) {
   const int nodes = std::max(1, job.nodes);
   const auto bytes_text = [](double bytes) { return format_bytes(static_cast<std::uint64_t>(bytes)); };
@@ -251,7 +257,8 @@ std::optional<LineChange> of_memory(const Job& job, const Use& use, Language lan
     return LineChange{fmt::format("--mem={:.0f}G", gibibytes(had * 2)),
                       translate(language, "{} were not enough", bytes_text(had))};
   }
-  if (!use.peak_memory_bytes || *use.peak_memory_bytes >= kMuchUnused * had || !shows_its_needs(job)) {
+  if (!use.peak_memory_bytes || *use.peak_memory_bytes >= kMuchUnused * had || !shows_its_needs(job) ||
+      was_killed(job)) {
     return std::nullopt;
   }
   const double needed = gibibytes(*use.peak_memory_bytes * kHeadroom);

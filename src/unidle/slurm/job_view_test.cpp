@@ -70,6 +70,18 @@ TEST_F(JobView, UseComesFromTheRecord) {
   EXPECT_EQ(lines[1].line, "--mem=5G");
 }
 
+TEST_F(JobView, AJobThatWasKilledIsNotToHaveLessMemory) {
+  Job it = job();
+  it.peak_memory_bytes = 4 * 0x1p30;
+  ASSERT_THAT(proposals({it, use_of(it, {}), {}, {}}, std::nullopt), SizeIs(1));
+  it.state = "FAILED";
+  it.exit_code = 137;
+  EXPECT_THAT(proposals({it, use_of(it, {}), {}, {}}, std::nullopt), ::testing::IsEmpty());
+  it.exit_code = 0;
+  it.exit_signal = 9;
+  EXPECT_THAT(proposals({it, use_of(it, {}), {}, {}}, std::nullopt), ::testing::IsEmpty());
+}
+
 TEST_F(JobView, OfAJobThatRanAgainTheLastRecordsCount) {
   make_record(folder_.path() / "unidle_7" / "n1", 0.2, 1, 0x1p30);
   make_record(folder_.path() / "unidle_7_again2" / "n2", 0.2, 1, 0x1p30);

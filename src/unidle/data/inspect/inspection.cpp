@@ -80,6 +80,12 @@ void refuse_other_bytes(const fs::path& path) {
     throw Error(ErrorCode::kInput, path.string(), "is a single picture",
                 "name a folder of pictures, or a list with a picture and its label on each line");
   }
+  if (const std::string type = lower(path.extension().string());
+      type == ".json" || type == ".jsonl" || type == ".ndjson") {
+    throw Error(
+        ErrorCode::kInput, path.string(), "is JSON, whose lines no source takes apart",
+        "unidle.data.wrap takes a Python data set that reads it; pandas.read_json(...).to_csv(...) makes a table");
+  }
   if (const auto foreign = detail::foreign_bytes(detail::foreign_head(path.string()))) {
     throw Error(ErrorCode::kInput, path.string(), foreign->what + "; expected text", foreign->hint);
   }

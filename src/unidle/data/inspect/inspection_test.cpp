@@ -241,6 +241,7 @@ TEST_F(InspectionTest, NamesFilesThatAreNoneOfTheKinds) {
     return std::string();
   };
   EXPECT_EQ(said("one.png", "\x89PNG"), "is a single picture");
+  EXPECT_EQ(said("rows.jsonl", "{\"text\": \"a\"}\n"), "is JSON, whose lines no source takes apart");
   EXPECT_EQ(said("lines.txt.gz", "\x1f\x8b\x08"), "is compressed with gzip; expected text");
   EXPECT_EQ(said("rows.parquet", std::string_view("PAR1\x15\0 and more", 15)), "is a Parquet file; expected text");
   const std::string signature = "\x89HDF\r\n\x1a\n";

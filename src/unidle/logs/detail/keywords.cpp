@@ -144,6 +144,9 @@ constexpr Keyword kKeywords[] = {
     Keyword{"step/s", Word::kStepRate},
     Keyword{"steps/s", Word::kStepRate},
     Keyword{"batches/s", Word::kStepRate},
+    Keyword{"ms/step", Word::kStepRate},  // Keras
+    Keyword{"us/step", Word::kStepRate},
+    Keyword{"s/step", Word::kStepRate},
     Keyword{"global_step/s", Word::kStepRate},
     Keyword{"steps_per_s", Word::kStepRate},
     Keyword{"batches_per_s", Word::kStepRate},

@@ -59,6 +59,14 @@ std::optional<Meter> plain_time(const LogLine& line) {
   return std::nullopt;
 }
 
+/// "16ms/step" of Keras as a rate.
+std::optional<double> rate_of_keras(const LogLine& line, const Hit& hit) {
+  const std::string_view unit = hit.keyword->text;
+  const auto time = unit.ends_with("s/step") ? value_before(line.text, hit.begin) : std::nullopt;
+  const double scale = unit.starts_with("ms") ? 1e-3 : unit.starts_with("us") ? 1e-6 : 1;
+  return time && *time > 0 ? std::optional(1 / (*time * scale)) : std::nullopt;
+}
+
 /// Whether the position is inside a bar, "[00:01<00:00, 5000.0 examples/s]", which may belong to any loop.
 bool is_in_bar(std::string_view line, std::size_t at) {
   const std::size_t bracket = line.substr(0, at).rfind('[');
@@ -159,7 +167,11 @@ Stated::Rates Stated::rates_in(const LogLine& line, const Counters::News& news) 
     switch (hit.keyword->word) {
       case Word::kSampleRate: rates.samples = rates.samples ? rates.samples : beside(); break;
       case Word::kSampleRateKey: rates.samples = rates.samples ? rates.samples : after(); break;
-      case Word::kStepRate: rates.steps = rates.steps ? rates.steps : beside(); break;
+      case Word::kStepRate:
+        if (!rates.steps) {
+          rates.steps = hit.keyword->text.ends_with("s/step") ? rate_of_keras(line, hit) : beside();
+        }
+        break;
       case Word::kTokenRate: rates.tokens = rates.tokens ? rates.tokens : beside(&rates.tokens_per_device); break;
       case Word::kTokenRateKey: rates.tokens = rates.tokens ? rates.tokens : after(&rates.tokens_per_device); break;
       default: break;

@@ -244,6 +244,17 @@ TEST(Stated, Rates) {
   }
 }
 
+TEST(Stated, TheTimeOfAStepInKerasBars) {
+  const std::string bars = lines(10, [](int i) { return fmt::format("{}/100 [==>..] - 5s 50ms/step - loss: 0.5", i); });
+  ASSERT_TRUE(stated(bars).steps_per_s);
+  EXPECT_NEAR(*stated(bars).steps_per_s, 20, 1e-9);
+  const std::string brief = "Epoch 1/5\n100/100 - 200s - 2s/step - loss: 0.5\n";
+  ASSERT_TRUE(stated(brief).steps_per_s);
+  EXPECT_NEAR(*stated(brief).steps_per_s, 0.5, 1e-9);
+  // With its result the time is that of the validation as well.
+  EXPECT_FALSE(stated("Epoch 1/5\n100/100 [====] - 50s 500ms/step - loss: 0.5 - val_loss: 0.6\n").steps_per_s);
+}
+
 TEST(Stated, TheRateBesideProgressComesFirst) {
   const StatedSteps steps = stated(lines(10, [](int i) {
     return fmt::format("step {} loss 0.5, CurrSamplesPerSec=46.5\nLatency: 0.27s, Samples/sec: {}\n", 10 * i, 4 + i);
