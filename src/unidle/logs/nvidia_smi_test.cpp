@@ -7,7 +7,7 @@
 namespace unidle::logs {
 namespace {
 
-GpuLog recognised(const std::string& bytes, std::string_view program) {
+GpuLog read_by(const std::string& bytes, std::string_view program) {
   const GpuFormat* format = gpu_format_of(bytes);
   EXPECT_NE(format, nullptr);
   EXPECT_EQ(format->program, program);
@@ -27,7 +27,7 @@ TEST(NvidiaSmiXml, DocumentsInALoop) {
       "\t<gpu id=\"00000000:65:00.0\">\n\t\t<utilization>\n\t\t\t<gpu_util>N/A</gpu_util>\n\t\t</utilization>\n"
       "\t\t<clocks>\n\t\t\t<sm_clock>1410 MHz</sm_clock>\n\t\t</clocks>\n\t</gpu>\n</nvidia_smi_log>\n";
   for (const char* power : {"power_readings", "gpu_power_readings"}) {
-    const GpuLog log = recognised(
+    const GpuLog log = read_by(
         fmt::format(fmt::runtime(kDocument), 0, 14, power) + fmt::format(fmt::runtime(kDocument), 10, 18, power),
         "nvidia-smi -q -x");
     ASSERT_EQ(log.gpus.size(), 2U);
@@ -44,7 +44,7 @@ TEST(NvidiaSmiXml, DocumentsInALoop) {
 }
 
 TEST(GpuQuery, ReasonsForLowClocksAsAMask) {
-  const GpuLog log = recognised(
+  const GpuLog log = read_by(
       "index, utilization.gpu [%], clocks_event_reasons.active\n0, 99 %, 0x0000000000000004\n0, 99 %, "
       "0x0000000000000020\n"
       "0, 99 %, 0x0000000000000048\n0, 99 %, [N/A]\n",
@@ -54,7 +54,7 @@ TEST(GpuQuery, ReasonsForLowClocksAsAMask) {
 }
 
 TEST(GpuQuery, AGpuThatRequiresAReset) {
-  const GpuLog log = recognised(
+  const GpuLog log = read_by(
       "timestamp, index, utilization.gpu [%]\n2024/03/05 10:00:00.000, 0, 60 %\n"
       "2024/03/05 10:00:01.000, 0, [GPU requires reset]\n",
       "nvidia-smi --query-gpu");

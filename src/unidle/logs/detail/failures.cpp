@@ -52,8 +52,8 @@ std::string prefix_of(std::string_view before_header) {
   return prefix;
 }
 
-/// Whether the words are a header, not part of a sentence; "(most recent call last)" ends them.
-bool is_header(std::string_view behind) {
+/// Whether the words "(most recent call last)" end a header here; a sentence goes on.
+bool ends_header(std::string_view behind) {
   behind = trimmed(behind);
   return behind.empty() || std::string_view(":\\\"'").find(behind.front()) != std::string_view::npos ||
          static_cast<signed char>(behind.front()) < 0;  // what rich draws
@@ -450,7 +450,7 @@ void Failures::read(const LogLine& line, std::optional<std::int64_t> now_ns) {
       return;
     }
     // Of Paddle's frames the message follows far below.
-    if (is_header(behind) && !line.text.substr(0, hit->begin).ends_with("C++ ")) {
+    if (ends_header(behind) && !line.text.substr(0, hit->begin).ends_with("C++ ")) {
       begin_traceback(line, hit->begin);
     }
     return;
