@@ -10,7 +10,7 @@ import torch
 model = torch.nn.Linear(4, 1)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 {around}
-    for step in range(8):
+    for step in range({steps}):
         optimizer.zero_grad()
         model(torch.ones(2, 4)).mean().backward()
         optimizer.step()
@@ -19,9 +19,9 @@ optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 
 @unittest.skipUnless(run_case.HAS_TORCH, "this Python has no torch")
 class DebuggingTest(run_case.RunCase):
-    def noted(self, before="", around="if True:", **variables):
+    def noted(self, before="", around="if True:", steps=8, **variables):
         with self.subTest(before=before, around=around):
-            done = self.observed_text(PROGRAM.format(before=before, around=around), **variables)
+            done = self.observed_text(PROGRAM.format(before=before, around=around, steps=steps), **variables)
             self.assertEqual(done.stdout, "")
             (note,) = self.record.notes("debugging")
             return note
@@ -37,6 +37,15 @@ class DebuggingTest(run_case.RunCase):
             self.assertTrue(note["anomaly"] and note["where"].endswith("train.py:%d" % line), note)
         ended = self.noted("with torch.autograd.set_detect_anomaly(True): pass")
         self.assertEqual((ended["anomaly"], ended["where"]), (False, None))
+
+    def test_a_profiler_without_a_schedule(self):
+        whole = "with torch.profiler.profile():"
+        windows = (
+            "with torch.profiler.profile(schedule=torch.profiler.schedule(wait=1, warmup=1, active=1)) as p:"
+        )
+        self.assertTrue(self.noted("", whole, steps=100)["profiler"])
+        self.assertFalse(self.noted("", whole, steps=8)["profiler"], "too few looks")
+        self.assertFalse(self.noted("", windows, steps=100)["profiler"])
 
     def test_variables(self):
         note = self.noted(CUDA_LAUNCH_BLOCKING="1", TORCH_DISTRIBUTED_DEBUG="detail")

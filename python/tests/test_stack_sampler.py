@@ -77,6 +77,15 @@ class Reads(unittest.TestCase):
         for line in ("loss.backward()", "x = []", "# already (done)", "x = a * b"):
             self.assertFalse(stack_sampler._READS.search(line), line)
 
+    def test_a_file_that_is_written_is_no_input(self):
+        for text, reads in (
+            ("with open(os.path.join(folder, 'log'), 'a') as log:", False),
+            ('log = open("log.txt", mode="wb")', False),
+            ("rows = open(name).readlines()", True),
+            ("rows = open(name, 'rb')", True),
+        ):
+            self.assertEqual(stack_sampler._is_read(stack_sampler._FETCHES, text), reads, text)
+
     def test_lines_after_the_optimiser_that_fetch_the_next_batch(self):
         for line in ("x = next(batches)", "x, y = get_batch('train')", "x = loader.next_batch()"):
             self.assertTrue(stack_sampler._FETCHES.search(line), line)

@@ -293,6 +293,7 @@ struct PrintedFailure {
 /// Debugging aids of torch that are on while the program trains.
 struct DebuggingFacts {
   bool anomaly = false;              // autograd looks for anomalies
+  bool profiler = false;             // a profiler of the program is on all the time
   bool launch_blocking = false;      // each kernel is waited for
   bool checked_collectives = false;  // ranks compare what they exchange
   std::string where;                 // file:line that switched `anomaly` on

@@ -85,7 +85,7 @@ inline constexpr std::array kNoteShapes = {
     NoteShape{NoteType::kCompile, "compile", "", "compiled mode backend compilations recompilations seconds reason"},
     NoteShape{NoteType::kCupti, "cupti", "", "status reason"},
     NoteShape{NoteType::kData, "data", "", "samples_per_epoch"},
-    NoteShape{NoteType::kDebugging, "debugging", "", "anomaly launch_blocking checked_collectives where"},
+    NoteShape{NoteType::kDebugging, "debugging", "", "anomaly profiler launch_blocking checked_collectives where"},
     NoteShape{NoteType::kDevice, "device", "index",
               "kind name uuid pci capability memory_bytes allocated_peak_bytes reserved_peak_bytes alloc_retries ooms "
               "looked_at kept_up"},

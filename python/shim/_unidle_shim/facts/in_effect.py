@@ -79,6 +79,8 @@ class Facts:
             exchange.look(module, self.state.loop.steps if self.state.loop is not None else None)
         if forwards >= 16 and self.state.loop is not None and growing.is_time(forwards):
             self.growing.look(sys._getframe(1), self.state.loop.steps)
+        if forwards <= 3 or not forwards & 15:
+            value_or_none(self.debugging.look, self.state.torch)
         if forwards > 3 and forwards & 255:
             return
         for seen in self.state.on_training_forward:
@@ -90,7 +92,6 @@ class Facts:
         torch = self.state.torch
         kind = live_settings.kind_of(torch, module, first)
         amp = live_settings.amp_of(torch, kind)
-        self.debugging.look(torch)
         if amp != "off" or self.amp is None:
             self.amp = amp
         if self.amp == "off":

@@ -52,6 +52,7 @@ _READS = re.compile(
 _FETCHES = re.compile(
     r"\b(read|load|open|next|randperm|randint|from_numpy|memmap|collate|decode|\w*batch)\w*\s*\("
 )
+_WRITES = re.compile(r"""\bopen\s*\(.*?,\s*(?:mode\s*=\s*)?["'][wax][bt+]*["']""")  # no input
 _GAP_HITS = 5
 BETWEEN = "between"  # the phase of lines outside the model, its gradients, the optimiser and the loader
 CHECKPOINT, LOGGING = "checkpoint", "logging"
@@ -72,6 +73,10 @@ _WORKS = (
 _COLLECTIVES = os.path.join("torch", "distributed", "distributed_c10d.py")
 _METHOD = "method"  # of a model
 _LOGS = os.path.join(os.path.dirname(linecache.__file__), "logging", "")
+
+
+def _is_read(pattern, text):
+    return bool(pattern.search(_WRITES.sub("", text)))
 
 
 def _known_work(code):
@@ -377,7 +382,7 @@ class Background:
             if len(self.reads) >= _MAX_PLACES:
                 self.reads.clear()
             pattern = _FETCHES if works else _READS
-            reads = self.reads[(name, line, works)] = bool(pattern.search(linecache.getline(name, line)))
+            reads = self.reads[(name, line, works)] = _is_read(pattern, linecache.getline(name, line))
         self.gap_hits[after] += 1
         self.gap_reads[after] += (reads and not of_loss) or waits
         if self.gap_hits[after] >= _GAP_HITS:

@@ -45,6 +45,7 @@ void read_debugging(const Notes& notes, Signals& signals) {
   notes.each<record::NoteType::kDebugging>([&](const auto& note) {
     DebuggingFacts& facts = signals.debugging ? *signals.debugging : signals.debugging.emplace();
     facts.anomaly = facts.anomaly || note.flag("anomaly").value_or(false);
+    facts.profiler = facts.profiler || note.flag("profiler").value_or(false);
     facts.launch_blocking = facts.launch_blocking || note.flag("launch_blocking").value_or(false);
     facts.checked_collectives = facts.checked_collectives || note.flag("checked_collectives").value_or(false);
     if (const std::string where = note.text("where"); !where.empty()) {

@@ -337,7 +337,8 @@ bool hands_over(const std::vector<SourceLine>& lines) {
 void name_compute_places(Program& program, std::vector<ComputePlace>& places) {
   std::erase_if(places, [&](ComputePlace& place) {
     const std::vector<SourceLine> lines = program.line_at(place.where);
-    place.is_backward = !lines.empty() && lines.front().text.find("backward(") != std::string::npos;
+    place.is_backward = !lines.empty() && lines.front().text.find("backward(") != std::string::npos &&
+                        lines.front().text.find(';') == std::string::npos;  // several statements
     return hands_over(lines);
   });
 }

@@ -26,9 +26,6 @@ Evaluation evaluate_after_training(const Context& context, const Policy& policy)
   const char* phase = tests_s > *signals.after_training_s ? "validate" : "after";
   const auto hot =
       detail::hot_function(signals, [&](const HotLine& line) { return line.role == "train" && line.phase == phase; });
-  if (!hot || hot->looks < detail::kEnoughStackSamples) {
-    return Missing{context.say("which lines run after the last step (stack samples)")};
-  }
   Finding finding = detail::of_share(share, policy);
   finding.severity = Severity::kWarning;  // a longer run makes it less
   finding.evidence.push_back(
@@ -38,7 +35,11 @@ Evaluation evaluate_after_training(const Context& context, const Policy& policy)
   if (tests_s > 0) {
     finding.evidence.push_back(context.say("{} of that evaluate the trained model", format_seconds(tests_s)));
   }
-  detail::add_hot_function(context, *hot, finding);
+  if (hot && hot->looks >= detail::kEnoughStackSamples) {
+    detail::add_hot_function(context, *hot, finding);
+  } else {  // native code that keeps Python's lock shows no lines
+    finding.sentence = "Your run spends {share} of its time after the last training step";
+  }
   return finding;
 }
 
@@ -56,7 +57,7 @@ const Rule& after_training() {
       .thresholds =
           "The time after the last step that is neither the usual validation nor a checkpoint, from after_training (20 "
           "%) of the wall time. Always a warning: in a longer run the share is smaller.",
-      .needs = "when the last step ended, stack samples of the lines that run after it",
+      .needs = "when the last step ended; names the function where stack samples show it",
       .proposes = "less of it, or in a program of its own that reads the checkpoint",
       .evaluate = evaluate_after_training,
       .counts = Counts::kOther,

@@ -13,7 +13,7 @@ Evaluation evaluate_debugging_left_on(const Context& context, const Policy& poli
   }
   const bool blocks = debugging->launch_blocking && context.on_gpu;
   const bool checks = debugging->checked_collectives && context.signals.parallel == "ddp";
-  if (!debugging->anomaly && !blocks && !checks) {
+  if (!debugging->anomaly && !debugging->profiler && !blocks && !checks) {
     return Nothing{};
   }
   if (!context.train || !context.compute) {
@@ -29,6 +29,9 @@ Evaluation evaluate_debugging_left_on(const Context& context, const Policy& poli
     finding.where = detail::place(debugging->where);
     finding.evidence.emplace_back(
         "anomaly detection is on: autograd keeps a traceback of each operation and checks each gradient for NaN");
+  }
+  if (debugging->profiler) {
+    finding.evidence.emplace_back("torch's profiler is on from the first step to the last: it times each operation");
   }
   if (blocks) {
     finding.evidence.emplace_back("CUDA_LAUNCH_BLOCKING is set: the host waits for each kernel before the next one");
@@ -55,11 +58,14 @@ const Rule& debugging_left_on() {
           "torch.autograd.set_detect_anomaly(True), detect_anomaly() and Lightning's detect_anomaly=True keep a "
           "traceback of each forward operation and check each gradient; small models train several times slower. "
           "CUDA_LAUNCH_BLOCKING=1 makes the host wait for each kernel, so that the GPU idles between two of them. With "
-          "TORCH_DISTRIBUTED_DEBUG=DETAIL the ranks compare each exchange before they make it. torch's documentation "
-          "recommends all three for debugging only.",
+          "TORCH_DISTRIBUTED_DEBUG=DETAIL the ranks compare each exchange before they make it. A profiler without a "
+          "schedule times each operation of the whole run, and works on its events for a long time afterwards. torch's "
+          "documentation recommends these for debugging only.",
       .thresholds =
           "From warning_share (10 %) of the wall time in the forward and backward pass; critical from critical_share "
-          "(30 %). Without a share: what the aid itself takes was not measured.",
+          "(30 %). The program's own profiler counts if it is on whenever the shim looks: in the first three passes "
+          "and in "
+          "each 16th. Without a share: what the aid itself takes was not measured.",
       .needs = "which debugging aids of torch are on while it trains, step times",
       .proposes = "switch it off once the error is found",
       .evaluate = evaluate_debugging_left_on,
