@@ -111,6 +111,20 @@ class PassedBatchesTest(unittest.TestCase):
         self.assertEqual(sum(count for _, count in ring.told), 80 * 32)
         self.assertTrue(mine.cheap)
 
+    def test_a_sampler_works_in_the_wait_for_such_batches_and_makes_no_samples(self):
+        mine, ring = sample_cost.Samples(0), Ring()
+        for _ in range(8):
+            mine.collate_begin = 3000
+            sample_cost.account(mine, ring, 0, 4000, 32, 3000, 1000)
+        mine.count_unwatched(
+            ring, 4000, 72 * 5_000_000, 72 * 32, 72
+        )  # of which the samples took 4000 ns each
+        mine.tell()
+        note = mine.note()
+        self.assertAlmostEqual(note["seconds_total"], 80 * 3e-6)
+        self.assertAlmostEqual(note["batch_collate_seconds"], 80 * 1e-6)
+        self.assertAlmostEqual(sum(ns for ns, _ in ring.told) * 1e-9, 80 * 4e-6, delta=9e-6)
+
 
 class TimedSamplesTest(unittest.TestCase):
     def timed(self, sample_ns, rows, batches=400):

@@ -127,6 +127,29 @@ class Stacks(unittest.TestCase):
         )
         self.assertEqual(places.of_sample([self.torch, self.own]), (None, None))
 
+    def test_indices_come_from_the_programs_sampler(self):
+        loader, sampler = (
+            os.path.join(SITE, "torch", "utils", "data", one) for one in ("dataloader.py", "sampler.py")
+        )
+        asks, makes = (code_in(loader, "_next_index"), 700), (code_in(loader, "__init__"), 600)
+        batches, order = (
+            (code_in(sampler, "__iter__"), 300),
+            (code_in(os.path.join(WORK, "data.py"), "order"), 17),
+        )
+        of_sampler = places.of_sampler
+        self.assertEqual(of_sampler([order, asks, self.own]), order)
+        self.assertEqual(of_sampler([self.torch, order, batches, asks, self.own]), order)
+        self.assertEqual(of_sampler([order, makes, self.own]), order)
+        self.assertIsNone(of_sampler([batches, asks, self.own]))  # torch's
+        self.assertIsNone(of_sampler([order, self.fetch, asks, self.own]))  # a sample
+        self.assertIsNone(of_sampler([self.own]))
+        starts = (
+            code_in(os.path.join(os.path.dirname(os.__file__), "multiprocessing", "process.py"), "start"),
+            1,
+        )
+        self.assertIsNone(of_sampler([order, starts, makes, self.own]))  # pickles the data set
+        self.assertEqual(of_sampler([order, asks, starts, makes, self.own]), order)
+
 
 @unittest.skipUnless(run_case.HAS_TORCH, "this Python has no torch")
 @unittest.skipUnless(os.path.exists(run_case.UNIDLE), "UNIDLE_BIN is not set: there is no unidle to run")

@@ -97,8 +97,8 @@ inline constexpr std::array kNoteShapes = {
         "use made_with workers batch_size pin_memory prefetch_factor persistent_workers drop_last iterable map_style "
         "collate collate_where sampler dataset dataset_where dataset_len dataset_anew in_memory in_memory_bytes draws "
         "batched_getitem "
-        "start_method gathers gathers_not keepable keepable_where where samples_per_epoch epochs batches "
-        "fetched_elsewhere wait_seconds"},
+        "start_method gathers gathers_not keepable keepable_where where iterated_where samples_per_epoch "
+        "epochs batches fetched_elsewhere wait_seconds"},
     NoteShape{NoteType::kLoaderStart, "loader_start", "id", "count seconds_total seconds_last in_training workers"},
     NoteShape{NoteType::kLogging, "logging", "", "calls seconds where where_calls"},
     NoteShape{NoteType::kLongest, "longest", "", "samples batch longest usual"},

@@ -192,6 +192,7 @@ def loader_notes(loader, use):
             use=use,
             in_memory=in_memory,
             epochs=loader.epochs,
+            iterated_where=loader.iterated_where,
             batches=loader.batches,
             fetched_elsewhere=loader.fetched_elsewhere,
             wait_seconds=loader.wait_ns * 1e-9,

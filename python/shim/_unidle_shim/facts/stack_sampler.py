@@ -56,6 +56,7 @@ _WRITES = re.compile(r"""\bopen\s*\(.*?,\s*(?:mode\s*=\s*)?["'][wax][bt+]*["']""
 _GAP_HITS = 5
 BETWEEN = "between"  # the phase of lines outside the model, its gradients, the optimiser and the loader
 CHECKPOINT, LOGGING = "checkpoint", "logging"
+INDICES = "indices"  # of those of a sampler, within the wait for input
 EXCHANGE = "exchange"  # of those within a call of torch.distributed
 AFTER = "after"  # the phase of lines that run after the last step
 _TORCH = os.path.join(os.sep, "torch", "")
@@ -262,6 +263,10 @@ class Background:
         self.totals[phase] = self.totals.get(phase, 0) + 1
         if found[1] is not None:
             self._count(phase, *found)
+        elif phase == INPUT_PHASE and loop is not None:
+            sampler = places.of_sampler(stack)
+            if sampler is not None:
+                self._count(INDICES, places.text(*sampler), places.name_of(sampler[0]))
 
     def _phase_in_step(self, loop, stack):
         """The phase, and how many of the innermost frames compute a loss that is no module; None for none."""
@@ -418,6 +423,6 @@ class Background:
                         "function": function,
                         "caller": caller,
                         "hits": hits,
-                        "total": self.totals[phase],
+                        "total": self.totals[INPUT_PHASE if phase == INDICES else phase],
                     },
                 )

@@ -31,6 +31,7 @@ _FOREIGN = _STANDARD + (_OURS, _UNIDLE)
 if sys.prefix != sys.base_prefix:
     _FOREIGN += (os.path.join(sys.prefix, "bin", ""),)  # commands of a virtual environment
 _FETCH = os.path.join("torch", "utils", "data", "_utils", "fetch.py")
+_LOADER = os.path.join("torch", "utils", "data", "dataloader.py")
 _MAKE = (
     os.path.join("unidle", "data", "threads.py"),
     "make",
@@ -192,6 +193,19 @@ def of_sample(stack):
     """What of_stack() finds in that part. (None, None) if no sample is being made."""
     part = within_sample(stack)
     return (None, None) if part is None else of_stack(part)
+
+
+def of_sampler(stack):
+    """The program's innermost line while its sampler gives a loader of torch the indices of a batch; None
+    otherwise. A loader asks for the first ones when its iterator is made."""
+    for depth, (code, _) in enumerate(stack):
+        if code.co_filename.endswith(_FETCH):
+            return None
+        if code.co_filename.endswith(_LOADER) and code.co_name in ("_next_index", "__init__"):
+            # Making an iterator also starts workers, which calls more than the sampler.
+            direct = code.co_name == "_next_index" or (depth and is_own(stack[depth - 1][0]))
+            return of_stack(stack[:depth])[0] if direct else None
+    return None
 
 
 def of_import(stack):

@@ -38,6 +38,7 @@ class Loader:
         self.start_ns = self.start_last_ns = self.start_waited_ns = 0
         self.starting_ns = None  # while workers are being started: ns so far
         self.begun_ns = 0  # when its newest iterator was made
+        self.iterated_where = None  # the line that made one of its iterators
         self.slot = None  # shared with the first worker: the time of its first batch
         self.making = None if of_package else sampling.Samples(number)  # samples made in this process
         self.samples = self.making or package_loading.Costs(self)
@@ -181,6 +182,8 @@ def patch_loader(state, DataLoader, options, starts_workers):
                 loader = loader_of(state, self)
                 if not loader.epochs:
                     state.module_classes.watch_all(loop.steps)
+                if not loader.epochs & (loader.epochs - 1):
+                    loader.iterated_where = places.here()
                 t0 = now()
                 starts = starts_workers(self)
                 loop.pass_begins(t0)

@@ -71,7 +71,10 @@ class Samples:
         return self._of_all(self.cpu_ns, self.asked_ns)
 
     def count_unwatched(self, ring, begin_ns, duration_ns, count, batches):
-        """Counts batches of which only the wait was timed."""
+        """Counts batches of which only the wait was timed. The program's sampler works in it as well: of that
+        wait, no more counts than so many watched samples took."""
+        each_ns = (self.total_ns + self.collate_ns) / self.count
+        duration_ns = min(duration_ns, round(each_ns * count))
         self.passed_batches += batches
         self.passed += count
         self.passed_ns += duration_ns

@@ -19,6 +19,12 @@ constexpr std::int64_t kFewestLooks = 5;  // fewer say nothing
 
 using HotNote = record::NoteOf<record::NoteType::kHot>;
 
+/// A sampler's lines are of the wait for input, and counted among its looks.
+std::string phase_of(const HotNote& note) {
+  const std::string phase = note.text("phase");
+  return phase == "indices" ? "input" : phase;
+}
+
 Work work_of(const HotNote& note) {
   static const std::map<std::string, Work, std::less<>> kWorks = {
       {"input", Work::kInput},  {"train", Work::kStep},      {"between", Work::kStep},       {"exchange", Work::kStep},
@@ -26,7 +32,7 @@ Work work_of(const HotNote& note) {
   if (note.text("role") == "worker") {
     return Work::kLoaderWorker;
   }
-  const auto found = kWorks.find(note.text("phase"));
+  const auto found = kWorks.find(phase_of(note));
   return found == kWorks.end() ? Work::kOther : found->second;
 }
 
@@ -125,7 +131,7 @@ std::vector<HotWork> hot_works(const account::RunData& run) {
       continue;
     }
     Counted& counted = by_work[work_of(note)];
-    std::int64_t& looks = counted.looks[{note.process(), note.text("role"), note.text("phase")}];
+    std::int64_t& looks = counted.looks[{note.process(), note.text("role"), phase_of(note)}];
     looks = std::max(looks, std::clamp<std::int64_t>(note.whole("total").value_or(0), 0, kMostHits));
     counted.hits[{note.text("where"), note.text("function")}] += hits;
   }
