@@ -49,6 +49,20 @@ class SamplesTest(run_case.DiagnosedCase):
                 ]
                 self.assertEqual(set(hot), {("train" if workers == "0" else "worker", None, "shelf")})
 
+    # -- what is no work on samples
+
+    def test_a_sampler_that_takes_most_of_the_wait(self):
+        found = self.diagnosed("waits.py", "sampler")
+        self.assertTrue(found["slow-sampler"]["where"].endswith("waits.py:27"), found["slow-sampler"])
+        self.assertNotIn("loader-per-row", found)
+
+    def test_an_iterator_for_each_step(self):
+        found = self.diagnosed("waits.py", "iterators")
+        self.assertTrue(
+            found["iterator-each-step"]["where"].endswith("waits.py:45"), found["iterator-each-step"]
+        )
+        self.assertFalse({"loader-per-row", "loader-no-workers"} & set(found))
+
     # -- rows
     # ------------------------------------------------------------------------------------------------------
 

@@ -41,9 +41,12 @@ const Finding* strongest(const Diagnosis& diagnosis) {
 const Rule* rule_of(const Finding* finding) { return finding == nullptr ? nullptr : find_rule(finding->id); }
 
 /// What an input-bound run waits for, according to the leading finding.
-std::string_view waited_for(const Finding* finding) {
+std::string_view waited_for(const Finding* finding, Language language) {
+  if (finding != nullptr && !finding->waits.empty()) {
+    return finding->waits;
+  }
   const Rule* rule = rule_of(finding);
-  return rule == nullptr || rule->waits.empty() ? "for data" : std::string_view(rule->waits);
+  return translate(language, rule == nullptr || rule->waits.empty() ? "for data" : std::string_view(rule->waits));
 }
 
 std::string wall_share(const Diagnosis& diagnosis, double seconds) {
@@ -78,7 +81,7 @@ std::string sentence_of_rule(const Diagnosis& diagnosis, const Finding* finding,
 
 /// On a CPU the training waits, while loaders may keep the CPUs busy.
 std::string waiting_sentence(const Diagnosis& diagnosis, const Finding* finding, Language language) {
-  const std::string_view cause = translate(language, waited_for(finding));
+  const std::string_view cause = waited_for(finding, language);
   const std::string share = format_share(diagnosis.step.value_or(StepShares{}).input);
   if (diagnosis.device.kind == "cpu") {
     return diagnosis.step ? translate(language, "Your training waits {} of each step {}", share, cause)

@@ -258,7 +258,7 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
 Diagnosis diagnose_record(const std::filesystem::path& path, const Policy& policy, Language language) {
   const Signals signals = read_signals(record::Reader(path), language);
   Diagnosis diagnosis = diagnose(signals, policy, language);
-  put_in_program(signals, policy, diagnosis);
+  put_in_program(signals, policy, diagnosis, language);
   return diagnosis;
 }
 

@@ -79,6 +79,7 @@ struct Finding {
   std::string failure = {};                    // what ended the run, for the answer; not in the JSON
   std::optional<Verdict> verdict;     // verdict when this finding leads, if it differs from the rule's; not in the JSON
   std::string sentence = {};          // the same for Rule::sentence
+  std::string waits = {};             // the same for Rule::waits, in the language of the diagnosis
   std::string proposes = {};          // the same for Rule::proposes
   std::optional<Symptom> shows = {};  // the same for Rule::shows
 };

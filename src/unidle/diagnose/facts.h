@@ -49,6 +49,10 @@ struct LoaderFacts {
   std::string collate;                      // the function that puts samples together
   std::string collate_where;                // file:line of the program's own one; empty for those of packages
   std::string where;                        // file:line where the loader is made
+  std::string iterated_where;               // file:line where one of its iterators was made
+  std::optional<std::int64_t> iterators;    // iterators that were made
+  std::optional<std::int64_t> batches;      // batches that they gave
+  std::optional<std::int64_t> in_epoch;     // samples of one pass over the data
   std::optional<SourceFacts> source;        // may replace its data set
   std::optional<std::int64_t> starts;       // times that workers were started
   std::optional<double> start_wait_s;       // time that training waited for them

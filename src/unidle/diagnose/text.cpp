@@ -71,7 +71,8 @@ std::string fix_text(const Finding& finding, const knobs::Change& fix, const Sty
     return in_program_text(fix, style);
   }
   if (fix.in_code) {
-    return fix.reason + (finding.where ? style.say("; see {}", *finding.where) : "");
+    const bool first = &fix == &finding.fixes.front();
+    return fix.reason + (first && finding.where ? style.say("; see {}", *finding.where) : "");
   }
   std::string text = fix.knob + ": ";
   if (fix.from) {

@@ -8,7 +8,6 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <map>
 #include <numeric>
 #include <utility>
 
@@ -143,61 +142,6 @@ std::optional<bool> effective_on(const Context& context, const std::string& knob
   return text ? std::optional(!knobs::same_value("off", *text)) : std::nullopt;
 }
 
-std::vector<HotFunction> hot_functions(const Signals& signals, const std::function<bool(const HotLine&)>& counts) {
-  std::map<std::pair<std::string, std::string>, std::vector<const HotLine*>> lines;  // by function and file
-  std::int64_t total = 0;
-  for (const HotLine& line : signals.hot) {
-    if (counts(line)) {
-      lines[{line.function, line.where.substr(0, line.where.rfind(':'))}].push_back(&line);
-      total += line.hits;
-    }
-  }
-  std::vector<HotFunction> functions;
-  for (const auto& [name, of_function] : lines) {
-    const HotLine& hottest = **std::max_element(of_function.begin(), of_function.end(),
-                                                [](const auto* a, const auto* b) { return a->hits < b->hits; });
-    std::int64_t hits = 0;
-    for (const HotLine* line : of_function) {
-      hits += line->hits;
-    }
-    const auto share = [total](std::int64_t of) { return static_cast<double>(of) / static_cast<double>(total); };
-    functions.push_back({name.first, hottest.where, share(hits), total, hottest.caller, share(hottest.hits)});
-  }
-  std::stable_sort(functions.begin(), functions.end(), [](const auto& a, const auto& b) { return a.share > b.share; });
-  return functions;
-}
-
-std::optional<HotFunction> hot_function(const Signals& signals, const std::function<bool(const HotLine&)>& counts) {
-  const std::vector<HotFunction> functions = hot_functions(signals, counts);
-  return functions.empty() ? std::nullopt : std::optional(functions.front());
-}
-
-std::optional<HotFunction> hot_sample_function(const Signals& signals) {
-  const bool by_workers = signals.loader && signals.loader->workers.value_or(0) > 0;  // the training thread only waits
-  return hot_function(signals, [&](const HotLine& line) {
-    return line.role == "worker" || (line.role == "train" && line.phase == "input" && !by_workers);
-  });
-}
-
-void add_hot_function(const Context& context, const HotFunction& hot, Finding& finding) {
-  finding.evidence.push_back(
-      context.say("{} of that time is in {}, by {} stack samples", format_share(hot.share), hot.text(), hot.looks));
-  if (!finding.where) {
-    finding.where = place(hot.where);
-  }
-}
-
-constexpr double kMostOfFunction = 0.7;  // of its time in one line, which then stands for the function
-
-std::string HotFunction::text() const {
-  if (where.empty() || function == "<module>") {
-    return where.empty() ? function : where;
-  }
-  const bool many_lines = of_line > 0 && of_line < kMostOfFunction * share;
-  return many_lines ? fmt::format("{} ({}: {})", function, where, format_share(of_line))
-                    : fmt::format("{} ({})", function, where);
-}
-
 double validated_between_steps_s(const Signals& signals) {
   const double tests_s = signals.tests.value_or(account::Tests{}).seconds;
   return std::max(0.0, signals.time.validate - tests_s - signals.dry_runs.value_or(account::Tests{}).seconds);
@@ -236,30 +180,6 @@ void add_collate(const Context& context, const Policy& policy, Finding& finding)
   const LoaderFacts& loader = *context.signals.loader;
   finding.evidence.push_back(context.say("{} of making a batch is its collate function, {} ({})", format_share(share),
                                          loader.collate, loader.collate_where));
-}
-
-std::optional<HotFunction> kept_within(const Signals& signals) {
-  const auto hot = hot_sample_function(signals);
-  if (!hot || !signals.loader) {
-    return std::nullopt;
-  }
-  const auto& names = signals.loader->keepable;
-  return std::find(names.begin(), names.end(), hot->function) == names.end() ? std::nullopt : hot;
-}
-
-std::optional<HotFunction> cacheable_within(const Signals& signals) {
-  auto hot = kept_within(signals);
-  if (!hot) {
-    return std::nullopt;
-  }
-  const LoaderFacts& loader = *signals.loader;
-  const auto name = std::find(loader.keepable.begin(), loader.keepable.end(), hot->function);
-  const auto index = static_cast<std::size_t>(name - loader.keepable.begin());
-  if (index >= loader.keepable_where.size() || loader.keepable_where[index].empty()) {
-    return std::nullopt;
-  }
-  hot->where = loader.keepable_where[index];
-  return hot;
 }
 
 void add_stages(const Context& context, Finding& finding) {
@@ -323,6 +243,8 @@ bool samples_can_be_kept(const Context& context) {
   }
   return !samples_differ(signals) || kept_within(signals);
 }
+
+double part_to_keep(const Signals& signals) { return samples_differ(signals) ? kept_within(signals)->share : 1; }
 
 bool samples_differ(const Signals& signals) {
   return signals.samples && signals.samples->compared_samples > 0 ? signals.samples->differ()

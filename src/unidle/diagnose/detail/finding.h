@@ -1,12 +1,12 @@
 // Small helpers with which rules build findings.
 #pragma once
 
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "unidle/diagnose/context.h"
+#include "unidle/diagnose/detail/hot_functions.h"
 #include "unidle/diagnose/diagnosis.h"
 
 namespace unidle::diagnose::detail {
@@ -47,19 +47,6 @@ std::optional<std::int64_t> effective_int(const Context& context, const std::str
 /// The effective value as a switch: on for everything except false, off, 0 and fp32.
 std::optional<bool> effective_on(const Context& context, const std::string& knob);
 
-/// A function in which stack samples fall, with its share of them.
-struct HotFunction {
-  std::string function;
-  std::string where;  // its hottest line; empty for a package's function
-  double share = 0;
-  std::int64_t looks = 0;  // number of stack samples that the share is of
-  std::string caller;      // the program's function that called it, with its line; may be empty
-  double of_line = 0;      // share of the hottest line alone
-
-  /// "function (file:line)", or "function (file:line: 40 %)" if its other lines take much as well; "file:line" for code
-  /// outside functions.
-  std::string text() const;
-};
 /// Seconds and number of validations without dry runs before the first step and tests after the last one.
 double validated_between_steps_s(const Signals& signals);
 std::int64_t validations_between_steps(const Signals& signals);
@@ -67,27 +54,6 @@ std::int64_t validations_between_steps(const Signals& signals);
 /// The factor by which the validation interval must grow for it to take `wanted` of the loop; smaller when a run of
 /// this length would not validate any more. 1 when nothing can be said.
 double rarer_validation_by(const Signals& signals, double wanted);
-
-/// All of them, the most frequent first, over lines for which `counts` is true.
-std::vector<HotFunction> hot_functions(const Signals& signals, const std::function<bool(const HotLine&)>& counts);
-/// The first of them, over such lines or over sample work.
-std::optional<HotFunction> hot_function(const Signals& signals, const std::function<bool(const HotLine&)>& counts);
-std::optional<HotFunction> hot_sample_function(const Signals& signals);
-
-/// Fewer stack samples name nothing: 20 are of about a second.
-inline constexpr std::int64_t kEnoughStackSamples = 20;
-/// Of several functions, only those with this share of the stack samples are named.
-inline constexpr double kLeastShareOfStackSamples = 0.25;
-
-/// Adds how many stack samples fell in the function, and its line where the finding has no place yet.
-void add_hot_function(const Context& context, const HotFunction& hot, Finding& finding);
-
-/// The same, of the part whose results could be kept although the samples differ.
-std::optional<HotFunction> kept_within(const Signals& signals);
-
-/// The same, of the part whose results unidle.cached could keep across runs; `where` is the line of its definition,
-/// where the decorator goes.
-std::optional<HotFunction> cacheable_within(const Signals& signals);
 
 /// The share of making batches that is the program's own collate function; zero if that is torch's or not measured.
 double collate_share(const Signals& signals);
@@ -103,6 +69,8 @@ void add_source(const Context& context, Finding& finding);
 
 /// False when samples cannot be kept for later epochs: they are a stream, or differ each epoch.
 bool samples_can_be_kept(const Context& context);
+/// The part of the work on samples that can be kept. REQUIRES: samples_can_be_kept.
+double part_to_keep(const Signals& signals);
 /// True when samples made again differed. Until then, true when the data set's code draws random numbers.
 bool samples_differ(const Signals& signals);
 

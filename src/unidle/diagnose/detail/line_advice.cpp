@@ -21,6 +21,7 @@ struct KindOfCode {
 /// The first kind that matches counts.
 const std::vector<KindOfCode>& kinds_of_code() {
   static const std::vector<KindOfCode> kKinds = {
+      {{"next(iter("}, {}, "make one iterator before the loop, and keep it"},
       {{"iter_torch_batches(", "ray.data.iterator."},
        {},
        "speed up ray.data: preprocess once with materialize(), leave more CPUs to it, or raise prefetch_batches"},

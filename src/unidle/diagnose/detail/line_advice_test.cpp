@@ -18,6 +18,12 @@ TEST(LineAdvice, MoreProcessesAreNoneForFullCpus) {
   EXPECT_THAT(detail::advice_for_line(signals, {}, "train.py:9", kLine), HasSubstr("all CPUs are busy"));
 }
 
+TEST(LineAdvice, OfAnIteratorForOneBatchIsToKeepIt) {
+  Signals signals;
+  signals.syncs = {{"numpy", "train.py:9", 100, 100, 1}};  // the sampler's
+  EXPECT_THAT(detail::advice_for_line(signals, {}, "train.py:9", "x = next(iter(loader))"), HasSubstr("keep it"));
+}
+
 TEST(LineAdvice, OfBatchesOfRayDependsOnTheFunctionThatIsCalled) {
   Signals signals;
   signals.called["train.py:9"] = "ray.data.iterator.DataIterator._iter_batches.<locals>._create_iterator";

@@ -108,6 +108,10 @@ LoaderFacts facts_of(const record::NoteOf<record::NoteType::kLoader>& loader) {
   facts.collate = loader.text("collate");
   facts.collate_where = loader.text("collate_where");
   facts.where = loader.text("where");
+  facts.iterated_where = loader.text("iterated_where");
+  facts.iterators = loader.whole("epochs");
+  facts.batches = loader.whole("batches");
+  facts.in_epoch = loader.whole("samples_per_epoch");
   return facts;
 }
 

@@ -364,9 +364,29 @@ void keep_batch_whole(const Program& program, Finding& finding) {
   }
 }
 
-/// How samples can cost less, where they cost most: as the advice of a finding without a fix, else besides its fixes.
-/// Only for the first finding that cheaper samples would cure.
-void put_cheaper_samples(const Signals& signals, Program& program, std::vector<Finding>& findings) {
+/// True when the finding's first fix keeps samples, and the run makes so few passes that most of them have to be made
+/// all the same.
+bool keeps_little(const Signals& signals, const Policy& policy, const Finding& finding) {
+  return !finding.fixes.empty() && finding.fixes.front().knob == "cache.features" && finding.share && signals.epochs &&
+         *signals.epochs > 0 && 1 - 1 / *signals.epochs <= policy.mostly;
+}
+
+/// Puts that line's advice first, with the bound of samples that cost nothing.
+void lead_with_cheaper_samples(Finding& finding, const std::string& where, std::string_view advice) {
+  Change change = finding.fixes.front();
+  change.to.reset();
+  change.reason = advice;
+  change.in_code = change.by_hand = true;
+  finding.fixes.insert(finding.fixes.begin(), std::move(change));
+  finding.where = where;
+  finding.speedup_bound = amdahl(std::min(1.0, *finding.share + finding.won_in_validation));
+  finding.later_bound.reset();
+}
+
+/// How samples can cost less, where they cost most: as the advice of a finding without a fix, before a fix that gains
+/// little, else besides its fixes. Only for the first finding that cheaper samples would cure.
+void put_cheaper_samples(const Signals& signals, const Policy& policy, Language language, Program& program,
+                         std::vector<Finding>& findings) {
   const auto hot = detail::hot_sample_function(signals);
   const auto cured = std::ranges::find_if(findings, [](const Finding& finding) {
     const Rule* rule = find_rule(finding.id);
@@ -387,6 +407,9 @@ void put_cheaper_samples(const Signals& signals, Program& program, std::vector<F
   }
   if (cured->fixes.empty()) {
     cured->proposes = advice;
+  } else if (!in_package && keeps_little(signals, policy, *cured)) {
+    lead_with_cheaper_samples(*cured, hot->where, translate(language, advice));
+    cured->lines = lines;
   } else {
     cured->cheaper = CheaperSamples{in_package ? hot->function : hot->where, text, advice};
   }
@@ -394,7 +417,7 @@ void put_cheaper_samples(const Signals& signals, Program& program, std::vector<F
 
 }  // namespace
 
-void put_in_program(const Signals& signals, const Policy& policy, Diagnosis& diagnosis) {
+void put_in_program(const Signals& signals, const Policy& policy, Diagnosis& diagnosis, Language language) {
   try {
     Program program(signals);
     for (Finding& finding : diagnosis.findings) {
@@ -425,7 +448,7 @@ void put_in_program(const Signals& signals, const Policy& policy, Diagnosis& dia
         finding.proposes = detail::advice_for_line(signals, policy, *finding.where, finding.lines.front().text);
       }
     }
-    put_cheaper_samples(signals, program, diagnosis.findings);
+    put_cheaper_samples(signals, policy, language, program, diagnosis.findings);
     name_compute_places(program, diagnosis.compute_in);
   } catch (const std::exception& failure) {
     spdlog::debug("the lines to change are not shown: {}", failure.what());

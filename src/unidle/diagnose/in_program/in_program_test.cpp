@@ -224,6 +224,36 @@ TEST_F(InProgram, TheLineThatCostsMostOfASampleSaysHowItCostsLess) {
   EXPECT_FALSE(diagnosed().findings.at(0).cheaper) << "too few looks";
 }
 
+TEST_F(InProgram, WhereFewPassesAreMadeCheaperSamplesGainMoreThanKeptOnes) {
+  write("train.py", "import pandas\n\nloader = DataLoader(data, 4)\nrow = table.iloc[index]\n");
+  signals.started_wall_ns = system_clock().wall_ns() + kNsPerSecond;
+  signals.hot = {{"train", "input", "train.py:4", "Rows.__getitem__", 60, 66}};
+  const auto first = [&](double epochs) {
+    signals.epochs = epochs;
+    Diagnosis diagnosis;
+    diagnosis.findings.resize(1);
+    Finding& finding = diagnosis.findings[0];
+    finding.id = "dataset-slow-sample";
+    finding.share = 0.5;
+    finding.speedup_bound = 1.2;
+    finding.fixes = {knobs::change_of("cache.features", {}, "memory", "keep them")};
+    put_in_program(signals, {}, diagnosis);
+    return finding;
+  };
+  const Finding few = first(2);
+  ASSERT_EQ(few.fixes.size(), 2U);
+  EXPECT_TRUE(few.fixes.front().in_code);
+  EXPECT_FALSE(few.fixes.front().to);
+  EXPECT_THAT(few.fixes.front().reason, HasSubstr("turn the table into arrays"));
+  EXPECT_EQ(few.fixes.back().to, "memory");
+  EXPECT_EQ(few.speedup_bound, 2) << "of samples that cost nothing";
+  EXPECT_FALSE(few.cheaper) << "said once";
+  const Finding many = first(10);
+  EXPECT_EQ(many.fixes.size(), 1U);
+  EXPECT_EQ(many.speedup_bound, 1.2);
+  EXPECT_TRUE(many.cheaper);
+}
+
 TEST_F(InProgram, APackagesFunctionThatCostsMostOfASampleIsNamed) {
   write_call("DataLoader(data, 4)");
   signals.hot = {{"train", "input", "", "torchvision.datasets.folder.pil_loader", 60, 66}};

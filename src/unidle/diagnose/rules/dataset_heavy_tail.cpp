@@ -2,6 +2,7 @@
 
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/detail/wait_for_batch.h"
 #include "unidle/diagnose/rule.h"
 
 namespace unidle::diagnose::rules {
@@ -50,7 +51,7 @@ Evaluation evaluate_dataset_heavy_tail(const Context& context, const Policy& pol
   if (!told && wide && !tail && mean_cost_s(context, false) >= policy.tail_mean * p50_s) {
     return Missing{"whether slow samples only waited for a CPU, because the CPUs were full"};
   }
-  const double share = tail ? *context.steady_input * (1 - p50_s / mean_s) : 0;
+  const double share = tail ? detail::wait_for_samples(context) * (1 - p50_s / mean_s) : 0;
   if (!tail || !still_there(context, policy) || share < policy.warning_share) {
     return Nothing{};
   }

@@ -2,6 +2,7 @@
 
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/detail/wait_for_batch.h"
 #include "unidle/diagnose/rule.h"
 
 namespace unidle::diagnose::rules {
@@ -47,6 +48,15 @@ void add_cost(const Context& context, Finding& finding) {
   }
 }
 
+/// What is kept has to be made in the first epoch.
+void bound_of_kept(const Context& context, Finding& finding) {
+  if (const double epochs = context.epochs.value_or(0); epochs > 1) {
+    const double kept = *finding.share * detail::part_to_keep(context.signals);
+    finding.speedup_bound = amdahl(kept * (1 - 1 / epochs));
+    finding.later_bound = amdahl(kept / context.train.value_or(1));
+  }
+}
+
 Evaluation evaluate_dataset_slow_sample(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!signals.sample_s) {
@@ -68,8 +78,12 @@ Evaluation evaluate_dataset_slow_sample(const Context& context, const Policy& po
   if (std::min(lost, *context.steady_input) < policy.warning_share || waits_elsewhere) {
     return Nothing{};
   }
-  // Cheaper samples can save the whole wait, not only what workers leave of it.
-  Finding finding = detail::of_share(*context.steady_input, policy);
+  // Cheaper samples can save the whole wait for them, not only what workers leave of it.
+  const double share = detail::wait_for_samples(context);
+  if (share < policy.warning_share) {
+    return Nothing{};
+  }
+  Finding finding = detail::of_share(share, policy);
   add_cost(context, finding);
   detail::add_stages(context, finding);
   add_best_step(context, *best_s, finding);
@@ -83,10 +97,15 @@ Evaluation evaluate_dataset_slow_sample(const Context& context, const Policy& po
   } else if (detail::samples_can_be_kept(context)) {
     finding.fixes.push_back(
         detail::keep_samples_fix(context, "keep what does not change from epoch to epoch, or make the sample cheaper"));
+    bound_of_kept(context, finding);
   } else if (signals.loader && signals.loader->of_package()) {
     finding.evidence.push_back(
         "loaders of unidle.data keep no samples: they can only be made cheaper (smaller files, scaled_decode of "
         "unidle.data.images)");
+  } else if (signals.loader && signals.loader->map_style == false) {
+    finding.evidence.push_back(
+        "samples come from an iterable data set: unidle cannot keep them, but the program can, where they are the "
+        "same in each epoch and fit into memory");
   } else {
     const bool made_again = signals.samples && signals.samples->compared_samples > 0;
     finding.evidence.push_back(

@@ -6,11 +6,16 @@
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/detail/timeline_findings.h"
+#include "unidle/diagnose/detail/wait_for_batch.h"
 #include "unidle/diagnose/rule.h"
 
 namespace unidle::diagnose::rules {
 
 namespace {
+
+constexpr std::string_view kCheaperCollate =
+    "make the collate function cheaper (work on whole arrays instead of single elements, or do its work once for each "
+    "sample)";
 
 /// The trace itself shows what the wait for input costs the device, even with few steps.
 Evaluation input_by_timeline(const Context& context, const DeviceTimeline& timeline, const Policy& policy) {
@@ -25,15 +30,39 @@ Evaluation input_by_timeline(const Context& context, const DeviceTimeline& timel
   return finding;
 }
 
-/// Where workers would gain nothing because the CPUs are full.
-knobs::Change cheaper_samples(const Context& context) {
-  return detail::code_fix(context, "loader.workers", "do less work for each sample, or make whole batches at once");
+/// Where workers would gain nothing: what takes most of the wait, and its place.
+void add_cheaper_batches(const Context& context, const Policy& policy, bool anew, Finding& finding) {
+  const Signals& signals = context.signals;
+  std::string_view how = "do less work for each sample, or make whole batches at once";
+  finding.where = detail::place_of_samples(signals);
+  if (anew) {
+    how = "make one iterator of the loader and keep it: only then can workers prepare batches";
+    finding.where = detail::place(signals.loader->iterated_where);
+  } else if (detail::waits_beside_samples(context, policy)) {
+    how = "do less work for each batch outside of the data set: in the sampler, or around the loader";
+    finding.where = detail::place(signals.loader ? signals.loader->where : "");
+  } else if (detail::collate_share(signals) >= policy.mostly) {
+    how = kCheaperCollate;
+    finding.where = detail::place(signals.loader->collate_where);
+  }
+  finding.fixes.push_back(detail::code_fix(context, "loader.workers", how));
 }
 
-/// The collate function where that takes most of the time, else where samples are made.
-std::optional<std::string> place_of_batches(const Signals& signals, const Policy& policy) {
-  return detail::collate_share(signals) >= policy.mostly ? detail::place(signals.loader->collate_where)
-                                                         : detail::place_of_samples(signals);
+/// Where the collate function takes most of a batch: says so, and what else helps.
+void lead_to_collate(const Context& context, const Policy& policy, Finding& finding) {
+  if (detail::collate_share(context.signals) < policy.mostly || detail::waits_beside_samples(context, policy)) {
+    return;
+  }
+  const LoaderFacts& loader = *context.signals.loader;
+  finding.waits = context.say("for batches that {} ({}) puts together", loader.collate, loader.collate_where);
+  if (finding.fixes.empty() || finding.fixes.front().in_code) {
+    return;
+  }
+  const double gain = amdahl(*context.input * detail::collate_share(context.signals));
+  knobs::Change cheaper = detail::code_fix(context, "loader.workers", kCheaperCollate);
+  cheaper.reason = context.say("or {}, {}; one that costs nothing: at best {:.1f}x as fast", cheaper.reason,
+                               loader.collate_where, gain);
+  finding.fixes.push_back(std::move(cheaper));
 }
 
 Evaluation evaluate_loader_no_workers(const Context& context, const Policy& policy) {
@@ -64,11 +93,18 @@ Evaluation evaluate_loader_no_workers(const Context& context, const Policy& poli
     finding.evidence.push_back(context.say("one sample costs {} on one thread", format_seconds(*signals.sample_s)));
   }
   constexpr std::string_view kHow = "prepare batches in workers while the step runs";
+  const bool beside = detail::waits_beside_samples(context, policy);
+  if (beside) {
+    finding.evidence.push_back(context.say("making the samples of a batch takes {} of the wait for it",
+                                           format_share(*detail::made_in_wait(context))));
+  }
   if (context.input_s) {
-    // Without workers the wait is the work, unless a separate thread works on during the step.
-    const double work_s = by_thread ? *signals.step_s : *context.input_s;
+    // Without workers the wait is the work, unless a separate thread works on during the step. The sampler's part of it
+    // stays in the training thread.
+    const double hidden_s = beside ? *context.input_s * *detail::made_in_wait(context) : *context.input_s;
+    const double work_s = by_thread ? *signals.step_s : hidden_s;
     const std::int64_t workers = detail::workers_that_hide(context, work_s, policy);
-    if (auto best = overlapped_step_s(context, work_s)) {
+    if (auto best = by_thread ? overlapped_step_s(context, work_s) : detail::step_with_workers(context, work_s)) {
       best = std::max(*best, work_s / static_cast<double>(workers));
       finding.speedup_bound = bound_of_run(context, *signals.step_s, *best);
       if (context.on_cpu && *best > *context.rest_s * (1 + 1e-6)) {
@@ -77,18 +113,19 @@ Evaluation evaluate_loader_no_workers(const Context& context, const Policy& poli
                         format_number(*context.cpus), format_seconds(*best), format_seconds(*signals.step_s)));
       }
     }
-    if (*finding.speedup_bound < policy.min_bound) {
+    const bool anew = detail::iterates_for_each_batch(signals, policy);
+    if (anew || *finding.speedup_bound < policy.min_bound) {
       finding.severity = std::min(finding.severity, Severity::kWarning);
-      finding.where = place_of_batches(signals, policy);
       finding.speedup_bound.reset();
       if (context.crowded_out) {
         finding.severity = Severity::kInfo;
       } else {
-        finding.speedup_bound = amdahl(*context.input);  // of samples that cost nothing
+        finding.speedup_bound = amdahl(*context.input);  // of batches that cost nothing
       }
       finding.shows = Symptom::kNoUseOfWorkers;
-      finding.evidence.insert(finding.evidence.begin(), context.say("workers would gain nothing on these CPUs"));
-      finding.fixes.push_back(cheaper_samples(context));
+      finding.evidence.insert(finding.evidence.begin(), anew ? context.say("workers would be started for each batch")
+                                                             : context.say("workers would gain nothing on these CPUs"));
+      add_cheaper_batches(context, policy, anew, finding);
     } else {
       finding.fixes.push_back(detail::make_fix(context, "loader.workers", workers, kHow));
     }
@@ -97,6 +134,7 @@ Evaluation evaluate_loader_no_workers(const Context& context, const Policy& poli
   }
   detail::add_stages(context, finding);
   detail::add_collate(context, policy, finding);
+  lead_to_collate(context, policy, finding);
   if (signals.epochs.value_or(0) > policy.min_epochs && detail::effective_on(context, "cache.features") == false &&
       detail::samples_can_be_kept(context)) {
     finding.fixes.push_back(detail::keep_samples_fix(context, "keep what the first epoch computed for the later ones"));
@@ -116,11 +154,12 @@ const Rule& loader_no_workers() {
           "With no workers, the training thread reads, decodes and collates every sample itself, and the device waits "
           "meanwhile. Workers do that while the step runs, so that a step takes as long as the slower of the two. "
           "Where the CPU is also the device that trains, both compete for the same CPUs: then only what fits on idle "
-          "CPUs can be hidden, and the bound says how much that is.",
+          "CPUs can be hidden, and the bound says how much that is. What the sampler takes stays in the training "
+          "thread.",
       .thresholds =
           "From warning_share (10 %) of the wall time spent waiting for input; critical from critical_share (30 %). "
           "Where the bound of workers is below min_bound (1.05), none are proposed and it is at most a warning; the "
-          "bound is then that of samples that cost nothing. It is a hint where other processes take the CPUs "
+          "bound is then that of batches that cost nothing. It is a hint where other processes take the CPUs "
           "(crowded_out, 30 %).",
       .needs =
           "the effective loader.workers, step times with the wait for input; for the bound also the CPUs that the run "

@@ -2,6 +2,7 @@
 
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/detail/wait_for_batch.h"
 #include "unidle/diagnose/rule.h"
 #include "unidle/language/sentence.h"
 
@@ -14,10 +15,11 @@ std::optional<double> row_s(const Signals& signals) {
   return signals.samples && signals.samples->p50_s ? signals.samples->p50_s : signals.sample_s;
 }
 
-/// The part of the wait for a batch in which rows are fetched. Workers also send batches and wait for CPUs.
+/// The part of the wait for a batch in which rows are fetched. Workers also send batches and wait for CPUs; without
+/// them, the sampler may take most of it.
 double made_of_wait(const Context& context) {
   const bool known = context.workers.value_or(0) > 0 && context.work_s && context.input_s.value_or(0) > 0;
-  return known ? std::min(1.0, *context.work_s / *context.input_s) : 1;
+  return known ? std::min(1.0, *context.work_s / *context.input_s) : detail::made_in_wait(context).value_or(1);
 }
 
 /// Proposes only what can work: fetching rows together when that was tried, else workers.
@@ -34,9 +36,12 @@ void add_fixes(const Context& context, const Policy& policy, Finding& finding) {
                                    : context.say("whether the dataset gives many rows at once was not tried: {}", why));
   }
   if (context.workers == 0 && context.input_s) {
-    const auto best = overlapped_step_s(context, *context.input_s);
+    const double made_s = *context.input_s * made_of_wait(context);
+    const auto best = detail::step_with_workers(context, made_s);
     const auto bound = best ? std::optional(bound_of_run(context, *context.signals.step_s, *best)) : std::nullopt;
-    if (bound && *bound < policy.min_bound) {
+    // Workers would be started for each batch.
+    const bool anew = detail::iterates_for_each_batch(context.signals, policy);
+    if (anew || (bound && *bound < policy.min_bound)) {
       finding.fixes.push_back(
           detail::code_fix(context, "loader.workers",
                            "let the dataset return a batch for a list of indices (__getitems__), or index "
@@ -47,7 +52,7 @@ void add_fixes(const Context& context, const Policy& policy, Finding& finding) {
       finding.speedup_bound = bound;
     }
     finding.fixes.push_back(detail::make_fix(
-        context, "loader.workers", detail::workers_that_hide(context, *context.input_s, policy),
+        context, "loader.workers", detail::workers_that_hide(context, made_s, policy),
         loader.dataset_where.empty()
             ? "prepare batches in workers while the step runs, or index the tensors in the loop"
             : "prepare batches in workers while the step runs; let the dataset return a batch for a list "
@@ -75,7 +80,7 @@ Evaluation evaluate_loader_per_row(const Context& context, const Policy& policy)
   }
   const double share = *context.steady_input * made_of_wait(context);
   if (share < policy.warning_share) {
-    return Nothing{};  // its workers wait for something else
+    return Nothing{};  // training, or its workers, wait for something else
   }
   Finding finding = detail::of_share(share, policy);
   finding.where = detail::place_of_samples(signals);
@@ -104,8 +109,7 @@ const Rule& loader_per_row() {
           "slower; workers would only do the same elsewhere and send the rows through a pipe.",
       .thresholds =
           "A row counts as cheap below row_s (200 us). From warning_share (10 %) of the wall time spent waiting; "
-          "critical from critical_share (30 %). With workers, no more of that wait counts than one thread needs to "
-          "make a batch.",
+          "critical from critical_share (30 %). No more of that wait counts than one thread needs to make a batch.",
       .needs =
           "whether the dataset holds its rows in memory, the cost of one sample, step times with the wait for input",
       .proposes =

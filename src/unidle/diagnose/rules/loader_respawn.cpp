@@ -27,25 +27,18 @@ Evaluation evaluate_loader_respawn(const Context& context, const Policy& policy)
   const double later = starts < 2 ? 0 : 1 - 1 / starts;  // one start is always needed
   // Where starts are most of what training waits for, they are what validation waits for.
   const double validation = context.respawn >= policy.mostly * *context.input ? context.validation_wait : 0;
-  // Workers that end after a batch or two made others that nobody takes, while the step competes with them.
-  const bool each_step = signals.steps && starts >= policy.mostly * static_cast<double>(*signals.steps);
-  const double training = each_step ? *context.input : context.respawn;
-  const double share = (training + validation) * later;
+  const double share = (context.respawn + validation) * later;
   if (share < policy.warning_share) {
     return Nothing{};
   }
   Finding finding = detail::of_share(share, policy);
-  finding.speedup_bound = amdahl(training * later);  // validation is added to that of all such findings
+  finding.speedup_bound = amdahl(context.respawn * later);  // validation is added to that of all such findings
   finding.where = detail::where_loader(context, "loader.persistent_workers");
   finding.evidence = {
       context.say("{} workers were started {} times", *context.workers, *signals.loader->starts),
       context.say("training waited {} for each start, {} of the wall time in all",
                   format_seconds(*signals.loader->start_wait_s / starts), format_share(context.respawn)),
   };
-  if (each_step) {
-    finding.evidence.push_back(context.say(
-        "an iterator of the loader is made for nearly every step: make one before the loop and call next()"));
-  }
   finding.fixes.push_back(detail::make_fix(context, "loader.persistent_workers", true,
                                            "keep the workers, and the loader itself, from epoch to epoch"));
   return finding;
@@ -65,9 +58,7 @@ const Rule& loader_respawn() {
           "is made from cold. With short epochs that is paid every few seconds.",
       .thresholds =
           "How long training and validation wait for workers to start, without the first start, from warning_share (10 "
-          "%) of the wall time; critical from critical_share (30 %). Where most steps (mostly, 50 %) start workers, "
-          "the "
-          "whole wait for input counts.",
+          "%) of the wall time; critical from critical_share (30 %).",
       .needs =
           "the effective loader.workers and loader.persistent_workers, how often workers were started and how long "
           "training waited for it",

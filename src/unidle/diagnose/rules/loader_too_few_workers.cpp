@@ -5,6 +5,7 @@
 
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/detail/wait_for_batch.h"
 #include "unidle/diagnose/rule.h"
 
 namespace unidle::diagnose::rules {
@@ -43,7 +44,7 @@ Evaluation evaluate_loader_too_few_workers(const Context& context, const Policy&
   if (!workers) {
     return Missing{context.say("the loader's worker count in the live program")};
   }
-  if (*workers < 1) {
+  if (*workers < 1 || detail::iterates_for_each_batch(signals, policy)) {
     return Nothing{};
   }
   if (!context.input) {

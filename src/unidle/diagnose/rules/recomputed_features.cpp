@@ -2,6 +2,7 @@
 
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/detail/wait_for_batch.h"
 #include "unidle/diagnose/rule.h"
 
 namespace unidle::diagnose::rules {
@@ -86,8 +87,7 @@ Evaluation evaluate_recomputed_features(const Context& context, const Policy& po
   if (!detail::samples_can_be_kept(context)) {
     return Nothing{};  // samples differ each epoch: nothing is recomputed
   }
-  const bool differ = detail::samples_differ(signals);
-  const double kept_part = differ ? detail::kept_within(signals)->share : 1;
+  const double kept_part = detail::part_to_keep(signals) * detail::made_in_wait(context).value_or(1);
   const double share = late_wait(context, *context.epochs) * kept_part;
   if (std::min(later_s, *signals.sample_s) < policy.expensive_sample_s || share < policy.warning_share) {
     return Nothing{};

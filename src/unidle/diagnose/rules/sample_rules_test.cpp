@@ -37,6 +37,32 @@ TEST(DatasetSlowSample, KeepsNoSamplesThatAreDrawnUntilTheyWereCompared) {
   EXPECT_NE(fix_of(fired("dataset-slow-sample", signals), "cache.features"), nullptr) << "what was measured counts";
 }
 
+TEST(DatasetSlowSample, OfAnIterableDataSetNobodyComparedSamples) {
+  Signals signals = waiting_cpu(0.9);
+  signals.sample_s = 0.05;
+  signals.cpus_allowed = 1;
+  set_effective(signals, "cache.features", "off");
+  signals.loader.emplace().map_style = false;
+  const Finding finding = fired("dataset-slow-sample", signals);
+  EXPECT_EQ(fix_of(finding, "cache.features"), nullptr);
+  EXPECT_THAT(finding.evidence, Not(Contains(HasSubstr("samples differ"))));
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("unidle cannot keep them, but the program can")));
+}
+
+TEST(DatasetSlowSample, WhatIsKeptIsMadeInTheFirstEpoch) {
+  Signals signals = waiting_cpu(0.9);
+  signals.sample_s = 0.05;
+  signals.cpus_allowed = 1;
+  set_effective(signals, "cache.features", "off");
+  signals.epochs = 2;
+  const Finding finding = fired("dataset-slow-sample", signals);
+  EXPECT_NEAR(*finding.share, 0.81, 1e-9);
+  EXPECT_NEAR(*finding.speedup_bound, amdahl(0.405), 1e-9);
+  EXPECT_NEAR(*finding.later_bound, amdahl(0.9), 1e-9);
+  signals.epochs = 20;
+  EXPECT_NEAR(*fired("dataset-slow-sample", signals).speedup_bound, amdahl(0.81 * 0.95), 1e-9);
+}
+
 TEST(DatasetSlowSample, SaysWhereToDoLessWhenNoSettingHelps) {
   Signals signals = waiting_cpu(0.9);
   signals.sample_s = 0.05;

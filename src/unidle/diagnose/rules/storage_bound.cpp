@@ -2,6 +2,7 @@
 
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
+#include "unidle/diagnose/detail/wait_for_batch.h"
 #include "unidle/diagnose/rule.h"
 
 namespace unidle::diagnose::rules {
@@ -20,7 +21,7 @@ Evaluation evaluate_storage_bound(const Context& context, const Policy& policy) 
     return Missing{context.no_steps};
   }
   const double waiting = (1 - context.work_delayed.value_or(0)) * (1 - *context.work_on_cpu);
-  const double share = *context.steady_input * waiting;
+  const double share = detail::wait_for_samples(context) * waiting;
   const double workers = std::max<double>(1, static_cast<double>(context.workers.value_or(1)));
   const bool disk = signals.disk_wait.value_or(0) >= policy.disk_wait * workers ||
                     signals.read_bytes_per_s.value_or(0) >= policy.disk_read_bytes_per_s;
