@@ -47,6 +47,17 @@ TEST(HotWorks, WorkersAreCountedTogetherAndPhasesOfTheStepToo) {
   EXPECT_EQ(works[1].looks, 20);
 }
 
+TEST(HotWorks, LinesOfASamplerAreOfTheWaitForInput) {
+  account::RunData run;
+  add(run, "train", "input", "data.py:9", 4, 40);
+  add(run, "train", "indices", "sampler.py:7", 30, 40);
+  const auto works = hot_works(run);
+  ASSERT_EQ(works.size(), 1U);
+  EXPECT_EQ(works[0].work, Work::kInput);
+  EXPECT_EQ(works[0].looks, 40);
+  EXPECT_DOUBLE_EQ(works[0].lines[0].share, 0.75);
+}
+
 TEST(HotWorks, AHandfulOfLooksIsNotShown) {
   account::RunData run;
   add(run, "train", "input", "train.py:7", 2, 2);
