@@ -69,10 +69,14 @@ void add_hot_function(const Context& context, const HotFunction& hot, Finding& f
 constexpr double kMostOfFunction = 0.7;  // of its time in one line, which then stands for the function
 
 std::string HotFunction::text() const {
-  if (where.empty() || function == "<module>") {
-    return where.empty() ? function : where;
+  if (where.empty()) {
+    return function;
   }
   const bool many_lines = of_line > 0 && of_line < kMostOfFunction * share;
+  if (function == "<module>") {
+    return many_lines ? fmt::format("{} ({}: {})", where.substr(0, where.rfind(':')), where, format_share(of_line))
+                      : where;
+  }
   return many_lines ? fmt::format("{} ({}: {})", function, where, format_share(of_line))
                     : fmt::format("{} ({})", function, where);
 }
