@@ -64,5 +64,13 @@ TEST(Numbers, FinitenessIsThatOfTheValue) {
   }
 }
 
+TEST(Numbers, ANumberLaterInASentenceIsNoLoss) {
+  constexpr std::string_view kLoss = "损失";
+  for (const char* text : {"损失: 0.5", "损失值 0.5", "损失（平均值）: 0.5", "损失=0.5"}) {
+    EXPECT_EQ(finite_after(text, kLoss.size()), true) << text;
+  }
+  EXPECT_EQ(finite_after("损失计算中发现 1 个无穷值", kLoss.size()), std::nullopt);
+}
+
 }  // namespace
 }  // namespace unidle::logs::detail

@@ -155,6 +155,18 @@ std::optional<Count> take_count(std::string_view& text) {
   return count;
 }
 
+/// More than one character, as in "损失值 0.5": words of a sentence ("损失计算中发现 1 个无穷值").
+bool is_chinese_sentence(std::string_view name) {
+  constexpr std::size_t kBytesOfCharacter = 3;
+  return name.size() > kBytesOfCharacter &&
+         std::ranges::any_of(name, [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+}
+
+bool begins_with_colon(std::string_view rest) {
+  rest = trimmed(rest);
+  return rest.starts_with(":") || rest.starts_with("=") || rest.starts_with("：");
+}
+
 }  // namespace
 
 std::size_t skip_signs(std::string_view& text) {
@@ -313,7 +325,8 @@ std::optional<bool> finite_after(std::string_view line, std::size_t end) {
     rest.remove_prefix(1);  // "loss_total", "loss/train"
     ++end;
   }
-  if (end > begin_of_name && contains_any(line.substr(begin_of_name, end - begin_of_name), kOthers)) {
+  const std::string_view name = line.substr(begin_of_name, end - begin_of_name);
+  if (contains_any(name, kOthers) || (is_chinese_sentence(name) && !begins_with_colon(rest))) {
     return std::nullopt;
   }
   if (skip_signs(rest) == 0 || rest.empty()) {
