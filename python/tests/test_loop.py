@@ -82,7 +82,7 @@ class Program:
         self.loop.forward_ends(kind, self.t, ns, samples)
 
     def backward(self, ns=30, loss=1.0):
-        self.loop.backward_begins(self.t)
+        self.of_loss = self.loop.backward_begins(self.t)
         t0 = self.t
         self.t += ns
         self.loop.total += ns
@@ -266,6 +266,7 @@ class LoopTest(unittest.TestCase):
                 program.forward(self.model)
                 program.idle(10)
                 program.backward()
+                self.assertEqual(program.of_loss, 10 * share)
                 program.idle(4)  # a metric
                 program.step(self.optimizer)
         program.loop.finish()

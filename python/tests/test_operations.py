@@ -34,6 +34,22 @@ class Operations(unittest.TestCase):
         self.assertEqual((note["most_called"], round(note["most_called_seconds"], 6)), (40, 0.04))
         self.assertEqual(round(note["seconds"], 6), 0.045)
 
+    def test_a_loss_counts_with_the_forward_pass_before_it(self):
+        for _ in range(operations._FIRST):
+            self.call(self)
+            self.nodes += 500
+            self.operations.loss_ends(3_000_000)
+        for _ in range(2):
+            self.call(self)
+            self.nodes += 500
+            self.operations.loss_ends(3_000_000)
+            self.nodes += 50  # a metric
+            self.operations.loss_ends(3_000_000)  # another backward pass
+        self.operations.end(1_000_000)  # within the closure of an optimiser
+        self.operations.loss_ends(3_000_000)
+        note = self.operations.note(self.loop)
+        self.assertEqual((note["passes"], note["count"], round(note["seconds"], 6)), (2, 1020, 0.008))
+
     def test_passes_that_were_not_begun_do_not_count(self):
         self.operations.end(1_000_000)  # within the closure of an optimiser
         self.assertIsNone(self.operations.note(self.loop))

@@ -1,5 +1,5 @@
-"""How many differentiable operations a forward pass makes, how long they take on average, and how often the
-same model is called."""
+"""How many differentiable operations a forward pass makes, with a loss that is no module, how long they take
+on average, and how often the same model is called."""
 
 _FIRST = 3  # forward passes that also prepare things
 _MOST_MODULES = 1000
@@ -13,6 +13,7 @@ class Operations:
         self.number = getattr(torch.autograd, "_get_sequence_nr", None)  # torch 2.1 and later
         self.before = self.passes = self.count = self.ns = 0
         self.module = None  # id of the one that is called
+        self.after = None  # torch's number at the end of the newest forward pass
         self.modules = {}  # id of an outermost module -> [calls, ns]
 
     def begin(self, module):
@@ -20,17 +21,25 @@ class Operations:
             self.module, self.before = id(module), self.number()
 
     def end(self, own_ns):
-        module, self.module = self.module, None
+        module, self.module, self.after = self.module, None, None
         if module is None:
             return
         self.passes += 1
         if self.passes > _FIRST:
-            self.count += self.number() - self.before
+            self.after = self.number()
+            self.count += self.after - self.before
             self.ns += own_ns
             if module in self.modules or len(self.modules) < _MOST_MODULES:
                 entry = self.modules.setdefault(module, [0, 0])
                 entry[0] += 1
                 entry[1] += own_ns
+
+    def loss_ends(self, own_ns):
+        """A loss that is no module was computed since the newest forward pass."""
+        if self.after is not None:
+            self.count += self.number() - self.after
+            self.ns += own_ns
+            self.after = None
 
     def note(self, loop):
         passes = self.passes - _FIRST

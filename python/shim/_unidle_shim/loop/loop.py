@@ -331,14 +331,17 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
 
     def loss_gap(self, parts, t):
         """Counts the time since the forward pass as part of it, as far as it computes a loss that is no
-        module."""
+        module. Returns it."""
         self.passes = parts.forwards
-        if self.gap_is_loss:
-            own = round((t - self.forward_at - (self.total - self.forward_total)) * self.gap_is_loss)
-            parts.forward += max(0, own)
-            self.total += max(0, own)
+        if not self.gap_is_loss:
+            return 0
+        own = max(0, round((t - self.forward_at - (self.total - self.forward_total)) * self.gap_is_loss))
+        parts.forward += own
+        self.total += own
+        return own
 
     def backward_begins(self, t):
+        """Returns the time that a loss took which is no module."""
         if self.perhaps_trains:
             self.eval_models[self.perhaps_trains] = True
             self.models[self.perhaps_trains] = True
@@ -355,7 +358,8 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
             self.split(self.stepped_at, False)  # neither batch nor model: a loop of bare tensors
         elif parts is not None and self.after == AFTER_FORWARD:
             self.gap(parts, t, True)
-            self.loss_gap(parts, t)
+            return self.loss_gap(parts, t)
+        return 0
 
     def backward_ends(self, t0, t1, own_ns, loss):
         parts = self.parts or self.current(t0)

@@ -104,7 +104,9 @@ def _watched_backward(state, torch):
                 if type(tensors) is Tensor:
                     loss = value_or_none(loss_of, tensors)
                     value_or_none(state.facts.slices.backward_begins, torch, tensors)
-                loop.backward_begins(t0)
+                of_loss = loop.backward_begins(t0)
+                if of_loss:
+                    state.facts.operations.loss_ends(of_loss)
                 t1 = now() if timed else t0
                 inside, before, loop.inside = loop.inside, loop.total, True
                 exchange = state.facts.exchange
