@@ -31,6 +31,11 @@ class CausesTest(run_case.DiagnosedCase):
         (read,) = [note for note in self.record.notes("sync") if note["call"] == "item"][-1:]
         self.assertGreater(read["count"], 100)
 
+    def test_an_average_of_the_weights_is_code_between_steps(self):
+        found = self.diagnosed("between.py", "average")
+        self.assertEqual(next(iter(found)), "python-between-steps")
+        self.assertRegex(found["python-between-steps"]["where"], r"between\.py:6[89]$")
+
     def test_lines_of_log_are_logging(self):
         found = self.diagnosed("between.py", "logs")
         self.assertEqual(next(iter(found)), "logging-dominates")

@@ -2,7 +2,7 @@
 environment with the policy, `resume` reads its loader forward, `slower` reads a growing file, `logs` writes
 many lines, `sparse` has SparseAdam, `generate` writes text with the model that was trained, `pairs` draws
 pairs and calls a method of its model, `direct` calls its forward(), `closure` computes metrics in the closure
-of the optimiser, `predict` evaluates by a method of its model."""
+of the optimiser, `predict` evaluates by a method of its model, `average` keeps an average of the weights."""
 
 import logging
 import math
@@ -61,6 +61,25 @@ def closure(seconds=6.0):
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         optimizer.step(gradients)
+
+
+@torch.no_grad()
+def update(kept, model):
+    for name, value in kept.state_dict().items():
+        value.copy_(0.99 * value + 0.01 * model.state_dict()[name])
+
+
+def average(seconds=6.0):
+    model, kept = (torch.nn.Sequential(*(network(64, 64) for _ in range(8))) for _ in range(2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    x, y = torch.randn(64, 64), torch.randn(64, 64)
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        loss = (model(x) - y).pow(2).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        update(kept, model)
 
 
 def play(state, action):

@@ -185,6 +185,13 @@ std::string unknown_sentence(const Diagnosis& diagnosis, Language language) {
     return translate(language, "The run finished fewer than {} training steps, too few to say what they wait for",
                      *diagnosis.few_steps);
   }
+  if (const double other = diagnosis.step.value_or(StepShares{}).other;
+      other >= kMuch && diagnosis.input_stated.empty()) {
+    return translate(language,
+                     "{} of each step lies outside model, optimiser and loader; what was read does not show in which "
+                     "lines",
+                     format_share(other));
+  }
   if (diagnosis.device.busy.value_or(0) >= kFull && !diagnosis.of_window) {
     return translate(language, "Your {} is {} busy: nothing in what was read makes it wait",
                      device_name(diagnosis, language), format_share(*diagnosis.device.busy));

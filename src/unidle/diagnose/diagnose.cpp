@@ -248,7 +248,7 @@ Diagnosis diagnose(const Signals& signals, const Policy& policy, Language langua
   if (first != diagnosis.findings.end() && first->severity != Severity::kInfo) {
     detail::add_source(context, *first);
   }
-  diagnosis.verdict = verdict_of(diagnosis.findings, context, judging);
+  diagnosis.verdict = verdict_of(diagnosis.findings, diagnosis.abstained, context, judging);
   if (diagnosis.verdict == Verdict::kFailed && signals.outcome != Outcome::kTimedOut) {
     diagnosis.outcome = Outcome::kFailed;
   }

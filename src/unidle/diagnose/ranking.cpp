@@ -94,7 +94,24 @@ std::vector<std::string> fold(std::vector<Finding>& findings, Language language)
   return folded;
 }
 
-Verdict verdict_of(const std::vector<Finding>& findings, const Context& context, const Policy& policy) {
+namespace {
+
+/// Whether much of the run lies between the calls of the model, and no stack samples show in which lines.
+bool hides_code_between(const std::vector<Abstention>& abstained, const Context& context, const Policy& policy) {
+  const bool hides = std::any_of(abstained.begin(), abstained.end(), [](const Abstention& abstention) {
+    const Rule* rule = find_rule(abstention.id);
+    return rule != nullptr && rule->shows == Symptom::kCodeBetween;
+  });
+  const Signals& signals = context.signals;
+  return hides && signals.step &&
+         std::min(signals.step->other * context.train.value_or(0), context.on_gpu ? context.idle.value_or(0) : 1.0) >=
+             policy.critical_share;
+}
+
+}  // namespace
+
+Verdict verdict_of(const std::vector<Finding>& findings, const std::vector<Abstention>& abstained,
+                   const Context& context, const Policy& policy) {
   for (const Finding& finding : findings) {
     if (finding.severity == Severity::kInfo) {
       continue;
@@ -133,7 +150,7 @@ Verdict verdict_of(const std::vector<Finding>& findings, const Context& context,
   if (context.units_in_use.value_or(1) < policy.far_from_full) {
     return Verdict::kComputeBound;  // busy, but with kernels that leave most of the device unused
   }
-  return Verdict::kHealthy;
+  return hides_code_between(abstained, context, policy) ? Verdict::kUnknown : Verdict::kHealthy;
 }
 
 }  // namespace unidle::diagnose

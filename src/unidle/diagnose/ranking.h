@@ -18,6 +18,7 @@ void rank(std::vector<Finding>& findings, const Policy& policy = {});
 std::vector<std::string> fold(std::vector<Finding>& findings, Language language = Language::kEnglish);
 
 /// REQUIRES: `findings` ranked and folded.
-Verdict verdict_of(const std::vector<Finding>& findings, const Context& context, const Policy& policy);
+Verdict verdict_of(const std::vector<Finding>& findings, const std::vector<Abstention>& abstained,
+                   const Context& context, const Policy& policy);
 
 }  // namespace unidle::diagnose

@@ -122,6 +122,21 @@ TEST(VerdictOf, FollowsTheStrongestFinding) {
   EXPECT_EQ(diagnose(unused).verdict, Verdict::kDeviceUnused);
 }
 
+TEST(VerdictOf, CodeBetweenTheStepsThatNobodySawIsNoHealth) {
+  Signals signals = healthy_cpu();
+  signals.step->other = 0.6;
+  signals.step->compute = 0.3;
+  EXPECT_EQ(diagnose(signals).verdict, Verdict::kUnknown);
+  EXPECT_THAT(answer(diagnose(signals)),
+              ::testing::StartsWith("60 % of each step lies outside model, optimiser and loader; what was read does "
+                                    "not show in which lines."));
+  signals.step->other = 0.2;
+  EXPECT_EQ(diagnose(signals).verdict, Verdict::kHealthy) << "no cause of a third of the run";
+  signals.step->other = 0.6;
+  signals.hot = {{"train", "train", "train.py:60", "update", 90, 100}, {"train", "between", "train.py:9", "", 2, 2}};
+  EXPECT_EQ(diagnose(signals).verdict, Verdict::kHealthy) << "a method of the model, by the stack samples";
+}
+
 TEST(VerdictOf, ATracebackWithExitCodeZeroIsAFailedOutcome) {
   Signals signals = healthy_cpu();
   signals.output_tail = "Traceback (most recent call last):\n  File \"a.py\", line 1\nValueError: x\nDone.\n";

@@ -13,6 +13,9 @@ _LOOPS = ("LightningModule",)
 
 # Code of torch that every call of a module goes through.
 FILE, CALLS = os.path.join("torch", "nn", "modules", "module.py"), ("_call_impl", "_wrapped_call_impl")
+# The code of nn.Module and of its containers, like state_dict() and parameters(): it hands out what a model
+# consists of, and computes nothing but those calls and forward().
+_HANDS_OUT = FILE, os.path.join("torch", "nn", "modules", "container.py")
 
 _dictionary = types.ModuleType.__dict__["__dict__"].__get__
 _members = type.__dict__["__dict__"].__get__
@@ -37,7 +40,10 @@ class ModuleMethods:
         self.by_file = {}  # file name -> name of the Python module, or None
 
     def has(self, code):
-        """Whether the code is a method of a torch.nn.Module that is defined at the top of its file."""
+        """Whether the code is a method of a torch.nn.Module that is defined at the top of its file, and does
+        the model's work."""
+        if code.co_filename.endswith(_HANDS_OUT):
+            return False
         torch = sys.modules.get("torch")
         base = getattr(getattr(torch, "nn", None), "Module", None)
         module = self._module_of(code.co_filename)
