@@ -200,6 +200,43 @@ class Methods(unittest.TestCase):
             self.assertEqual((*found, Claims.asked), (True, False, []))
             self.assertIn("program", methods.by_file.values(), "a module itself would be kept alive")
 
+    def test_torchs_own_methods_are_no_work_of_the_model(self):
+        def method(*path):
+            return compile("def own(self): pass", os.path.join(os.sep, *path), "exec").co_consts[0]
+
+        class Module:
+            pass
+
+        torch = types.SimpleNamespace(nn=types.SimpleNamespace(Module=Module))
+        for own, path in (
+            (False, ("torch", "nn", "modules", "module.py")),  # state_dict(), parameters(), zero_grad()
+            (False, ("torch", "nn", "modules", "container.py")),
+            (True, ("torch", "nn", "modules", "rnn.py")),
+            (True, ("app", "module.py")),
+        ):
+            code = method(*path)
+            module = types.ModuleType("package")
+            module.__file__ = code.co_filename
+            module.Net = type("Net", (Module,), {"own": types.FunctionType(code, {})})
+            with unittest.mock.patch.dict(sys.modules, {"torch": torch, "package": module}):
+                self.assertIs(module_methods.ModuleMethods().has(code), own, path)
+                background = stack_sampler.Background(
+                    types.SimpleNamespace(loop=types.SimpleNamespace(step_places={}))
+                )
+                self.assertEqual(background._work_of([(code, 1)]), TRAIN_PHASE if own else None, path)
+
+
+class Held(unittest.TestCase):
+    def test_looks_count_where_the_lock_is_not_known(self):
+        counted, model = [], types.SimpleNamespace(model_ref=lambda: "model")
+        background = stack_sampler.Background(types.SimpleNamespace(facts=model, thread=1))
+        background.python_loops.count = lambda stack, held, *rest: counted.append(held)
+        background.prompt = types.SimpleNamespace(cpu_of_others=lambda thread: 0)
+        background.others = (0, 0)
+        for background.held in (None, True, False):
+            background._count_loops([], None, 0)
+        self.assertEqual(counted, [None, True, False])
+
 
 class Gaps(unittest.TestCase):
     def share_of(self, reading):

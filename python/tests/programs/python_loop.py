@@ -1,11 +1,13 @@
-"""Attention scores computed one by one in a Python loop, or, with "whole", by one operation."""
+"""Attention scores computed one by one in a Python loop, or, with "whole", by one operation. With "loss", by
+one operation, and a loss that is computed for one row after the other."""
 
 import sys
 import time
 
 import torch
 
-WHOLE = "whole" in sys.argv
+LOSS = "loss" in sys.argv
+WHOLE = LOSS or "whole" in sys.argv
 
 
 class Attention(torch.nn.Module):
@@ -29,13 +31,24 @@ class Attention(torch.nn.Module):
         return torch.stack(scores).reshape(x.shape[:2]) * (scored * x).sum(2)
 
 
+def triplet_loss(found, margin=0.1):
+    losses = []
+    for i in range(len(found)):
+        away = (found[i] - found).square().sum(1).clamp_min(1e-6).sqrt()
+        near = away[torch.arange(len(found), device=found.device) != i]
+        losses.append(torch.relu(near.max() - near.min() + margin))
+    return torch.stack(losses).mean()
+
+
 torch.manual_seed(0)
+if LOSS:
+    torch.set_num_threads(1)  # two would wait for each other on a busy machine
 model = Attention()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 end = time.monotonic() + 8
 while time.monotonic() < end:
-    x = torch.randn(4096 if WHOLE else 64, 10, 64)
-    loss = model(x).square().mean()
+    x = torch.randn(4096 if WHOLE and not LOSS else 64, 10, 64)
+    loss = triplet_loss(model(x)) if LOSS else model(x).square().mean()
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()

@@ -24,7 +24,7 @@ class PythonLoops:
     def __init__(self):
         self.known = {}  # code -> code_loops.loops_of(it)
         # (loop's place or None, line's place, function) -> [samples, those in which Python's lock was held,
-        # those in which the loop called no module]
+        # those in which that is known, those in which the loop called no module]
         self.lines = {}
         self.forward = 0  # samples of the forward pass of finished steps
         self.pending = []  # (key of lines or None, direct, held), since the last finished step
@@ -32,11 +32,12 @@ class PythonLoops:
         # Of the methods of the model's modules: code -> names of attributes that hold several modules
         self.stacks = {}
         self.stacks_of = None  # id of the model that they are of
+        self.layers = set()  # places of loops in other functions that seem to be stacks of layers
 
     def count(self, stack, held, steps, model, of_loss=None):
-        """`stack`: [(code, line)], the innermost first. `held`: whether Python's lock was held. `steps`: the
-        finished ones. `model`: the one that trains, or None. `of_loss`: how many of the innermost frames
-        compute a loss that is no module; it counts as part of the forward pass."""
+        """`stack`: [(code, line)], the innermost first. `held`: whether Python's lock was held, or None.
+        `steps`: the finished ones. `model`: the one that trains, or None. `of_loss`: how many of the
+        innermost frames compute a loss that is no module; it counts as part of the forward pass."""
         if steps != self.steps:
             self._finish()
             self.steps = steps
@@ -50,22 +51,22 @@ class PythonLoops:
         for key, direct, held in self.pending:
             self.forward += 1
             if key is not None:
-                line = self.lines.setdefault(key, [0, 0, 0])
+                line = self.lines.setdefault(key, [0, 0, 0, 0])
                 line[0] += 1
-                line[1] += held
-                line[2] += direct
+                line[1] += bool(held)
+                line[2] += held is not None
+                line[3] += direct
         self.pending.clear()
 
     def _key_of(self, inner):
         own = [entry for entry in inner if places.is_own(entry[0])]
         if not own:
             return None, False
-        loop, depth = self._loop_of(own)
-        direct = loop is not None and module_methods.outermost_call(inner[: inner.index(own[depth])]) is None
+        loop, direct = self._loop_of(inner, own)
         return (loop, places.text(*own[0]), places.name_of(own[0][0])), direct
 
-    def _loop_of(self, own):
-        """The place of the innermost loop around these lines, and the index of the line that is in it. A loop
+    def _loop_of(self, inner, own):
+        """The place of the innermost loop around these lines, and whether it calls no module here. A loop
         over modules, a stack of layers, is left out: nothing can compute it at once."""
         for depth, (code, line) in enumerate(own):
             around, (loops, outside) = code, self._loops_in(code)
@@ -73,9 +74,12 @@ class PythonLoops:
                 around = own[depth + 1][0]
                 outside = set(around.co_names)
             for loop in loops:
-                if line in loop.lines and not self._is_stack(around, loop, outside):
-                    return places.text(code, loop.first), depth
-        return None, 0
+                if line in loop.lines:
+                    place = places.text(code, loop.first)
+                    direct = module_methods.outermost_call(inner[: inner.index(own[depth])]) is None
+                    if not self._is_stack(around, loop, outside, place, direct):
+                        return place, direct
+        return None, False
 
     def _loops_in(self, code):
         found = self.known.get(code)  # one look-up: the hash of code takes long
@@ -85,21 +89,24 @@ class PythonLoops:
             found = self.known[code] = code_loops.loops_of(code)
         return found
 
-    def _is_stack(self, code, loop, outside):
+    def _is_stack(self, code, loop, outside, place, direct):
         held = self.stacks.get(code)
-        if held is None:  # of another model, every attribute that the loop reads may hold several modules
-            return bool(loop.names)
-        return _ITSELF in held or bool(held & (loop.names | outside))
+        if held is not None:
+            return _ITSELF in held or bool(held & (loop.names | outside))
+        # In a helper or a loss, every attribute that the loop reads may hold the modules that it calls.
+        if loop.names and not direct:
+            self.layers.add(place)
+        return place in self.layers
 
     def notes(self):
         loops = {}  # place of the loop, or of a line without one -> its lines
-        for (loop, where, function), (samples, held, direct) in list(self.lines.items()):
-            loops.setdefault(loop or where, []).append(
-                (samples, held, direct, where, function, loop is not None)
-            )
+        for (loop, where, function), counts in list(self.lines.items()):
+            if loop in self.layers:  # it called no module in the first samples
+                loop = None
+            loops.setdefault(loop or where, []).append((*counts, where, function, loop is not None))
         loops = sorted(loops.items(), key=lambda entry: -sum(line[0] for line in entry[1]))
         for loop, lines in loops[:_TOP]:
-            samples, held, direct = (sum(line[part] for line in lines) for part in range(3))
+            samples, held, known, direct = (sum(line[part] for line in lines) for part in range(4))
             *_, where, function, is_loop = max(lines, key=lambda line: line[0])
             yield (
                 ("python", loop),
@@ -111,6 +118,7 @@ class PythonLoops:
                     "function": function,
                     "hits": samples,
                     "held": held,
+                    "known": known,
                     "direct": direct,
                     "total": self.forward,
                 },

@@ -253,7 +253,7 @@ class Background:
                 self.call_stacks.add(phase, stack, steps)
                 if phase == TRAIN_PHASE:
                     self.attention.count(stack)
-                if phase == TRAIN_PHASE and self.held is not None and not waits:
+                if phase == TRAIN_PHASE and not waits:
                     self._count_loops(stack, of_loss, steps)
                 return
         # A worker that was forked has the stack of the line that requested it.
@@ -287,12 +287,14 @@ class Background:
 
     def _count_loops(self, stack, of_loss, steps):
         held, model = self._is_held(), self.state.facts.model_ref
-        if held is not None and model is not None:
+        if model is not None:
             self.python_loops.count(stack, held, steps, model(), of_loss)
 
     def _is_held(self):
-        """Whether the training thread held Python's lock; None if another thread may have: it used the CPU
-        since the last look."""
+        """Whether the training thread held Python's lock. None if this look did not ask for it, or if another
+        thread may have held it: it used the CPU since the last look that asked."""
+        if self.held is None:
+            return None
         before = self.others
         self.others = at, cpu_ns = now(), self.prompt.cpu_of_others(self.state.thread)
         if before is None or cpu_ns - before[1] > _OTHERS_WORK * (at - before[0]):

@@ -18,6 +18,22 @@ _CACHE = opcode.opmap.get("CACHE")  # unused space after an instruction: a jump 
 _UNIT = 1 if sys.version_info < (3, 10) else 2  # bytes that the argument of a jump counts
 _METHOD_BIT = sys.version_info >= (3, 12)  # of LOAD_ATTR: the attribute is called
 _LOAD_METHOD = None if _METHOD_BIT else opcode.opmap["LOAD_METHOD"]
+# Calls of what was loaded like any attribute: from 3.11 functions of imported modules, before 3.11 all with
+# keywords. Where the result lies: in place of the function, or of the unused space below it.
+_BELOW = -1 if (3, 11) <= sys.version_info < (3, 13) else 0
+_CALLS = {
+    opcode.opmap[name]: place
+    for name, place in (
+        ("CALL_FUNCTION_KW", 0),
+        ("PRECALL", 0),
+        ("CALL", _BELOW),
+        ("CALL_KW", _BELOW),
+        ("CALL_FUNCTION_EX", _BELOW),
+    )
+    if name in opcode.opmap
+}
+# Bytes between a function and its call, at most.
+_AHEAD = 64 if sys.version_info < (3, 11) else 256
 _HANDLERS_LAST = sys.version_info >= (3, 12)
 # Bytes that evaluate what a loop iterates over; from 3.11 with unused space in them.
 _BEFORE = 32 if sys.version_info < (3, 11) else 64
@@ -27,8 +43,8 @@ GIVE_MODULES = frozenset(("children", "named_children", "modules", "named_module
 
 
 class Loop:
-    """`first`: its first line. `lines`: all of its lines. `names`: attributes that it reads and does not call
-    as methods, except those of GIVE_MODULES; also those that it iterates over."""
+    """`first`: its first line. `lines`: all of its lines. `names`: attributes that it reads and does not
+    call, except those of GIVE_MODULES; also those that it iterates over."""
 
     __slots__ = ("first", "lines", "names")
 
@@ -64,19 +80,40 @@ def _scan(code):
         if operation == _EXTENDED:
             continue
         if operation in _BACK:
-            after = at + 2
-            while after < len(text) and text[after] == _CACHE:
-                after += 2
-            _add(jumps, after - _UNIT * argument, at)
+            _add(jumps, _after(text, at) - _UNIT * argument, at)
         elif operation in _ABSOLUTE and _UNIT * argument <= at:
             _add(jumps, _UNIT * argument, at)
         elif operation in (_LOAD_ATTR, _LOAD_METHOD):
             index = argument >> 1 if _METHOD_BIT else argument
             called = argument & 1 if _METHOD_BIT else operation == _LOAD_METHOD
+            called = called or _is_called(text, _after(text, at))
             if index < len(names) and (not called or names[index] in GIVE_MODULES):
                 reads.append((at, names[index]))
         argument = 0
     return list(jumps.items()), reads
+
+
+def _after(text, at):
+    """Where the next instruction is."""
+    at += 2
+    while at < len(text) and text[at] == _CACHE:
+        at += 2
+    return at
+
+
+def _is_called(text, at):
+    """Whether what was loaded before `at` is called: a call is the first instruction that takes it."""
+    above, argument = 0, 0  # what lies on it
+    end = min(len(text), at + _AHEAD)
+    while at < end:
+        operation, argument = text[at], argument << 8 | text[at + 1]
+        if operation != _EXTENDED:
+            given = argument if operation >= opcode.HAVE_ARGUMENT else None
+            above, argument = above + opcode.stack_effect(operation, given), 0
+            if above <= 0:
+                return _CALLS.get(operation) == above
+        at = _after(text, at)
+    return False
 
 
 def _end_of_usual_way(code):

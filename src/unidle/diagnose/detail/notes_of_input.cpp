@@ -219,15 +219,17 @@ void read_hot_lines(const Notes& notes, Signals& signals) {
 
 void read_python_places(const Notes& notes, Signals& signals) {
   notes.each<record::NoteType::kPython>([&](const auto& note) {
+    const std::int64_t looks = note.whole("hits").value_or(0);
     const PythonPlace place{note.text("place"),
                             note.flag("in_loop").value_or(false),
                             note.text("where"),
-                            note.whole("hits").value_or(0),
+                            looks,
                             note.whole("held").value_or(0),
                             note.whole("total").value_or(0),
-                            note.whole("direct").value_or(0)};
-    if (notes.of_training(note) && 0 <= place.held && place.held <= place.looks && 0 < place.looks &&
-        place.looks <= place.of_looks) {
+                            note.whole("direct").value_or(0),
+                            note.whole("known").value_or(looks)};  // older records have no others
+    if (notes.of_training(note) && 0 <= place.held && place.held <= place.known && place.known <= looks && 0 < looks &&
+        looks <= place.of_looks) {
       signals.python_places.push_back(place);
     }
   });

@@ -12,7 +12,9 @@ double part(std::int64_t of, std::int64_t all) { return static_cast<double>(of) 
 
 /// Whether Python itself takes much of the time there: more than the calls of large operations.
 bool is_interpreted(const PythonPlace& place, const Policy& policy) {
-  return part(place.held, place.looks) >= (place.in_loop ? policy.interpreted_loop : policy.interpreted_line);
+  constexpr std::int64_t kFewest = 5;  // stack samples of which the state of the lock is known
+  return place.known >= kFewest &&
+         part(place.held, place.known) >= (place.in_loop ? policy.interpreted_loop : policy.interpreted_line);
 }
 
 /// Whether it is a loop over many operations that cost little more than their calls. Torch releases Python's lock in
@@ -26,8 +28,9 @@ bool loops_over_small_operations(const PythonPlace& place, const Signals& signal
 
 Evaluation evaluate_python_in_model(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
+  const Missing unknown{context.say("how long Python itself runs in the forward pass (stack samples)")};
   if (signals.python_places.empty()) {
-    return Missing{context.say("how long Python itself runs in the forward pass (stack samples)")};
+    return unknown;
   }
   if (!signals.step || !context.train || !context.compute) {
     return Missing{context.no_steps};
@@ -44,7 +47,8 @@ Evaluation evaluate_python_in_model(const Context& context, const Policy& policy
     }
   }
   if (most == nullptr) {
-    return Nothing{};
+    const bool known = std::ranges::any_of(signals.python_places, [](const auto& place) { return place.known > 0; });
+    return known ? Evaluation{Nothing{}} : unknown;
   }
   // The gradients of what a loop computes are computed one by one as well.
   const double share =
@@ -68,7 +72,7 @@ Evaluation evaluate_python_in_model(const Context& context, const Policy& policy
   }
   if (is_interpreted(*most, policy)) {
     finding.evidence.push_back(context.say("in {} of these Python itself was running, not an operation of torch",
-                                           format_share(part(most->held, most->looks))));
+                                           format_share(part(most->held, most->known))));
   }
   return finding;
 }
@@ -91,9 +95,10 @@ const Rule& python_in_model() {
           "A loop in the forward pass that is no stack of layers, and one of these: Python holds its lock in "
           "interpreted_loop (20 %) of the loop's stack samples; or the loop calls no module, and a forward pass makes "
           "at least many_operations (300), which take at most small_operation_s (50 us) on average. Or a line outside "
-          "of loops, with Python's lock held in interpreted_line (80 %) of its samples. The share is that part of the "
-          "forward pass, times the share of forward and backward pass, from warning_share (10 %) of the wall time; "
-          "critical from critical_share (30 %). On a GPU at most the time that it idles.",
+          "of loops, with Python's lock held in interpreted_line (80 %) of its samples. Of the lock tell only samples "
+          "in which its state is known, at least 5 there. The share is that part of the forward pass, times the share "
+          "of forward and backward pass, from warning_share (10 %) of the wall time; critical from critical_share "
+          "(30 %). On a GPU at most the time that it idles.",
       .needs = "step times, stack samples of the forward pass with the state of Python's lock",
       .proposes =
           "compute all iterations at once with operations on whole tensors, or use torch.compile where each needs the "
