@@ -70,9 +70,9 @@ def update(kept, model):
 
 
 def average(seconds=6.0):
-    model, kept = (torch.nn.Sequential(*(network(64, 64) for _ in range(8))) for _ in range(2))
+    model, kept = (torch.nn.Sequential(*(network(8, 8) for _ in range(32))) for _ in range(2))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    x, y = torch.randn(64, 64), torch.randn(64, 64)
+    x, y = torch.randn(64, 8), torch.randn(64, 8)
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         loss = (model(x) - y).pow(2).mean()
