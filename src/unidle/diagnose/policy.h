@@ -71,6 +71,9 @@ struct Policy {
   double filled_per_s = 5e9;
   /// What a program does after its last step is named from here on; below, it is the end of any short run. Own choice.
   double after_training = 0.20;
+  /// The same without stack samples that show what it does: to unload its libraries takes a program a second or two,
+  /// and several on a busy machine. Own choice.
+  double after_training_unseen_s = 10;
   /// Steps become slower from here on: the last fifth against the first one, growing in each fifth. Own choice.
   double slower_steps = 1.5;
   /// The same while other processes use the CPUs.
@@ -277,6 +280,7 @@ inline constexpr std::array kThresholds = {
     Threshold{"many_slices", &Policy::many_slices},
     Threshold{"filled_per_s", &Policy::filled_per_s},
     Threshold{"after_training", &Policy::after_training},
+    Threshold{"after_training_unseen_s", &Policy::after_training_unseen_s},
     Threshold{"slower_steps", &Policy::slower_steps},
     Threshold{"slower_steps_disturbed", &Policy::slower_steps_disturbed},
     Threshold{"mostly_last", &Policy::mostly_last},

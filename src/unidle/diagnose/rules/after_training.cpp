@@ -26,6 +26,10 @@ Evaluation evaluate_after_training(const Context& context, const Policy& policy)
   const char* phase = tests_s > *signals.after_training_s ? "validate" : "after";
   const auto hot =
       detail::hot_function(signals, [&](const HotLine& line) { return line.role == "train" && line.phase == phase; });
+  const bool seen = hot && hot->looks >= detail::kEnoughStackSamples;
+  if (!seen && after_s < policy.after_training_unseen_s) {
+    return Missing{context.say("which lines run after the last step (stack samples)")};
+  }
   Finding finding = detail::of_share(share, policy);
   finding.severity = Severity::kWarning;  // a longer run makes it less
   finding.evidence.push_back(
@@ -35,7 +39,7 @@ Evaluation evaluate_after_training(const Context& context, const Policy& policy)
   if (tests_s > 0) {
     finding.evidence.push_back(context.say("{} of that evaluate the trained model", format_seconds(tests_s)));
   }
-  if (hot && hot->looks >= detail::kEnoughStackSamples) {
+  if (seen) {
     detail::add_hot_function(context, *hot, finding);
   } else {  // native code that keeps Python's lock shows no lines
     finding.sentence = "Your run spends {share} of its time after the last training step";
@@ -56,7 +60,8 @@ const Rule& after_training() {
           "requested for training idles meanwhile, or works on single samples. Stack samples show the lines.",
       .thresholds =
           "The time after the last step that is neither the usual validation nor a checkpoint, from after_training (20 "
-          "%) of the wall time. Always a warning: in a longer run the share is smaller.",
+          "%) of the wall time; without stack samples that show it, from after_training_unseen_s (10 s) on. Always a "
+          "warning: in a longer run the share is smaller.",
       .needs = "when the last step ended; names the function where stack samples show it",
       .proposes = "less of it, or in a program of its own that reads the checkpoint",
       .evaluate = evaluate_after_training,
