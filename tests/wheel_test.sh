@@ -139,7 +139,7 @@ if [ -x "$build/bin/unidle-train" ]; then
   rm -r "$site/torch"
   ln -s "$torch" "$site/torch"
   env -u UNIDLE_PYTHON "$unidle" train --help >out 2>err || fail "unidle train: $(cat err)"
-  has out "Trains a workload"
+  has out "Train a workload"
 
   # A workload library is built with the headers that the extra `plugins` installs.
   env -u UNIDLE_PYTHON "$unidle" train --plugin-flags >out 2>err && fail "flags without headers"

@@ -69,11 +69,8 @@ def detach(failure=None):
     the observed code. Whoever prints it does so after us, or in another process."""
     from _unidle_shim.host import exceptions, guard, startup
 
-    try:
-        if failure is not None:
-            exceptions.note(type(failure), failure, failure.__traceback__, caught=False)
-    except BaseException as problem:
-        guard.caught(problem)
+    if failure is not None:
+        guard.value_or_none(exceptions.note, type(failure), failure, failure.__traceback__, False)
     startup.end()
     session = sys.modules.get("_unidle_shim.session")
     if guard.on and session is not None:

@@ -52,6 +52,7 @@ def evaluate(net):
 
 def training():
     torch.set_num_threads(torch.get_num_threads())
+    torch.autograd.set_detect_anomaly(False)
     net = model()
     optimizer = torch.optim.Adam(net.parameters())
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
