@@ -10,7 +10,7 @@ namespace {
 std::optional<double> lost_share(const Context& context) {
   if (context.workers.value_or(0) > 0) {
     // Workers that end after a batch or two made others that nobody takes, while the step competes with them.
-    return *context.input;
+    return context.input;
   }
   const auto made = detail::made_in_wait(context);
   return made ? std::optional(*context.input * (1 - *made)) : std::nullopt;

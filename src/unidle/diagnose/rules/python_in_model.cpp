@@ -28,7 +28,7 @@ bool loops_over_small_operations(const PythonPlace& place, const Signals& signal
 
 Evaluation evaluate_python_in_model(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
-  const Missing unknown{context.say("how long Python itself runs in the forward pass (stack samples)")};
+  Missing unknown{context.say("how long Python itself runs in the forward pass (stack samples)")};
   if (signals.python_places.empty()) {
     return unknown;
   }
