@@ -225,6 +225,30 @@ class Stacks(unittest.TestCase):
             self.assertIsNone(self.named(["for layer in self:", "    x = layer(x)"], kind), kind)
         self.assertIsNone(self.named(["for layer in self.values():", "    x = layer(x)"], "ModuleDict"))
 
+    def test_loops_that_call_the_same_modules_in_each_iteration(self):
+        import torch
+
+        call = compile(
+            "def _call_impl(self): pass", os.path.join("torch", "nn", "modules", "module.py"), "exec"
+        )
+        given = {"torch": torch}
+        exec(call, given)
+        for body, called in (
+            ("for t in x: h = self.cell(t, h)", "repeated"),
+            ("for t in x: h = torch.tanh(self.net(x[t]) + h)", "repeated"),
+            ("for name in x: h = getattr(self, name)(h)", None),
+            ("for layer in (self.cell, self.net): h = layer(h)", None),
+            ("for t in x: h = self.step(t, h)", None),
+        ):
+            text = "class Net(torch.nn.Module):\n    def forward(self, x, h=None):\n        %s\n" % body
+            exec(compile(text, os.path.abspath("net.py"), "exec"), given)
+            net = given["Net"]()
+            net.cell, net.net = torch.nn.Linear(4, 4), torch.nn.Sequential(torch.nn.Linear(4, 4))
+            loops = python_loops.PythonLoops()
+            loops.stacks = python_loops.stacks_of(net)
+            stack = [(given["_call_impl"].__code__, 1), (given["Net"].forward.__code__, 3)]
+            self.assertEqual(loops._key_of(stack)[1], called, body)
+
     def test_loops_over_steps_and_numbers_are(self):
         for body in (
             ["for t in range(9):", "    h = torch.tanh(self.cell(x[:, t]) + h)"],
@@ -290,7 +314,7 @@ class Stacks(unittest.TestCase):
         loops = python_loops.PythonLoops()
         found = [loops._key_of([(scale, 1), (f, line)]) for line in (3, 5, 3)]
         self.assertEqual([key[0] for key, _ in found], [None, "net.py:4", None])
-        self.assertEqual([direct for _, direct in found], [False, True, False])
+        self.assertEqual([called for _, called in found], [None, "direct", None])
 
     def test_a_loop_that_calls_a_module_is_not_direct(self):
         text = "def forward(x): return x\ndef f(x):\n    for t in x:\n        x = self.layer(x)\n"
@@ -302,7 +326,7 @@ class Stacks(unittest.TestCase):
         exec(call, given)
         stack = [(given[name].__code__, line) for name, line in (("forward", 1), ("_call_impl", 1), ("f", 4))]
         self.assertEqual(
-            python_loops.PythonLoops()._key_of(stack), (("net.py:3", "net.py:1", "forward"), False)
+            python_loops.PythonLoops()._key_of(stack), (("net.py:3", "net.py:1", "forward"), None)
         )
 
 

@@ -213,6 +213,9 @@ std::string unknown_sentence(const Diagnosis& diagnosis, Language language) {
   if (diagnosis.blind == "no-training") {
     return std::string(translate(language, "The program was followed and finished no training step"));
   }
+  if (diagnosis.blind == "no-update") {
+    return std::string(translate(language, "The program called models, and none of its optimisers made a step"));
+  }
   if (diagnosis.blind == "no-times") {
     return std::string(translate(language, "What was read tells of training, but not what its time went into"));
   }

@@ -104,6 +104,7 @@ struct PythonPlace {
   std::int64_t held = 0;      // those in which the training thread held Python's lock
   std::int64_t of_looks = 0;  // all stack samples of the forward pass
   std::int64_t direct = 0;    // those there in which the loop called no module
+  std::int64_t repeated = 0;  // those there in which it called modules, the same in each iteration
   std::int64_t known = 0;     // those there of which is known whether it held the lock
 };
 

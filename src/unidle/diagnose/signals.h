@@ -42,7 +42,8 @@ struct Signals {
   std::optional<std::int64_t> steps_after_exception;
   std::int64_t earlier_exceptions = 0;
   /// Why no training step was seen: "why" of the record's note `unseen`; "off" when the observer in the program gave
-  /// up; "no-training" when Python was observed, but PyTorch's training was not called; "no-times" when a log shows
+  /// up; "no-training" when Python was observed, but PyTorch's training was not called; "no-update" when
+  /// models were called and no optimiser made a step; "no-times" when a log shows
   /// training without times. Empty when unknown.
   std::string blind;
 

@@ -123,6 +123,10 @@ std::string why_blind(const std::vector<record::Note>& notes) {
     why = off ? "off" : "no-training";
   });
   bool unseen = false;
+  record::each_note<record::NoteType::kOperations>(notes, [&](const auto& note) {
+    constexpr std::int64_t kEnough = 20;  // fewer may accumulate gradients for the first step
+    why = why == "no-training" && note.whole("passes").value_or(0) >= kEnough ? "no-update" : why;
+  });
   record::each_note<record::NoteType::kUnseen>(notes, [&](const auto& note) {
     why = unseen ? why : note.text("why");
     unseen = true;

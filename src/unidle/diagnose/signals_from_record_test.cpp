@@ -236,6 +236,13 @@ TEST_F(SignalsFromRecord, WhyNothingWasSeen) {
   script.note({{"type", "shim"}, {"status", "on"}});
   script.writer.flush();
   EXPECT_EQ(read().blind, "no-training");
+  script.note({{"type", "operations"}, {"passes", 19}, {"count", 190}, {"seconds", 1.0}});
+  script.writer.flush();
+  EXPECT_EQ(read().blind, "no-training");
+  script.note({{"type", "operations"}, {"passes", 20}, {"count", 200}, {"seconds", 1.0}});
+  script.writer.flush();
+  EXPECT_EQ(read().blind, "no-update");
+  EXPECT_THAT(to_text(diagnose_record(folder()), 200, false), ::testing::HasSubstr("call unidle.step() at the end"));
   script.note({{"type", "shim"}, {"status", "off"}, {"reason", "no ring"}});
   script.note({{"type", "shim"}, {"status", "on"}});
   script.writer.flush();

@@ -117,7 +117,7 @@ inline constexpr std::array kNoteShapes = {
     NoteShape{NoteType::kParallel, "parallel", "",
               "kind world_size rank backend find_unused static_graph bucket_bytes hook gradient_bytes"},
     NoteShape{NoteType::kProgram, "program", "", "files digest"},
-    NoteShape{NoteType::kPython, "python", "place", "in_loop where function hits held known direct total"},
+    NoteShape{NoteType::kPython, "python", "place", "in_loop where function hits held known direct repeated total"},
     NoteShape{NoteType::kRank, "rank", "rank",
               "wait_seconds step_seconds exchange_seconds exchanges_per_step waits_us"},
     NoteShape{

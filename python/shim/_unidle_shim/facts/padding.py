@@ -1,9 +1,9 @@
-"""How much of the batches is padding, by their masks or lengths."""
+"""How much of the batches is padding: by their masks or lengths, or by the tokens themselves."""
 
 import os
 import sys
 
-from _unidle_shim.facts import packing, ranks
+from _unidle_shim.facts import packing, padded_tokens, ranks
 from _unidle_shim.host import places
 from _unidle_shim.host.shapes import hidden_queries, undispatched
 from _unidle_shim.samples import trailing_padding
@@ -21,6 +21,7 @@ class Padding:
         # Of batches as the loader gives them; of the model's arguments, which have names where batches are
         # plain tuples: [real elements, all elements, those up to the longest sequence of each batch, where].
         self.of_batches, self.of_calls = [0, 0, 0, None], [0, 0, 0, None]
+        self.of_tokens, self.kinds = [0, 0, 0, None], {}  # id of a model -> padded_tokens.TokenKinds
         self.packs = None  # whether the model packs its sequences
         self.cuts = False  # some batch may end after its longest sequence
         self.why_kept = None  # why none may
@@ -49,13 +50,26 @@ class Padding:
             devices = ("cpu", "cuda")
         arguments = _by_name(module, args, kwargs)
         if not self.of_batches[1]:
-            _add(self.of_calls, torch, arguments, devices)
+            if not _add(self.of_calls, torch, arguments, devices):
+                self._add_tokens(torch, module, arguments, devices)
         cut = trailing_padding.cut_of(torch, arguments, devices)
         if cut is not None:
             self.followed = True
             self.why_kept = self.why_kept or cut.why_not
             if not trailing_padding.has_ignored_labels(torch, arguments, cut.shape):
                 self.shape = cut.shape
+
+    def _add_tokens(self, torch, module, arguments, devices):
+        kinds = self.kinds.get(id(module))
+        if kinds is None:
+            self.kinds = {id(module): padded_tokens.TokenKinds(torch, module)}  # of the newest model alone
+            kinds = self.kinds[id(module)]
+        if kinds.fillings:
+            for rows in _tokens(torch, arguments, devices):
+                found = kinds.count(rows)
+                if found is not None:
+                    _count(self.of_tokens, found)
+                    return
 
     def result_seen(self, torch, result):
         """Called with the result of the forward pass that call_seen() was called for."""
@@ -64,7 +78,8 @@ class Padding:
             self.why_kept = self.why_kept or trailing_padding.LOSS
 
     def notes(self):
-        real, padded, longest, where = self.of_batches if self.of_batches[1] else self.of_calls
+        counted = (self.of_batches, self.of_calls, self.of_tokens)
+        real, padded, longest, where = next((one for one in counted if one[1]), self.of_tokens)
         if padded and not self.packs:
             body = {"type": "padding", "real": real, "padded": padded, "longest": longest, "where": where}
             yield ("padding",), dict(body, cuts=self.cuts and self.followed and self.why_kept is None)
@@ -113,7 +128,7 @@ def _by_name(module, args, kwargs):
 def _add(counts, torch, batch, devices):
     """Counts by the first mask or lengths that can be read without running code of the program: values of
     other classes than Tensor itself may have no data, nested and sparse tensors have no shape or elements of
-    the usual kind."""
+    the usual kind. Returns whether there was one."""
     with hidden_queries(torch), undispatched(torch):
         tensors = {str(key).lower(): batch[key] for key in batch.keys()}
         tensors = {name: value for name, value in tensors.items() if trailing_padding.is_plain(torch, value)}
@@ -136,9 +151,31 @@ def _add(counts, torch, batch, devices):
                 continue  # added to the scores of attention
             found = real_by_lengths(rows, shapes) if dimensions == 1 else real_of(rows, name, shapes)
             if found is not None:
-                counts[:3] = [before + more for before, more in zip(counts, found)]
-                counts[3] = counts[3] or places.here()
-                return
+                _count(counts, found)
+                return True
+    return False
+
+
+def _count(counts, found):
+    counts[:3] = [before + more for before, more in zip(counts, found)]
+    counts[3] = counts[3] or places.here()
+
+
+def _tokens(torch, arguments, devices):
+    """The arguments that may be token numbers, as lists."""
+    values = [
+        one for value in arguments.values() for one in (value if type(value) in (list, tuple) else [value])
+    ]
+    with hidden_queries(torch), undispatched(torch):
+        return [
+            one.tolist()
+            for one in values
+            if trailing_padding.is_plain(torch, one)
+            and one.dim() == 2
+            and one.dtype in (torch.int64, torch.int32)
+            and one.device.type in devices
+            and 0 < one.numel() <= trailing_padding.MOST_ELEMENTS
+        ]
 
 
 def real_by_lengths(lengths, shapes):

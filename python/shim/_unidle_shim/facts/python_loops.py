@@ -15,6 +15,8 @@ _MOST = 500  # functions whose loops are known, and samples of a step
 _MOST_MODULES = 5000
 _TOP = 5
 _NO_LOOPS = (), frozenset()
+# What a loop calls in a stack sample: no module, or modules that are the same in each iteration. None: others.
+_DIRECT, _REPEATED = "direct", "repeated"
 _ITSELF = ""  # among the attributes that hold several modules: the object itself is such a container
 
 
@@ -24,12 +26,13 @@ class PythonLoops:
     def __init__(self):
         self.known = {}  # code -> code_loops.loops_of(it)
         # (loop's place or None, line's place, function) -> [samples, those in which Python's lock was held,
-        # those in which that is known, those in which the loop called no module]
+        # those in which that is known, those of _DIRECT, those of _REPEATED]
         self.lines = {}
         self.forward = 0  # samples of the forward pass of finished steps
-        self.pending = []  # (key of lines or None, direct, held), since the last finished step
+        self.pending = []  # (key of lines or None, what the loop called, held), since the last finished step
         self.steps = None  # their number at the newest sample
-        # Of the methods of the model's modules: code -> names of attributes that hold several modules
+        # Of the methods of the model's modules: code -> (names of attributes that hold several modules, those
+        # of modules)
         self.stacks = {}
         self.stacks_of = None  # id of the model that they are of
         self.layers = set()  # places of loops in other functions that seem to be stacks of layers
@@ -48,26 +51,27 @@ class PythonLoops:
             self.pending.append((*self._key_of(inner), held))
 
     def _finish(self):
-        for key, direct, held in self.pending:
+        for key, called, held in self.pending:
             self.forward += 1
             if key is not None:
-                line = self.lines.setdefault(key, [0, 0, 0, 0])
+                line = self.lines.setdefault(key, [0, 0, 0, 0, 0])
                 line[0] += 1
                 line[1] += bool(held)
                 line[2] += held is not None
-                line[3] += direct
+                line[3] += called == _DIRECT
+                line[4] += called == _REPEATED
         self.pending.clear()
 
     def _key_of(self, inner):
         own = [entry for entry in inner if places.is_own(entry[0])]
         if not own:
-            return None, False
-        loop, direct = self._loop_of(inner, own)
-        return (loop, places.text(*own[0]), places.name_of(own[0][0])), direct
+            return None, None
+        loop, called = self._loop_of(inner, own)
+        return (loop, places.text(*own[0]), places.name_of(own[0][0])), called
 
     def _loop_of(self, inner, own):
-        """The place of the innermost loop around these lines, and whether it calls no module here. A loop
-        over modules, a stack of layers, is left out: nothing can compute it at once."""
+        """The place of the innermost loop around these lines, and what it calls here. A loop over modules, a
+        stack of layers, is left out: nothing can compute it at once."""
         for depth, (code, line) in enumerate(own):
             around, (loops, outside) = code, self._loops_in(code)
             if code.co_name.startswith("<") and depth + 1 < len(own):  # a comprehension is code of its own
@@ -78,8 +82,10 @@ class PythonLoops:
                     place = places.text(code, loop.first)
                     direct = module_methods.outermost_call(inner[: inner.index(own[depth])]) is None
                     if not self._is_stack(around, loop, outside, place, direct):
-                        return place, direct
-        return None, False
+                        _, modules = self.stacks.get(around, (None, frozenset()))
+                        repeats = not loop.calls.isdisjoint(modules)
+                        return place, _DIRECT if direct else _REPEATED if repeats else None
+        return None, None
 
     def _loops_in(self, code):
         found = self.known.get(code)  # one look-up: the hash of code takes long
@@ -90,9 +96,9 @@ class PythonLoops:
         return found
 
     def _is_stack(self, code, loop, outside, place, direct):
-        held = self.stacks.get(code)
-        if held is not None:
-            return _ITSELF in held or bool(held & (loop.names | outside))
+        if code in self.stacks:
+            several, _ = self.stacks[code]
+            return _ITSELF in several or bool(several & (loop.names | outside))
         # In a helper or a loss, every attribute that the loop reads may hold the modules that it calls.
         if loop.names and not direct:
             self.layers.add(place)
@@ -106,7 +112,7 @@ class PythonLoops:
             loops.setdefault(loop or where, []).append((*counts, where, function, loop is not None))
         loops = sorted(loops.items(), key=lambda entry: -sum(line[0] for line in entry[1]))
         for loop, lines in loops[:_TOP]:
-            samples, held, known, direct = (sum(line[part] for line in lines) for part in range(4))
+            samples, held, known, direct, repeated = (sum(line[part] for line in lines) for part in range(5))
             *_, where, function, is_loop = max(lines, key=lambda line: line[0])
             yield (
                 ("python", loop),
@@ -120,6 +126,7 @@ class PythonLoops:
                     "held": held,
                     "known": known,
                     "direct": direct,
+                    "repeated": repeated,
                     "total": self.forward,
                 },
             )
@@ -136,7 +143,7 @@ def within_model(stack):
 
 def stacks_of(model):
     """For the code of each method of the model's modules: the attributes of its objects that hold several
-    modules. Runs no code of the program."""
+    modules, and those that are modules. Runs no code of the program."""
     nn = sys.modules["torch"].nn
     found, ahead, seen = {}, [model], set()
     while ahead and len(seen) < _MOST_MODULES:
@@ -155,7 +162,9 @@ def stacks_of(model):
             for member in list(vars(kind).values()):
                 code = module_methods.code_of(member)
                 if code is not None:
-                    found.setdefault(code, set()).update(several)
+                    of_code = found.setdefault(code, (set(), set()))
+                    of_code[0].update(several)
+                    of_code[1].update(children)
         ahead.extend(child for child in children.values() if child is not None)
     return found
 

@@ -44,19 +44,19 @@ GIVE_MODULES = frozenset(("children", "named_children", "modules", "named_module
 
 class Loop:
     """`first`: its first line. `lines`: all of its lines. `names`: attributes that it reads and does not
-    call, except those of GIVE_MODULES; also those that it iterates over."""
+    call, except those of GIVE_MODULES; also those that it iterates over. `calls`: those that it calls."""
 
-    __slots__ = ("first", "lines", "names")
+    __slots__ = ("first", "lines", "names", "calls")
 
-    def __init__(self, first, lines, names):
-        self.first, self.lines, self.names = first, lines, names
+    def __init__(self, first, lines, names, calls):
+        self.first, self.lines, self.names, self.calls = first, lines, names, calls
 
 
 def loops_of(code):
     """(its loops, the innermost ones first; the names of attributes that it reads outside of loops)."""
     if len(code.co_code) > _LONGEST:
         return [], set()
-    jumps, reads = _scan(code)
+    jumps, reads, calls = _scan(code)
     lines = _lines(code)
     if len(jumps) * len(lines) > _MOST:
         return [], set()
@@ -67,13 +67,14 @@ def loops_of(code):
         if own:
             # Lines before its first one are what a `with` around the loop does before a `return` in it.
             first = min(own[0], own[-1])
-            loops.append(Loop(first, {line for line in own if line >= first}, names))
+            called = {name for at, name in calls if begin <= at <= end}
+            loops.append(Loop(first, {line for line in own if line >= first}, names, called))
     return loops, outside
 
 
 def _scan(code):
-    """([(target, jump)] in bytes, [(offset, name of an attribute)])."""
-    jumps, reads, argument = {}, [], 0
+    """([(target, jump)] in bytes, [(offset, name of an attribute that is read)], the same of those called)."""
+    jumps, reads, calls, argument = {}, [], [], 0
     text, names = code.co_code, code.co_names
     for at in range(0, _end_of_usual_way(code), 2):
         operation, argument = text[at], argument << 8 | text[at + 1]
@@ -87,10 +88,11 @@ def _scan(code):
             index = argument >> 1 if _METHOD_BIT else argument
             called = argument & 1 if _METHOD_BIT else operation == _LOAD_METHOD
             called = called or _is_called(text, _after(text, at))
-            if index < len(names) and (not called or names[index] in GIVE_MODULES):
-                reads.append((at, names[index]))
+            if index < len(names):
+                is_read = not called or names[index] in GIVE_MODULES
+                (reads if is_read else calls).append((at, names[index]))
         argument = 0
-    return list(jumps.items()), reads
+    return list(jumps.items()), reads, calls
 
 
 def _after(text, at):

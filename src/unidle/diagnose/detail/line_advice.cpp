@@ -68,6 +68,9 @@ struct KindOfSample {
 /// The first kind that matches counts.
 const std::vector<KindOfSample>& kinds_of_samples() {
   static const std::vector<KindOfSample> kKinds = {
+      {{"glob(", "listdir(", "scandir(", "os.walk(", "iterdir("},
+       {},
+       "list the folder once, when the data set is made"},
       {{"np.load(", "numpy.load(", "loadtxt(", "genfromtxt(", "read_csv(", "read_pickle(", "read_parquet(",
         "json.load(", "pickle.load(", "torch.load(", "loadmat(", "nib.load(", "with open("},
        {"pandas.io."},

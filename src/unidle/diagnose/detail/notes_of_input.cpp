@@ -227,6 +227,7 @@ void read_python_places(const Notes& notes, Signals& signals) {
                             note.whole("held").value_or(0),
                             note.whole("total").value_or(0),
                             note.whole("direct").value_or(0),
+                            note.whole("repeated").value_or(0),
                             note.whole("known").value_or(looks)};  // older records have no others
     if (notes.of_training(note) && 0 <= place.held && place.held <= place.known && place.known <= looks && 0 < looks &&
         looks <= place.of_looks) {

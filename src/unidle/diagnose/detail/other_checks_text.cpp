@@ -42,6 +42,9 @@ std::string_view blind_in_words(std::string_view why) {
       {"off",
        "The shim, which observes the program from within, switched itself off; the record's shim notes say why."},
       {"no-training", "The program was followed and called nothing of PyTorch's training."},
+      {"no-update",
+       "Steps end with the step of an optimiser, and none was made: call unidle.step() at the end of each step, and "
+       "the training loop is seen."},
   };
   for (const auto& [code, sentence] : kSentences) {
     if (code == why) {

@@ -39,6 +39,12 @@ std::int64_t divisor_of(std::int64_t accumulation, double used, const Policy& po
   return 1;
 }
 
+/// Whether a micro-batch costs little more than the calls of its operations: then a larger one hardly costs more.
+bool pays_for_calls(const Context& context, const Policy& policy) {
+  const auto& operations = context.signals.operations;
+  return context.on_cpu && operations && operations->seconds_each <= policy.small_operation_s;
+}
+
 Evaluation evaluate_accumulation_excess(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   auto accumulation = detail::effective_int(context, "batch.accumulation");
@@ -59,14 +65,15 @@ Evaluation evaluate_accumulation_excess(const Context& context, const Policy& po
     return Missing{context.no_steps};
   }
   const std::int64_t divisor = divisor_of(*accumulation, memory->used, policy);
-  const bool busy = signals.device_busy.value_or(0) >= policy.device_full;
+  const bool calls = pays_for_calls(context, policy);
+  const bool busy = signals.device_busy.value_or(0) >= policy.device_full && !calls;
   if (divisor < 2 || busy || *context.compute < policy.warning_share) {
     return Nothing{};
   }
   Finding finding;
-  finding.severity = context.on_cpu ? Severity::kInfo : Severity::kWarning;
+  finding.severity = context.on_cpu && !calls ? Severity::kInfo : Severity::kWarning;
   if (context.on_cpu) {
-    finding.verdict = Verdict::kComputeBound;
+    finding.verdict = calls ? Verdict::kOverheadBound : Verdict::kComputeBound;
   }
   finding.where = detail::where_set(context, "batch.accumulation");
   finding.evidence = {
@@ -76,6 +83,11 @@ Evaluation evaluate_accumulation_excess(const Context& context, const Policy& po
       memory->what,
       context.say("how much faster larger micro-batches are was not measured"),
   };
+  if (calls) {
+    finding.evidence.push_back(context.say("a forward pass makes {:.0f} operations of torch, which take {} on average",
+                                           signals.operations->per_pass,
+                                           format_seconds(signals.operations->seconds_each)));
+  }
   if (signals.batch_samples) {
     finding.fixes.push_back(detail::make_fix(context, "batch.size", *signals.batch_samples * divisor,
                                              "larger micro-batches; the effective batch stays what it was"));
@@ -99,7 +111,9 @@ const Rule& accumulation_excess() {
       .thresholds =
           "At least two micro-batches, of which an exact divisor fits below memory_target (80 %); not on a device that "
           "is at least device_full (90 %) busy. A warning; on a CPU a hint, because few samples fill its vector units "
-          "and larger batches may have more padding.",
+          "and larger batches may have more padding, unless the operations of a forward pass take at most "
+          "small_operation_s (50 us) on average: that is little more than their calls, and counts however busy the "
+          "CPU is.",
       .needs = "batch.accumulation in effect, memory use, step times",
       .proposes = "batch.size and batch.accumulation by exact divisors",
       .evaluate = evaluate_accumulation_excess,

@@ -215,6 +215,26 @@ TEST(CheckpointDominates, NamesTheLineAndTheInterval) {
   EXPECT_THAT(fired("checkpoint-dominates", signals).evidence, Contains("the program saves after every step"));
 }
 
+TEST(CheckpointDominates, CountsWhatItsFunctionDoesBesides) {
+  Signals signals = saving(6);
+  signals.step = StepShares{.compute = 0.7, .other = 0.3};
+  signals.hot = {{"train", "checkpoint", "train.py:9", "save", 9, 9},
+                 {"train", "between", "train.py:10", "save", 50, 60},
+                 {"train", "between", "train.py:30", "fit", 10, 60},
+                 {"train", "train", "train.py:20", "fit", 140, 140}};
+  const double train = *make_context(signals, {}).train;
+  const Finding finding = fired("checkpoint-dominates", signals);
+  EXPECT_NEAR(*finding.share, 0.06 + 0.25 * train, 1e-6);
+  EXPECT_THAT(finding.evidence, Contains(HasSubstr("what the same functions do besides writing")));
+  EXPECT_TRUE(silent("python-between-steps", signals)) << "5 % of the step are left";
+  signals.hot.front().function = "fit";
+  EXPECT_TRUE(silent("checkpoint-dominates", signals)) << "the loop itself saves";
+  EXPECT_EQ(fired("python-between-steps", signals).where, "train.py:10");
+  signals.hot.front().function = "save";
+  signals.hot[1].hits = 4;
+  EXPECT_TRUE(silent("checkpoint-dominates", signals)) << "few stack samples";
+}
+
 TEST(CheckpointDominates, AStricterPolicyWarns) {
   Policy policy;
   policy.checkpoint_share = policy.warning_share / 2;

@@ -6,6 +6,7 @@
 #include "unidle/base/units.h"
 #include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/detail/line_advice.h"
+#include "unidle/diagnose/detail/saving_functions.h"
 #include "unidle/diagnose/rule.h"
 
 namespace unidle::diagnose::rules {
@@ -77,7 +78,8 @@ Evaluation evaluate_python_between_steps(const Context& context, const Policy& p
   const auto flushes = detail::waits_of(signals, detail::Waits::kFlush);  // a rule of its own
   const double flushed = flushes ? flushes->seconds / signals.wall_s : 0;
   const double input = input_by_hand(context);
-  const double other = signals.step->other - (logs + flushed) / *context.train - exchange;
+  const double saves = detail::part_beside_saving(signals) * signals.step->other;  // a rule of its own as well
+  const double other = signals.step->other - saves - (logs + flushed) / *context.train - exchange;
   const double between = std::min(other + input, sampled(signals, by_hand));
   const double outside = between * *context.train;
   const double share = std::min(outside, context.on_gpu ? *context.idle : 1.0);
@@ -86,7 +88,7 @@ Evaluation evaluate_python_between_steps(const Context& context, const Policy& p
   }
   const auto hot = detail::hot_function(signals, [&](const HotLine& line) {
     const bool flushes_here = flushed > 0 && flushes->top != nullptr && line.where == flushes->top->where;
-    return is_between(line, by_hand) && !flushes_here;
+    return is_between(line, by_hand) && !flushes_here && (saves <= 0 || !detail::is_beside_saving(signals, line));
   });
   const bool small = between < policy.between_steps;
   const bool spread = hot && share * part_of(*hot, signals) < policy.warning_share;

@@ -18,12 +18,18 @@ bool is_interpreted(const PythonPlace& place, const Policy& policy) {
 }
 
 /// Whether it is a loop over many operations that cost little more than their calls. Torch releases Python's lock in
-/// each of them, so that such a loop holds the lock for only a small part of the time. A loop that calls modules goes
-/// over layers or time steps, which cannot be computed at once.
+/// each of them, so that such a loop holds the lock for only a small part of the time. A loop over layers is none:
+/// nothing can compute them at once.
 bool loops_over_small_operations(const PythonPlace& place, const Signals& signals, const Policy& policy) {
-  return place.in_loop && part(place.direct, place.looks) >= policy.mostly && signals.operations &&
+  return place.in_loop && part(place.direct + place.repeated, place.looks) >= policy.mostly && signals.operations &&
          signals.operations->per_pass >= policy.many_operations &&
          signals.operations->seconds_each <= policy.small_operation_s;
+}
+
+/// Whether the loop calls the same modules in each iteration, as over time steps. Much of that may need the step
+/// before: what remains to be gained is unknown.
+bool repeats_modules(const PythonPlace& place, const Policy& policy) {
+  return part(place.direct, place.looks) < policy.mostly && !is_interpreted(place, policy);
 }
 
 Evaluation evaluate_python_in_model(const Context& context, const Policy& policy) {
@@ -58,6 +64,13 @@ Evaluation evaluate_python_in_model(const Context& context, const Policy& policy
   }
   Finding finding = detail::of_share(share, policy);
   finding.where = detail::place(most->where);
+  if (most->in_loop && repeats_modules(*most, policy)) {
+    finding.severity = Severity::kWarning;
+    finding.speedup_bound.reset();
+    finding.proposes =
+        "take out of the loop what does not need the iteration before (nn.GRU computes all steps of an nn.GRUCell "
+        "whose inputs are known), or use torch.compile";
+  }
   const std::string of_forward = format_share(part(most->looks, most->of_looks));
   finding.evidence = {
       most->in_loop ? context.say("of {} stack samples of the forward pass, {} are in the loop at {}", most->of_looks,
@@ -93,8 +106,10 @@ const Rule& python_in_model() {
           "samples show the loop, and how often Python held its lock, which operations of torch release.",
       .thresholds =
           "A loop in the forward pass that is no stack of layers, and one of these: Python holds its lock in "
-          "interpreted_loop (20 %) of the loop's stack samples; or the loop calls no module, and a forward pass makes "
-          "at least many_operations (300), which take at most small_operation_s (50 us) on average. Or a line outside "
+          "interpreted_loop (20 %) of the loop's stack samples; or the loop calls no module, or the same ones "
+          "in each iteration, and a forward pass makes at least many_operations (300), which take at most "
+          "small_operation_s (50 us) on average. A loop that calls modules may need each iteration's result in the "
+          "next: a warning without a bound. Or a line outside "
           "of loops, with Python's lock held in interpreted_line (80 %) of its samples. Of the lock tell only samples "
           "in which its state is known, at least 5 there. The share is that part of the forward pass, times the share "
           "of forward and backward pass, from warning_share (10 %) of the wall time; critical from critical_share "

@@ -8,6 +8,18 @@ namespace unidle::diagnose::rules {
 
 namespace {
 
+/// The line with most stack samples in a loop of the forward pass; else where the model is called.
+std::string place_of_loop(const Signals& signals) {
+  constexpr std::int64_t kFewest = 5;  // stack samples
+  const PythonPlace* most = nullptr;
+  for (const PythonPlace& place : signals.python_places) {
+    if (place.in_loop && place.looks >= kFewest && (most == nullptr || place.looks > most->looks)) {
+      most = &place;
+    }
+  }
+  return most == nullptr ? signals.model_where : most->where;
+}
+
 Evaluation evaluate_slices_in_loop(const Context& context, const Policy& policy) {
   const Signals& signals = context.signals;
   if (!context.on_cpu) {
@@ -28,7 +40,7 @@ Evaluation evaluate_slices_in_loop(const Context& context, const Policy& policy)
   Finding finding = detail::of_share(of_step * *context.train, policy);
   finding.severity = Severity::kWarning;  // estimated, not measured
   finding.speedup_bound.reset();
-  finding.where = detail::place(signals.model_where);
+  finding.where = detail::place(place_of_loop(signals));
   finding.evidence = {
       context.say("in each step the model or the loss takes {} slices of a tensor of shape {}", slices.of_tensor,
                   slices.shape),

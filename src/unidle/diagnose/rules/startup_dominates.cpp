@@ -46,6 +46,9 @@ Evaluation evaluate_startup_dominates(const Context& context, const Policy& poli
   if (!context.startup || (no_step && !signals.optimizer)) {
     return Missing{context.say("when training began")};
   }
+  if (signals.blind == "no-update") {
+    return Missing{context.no_steps};
+  }
   // Batches that are read and not trained are another rule's.
   const double startup_s = std::max(0.0, signals.time.startup - (signals.skipped ? signals.skipped->seconds : 0));
   const double of_run = *context.startup * startup_s / std::max(signals.time.startup, 1e-9);
