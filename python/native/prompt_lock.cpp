@@ -38,10 +38,12 @@ namespace {
 
 constexpr unsigned long kSoon_us = 11;  // a switch interval that nobody sets
 // In this interval, and what the kernel adds, the sampler asks until the lock is released. That takes 15 % of a CPU
-// where a call keeps the lock for long. Each look may take this much CPU time, 0.2 % at 20 looks a second; after more,
-// looks wait as any thread does until it is made up for.
-constexpr long kCpuOfLook_ns = 100'000;
-constexpr long kMostSaved = 10, kMostOwed = 200;  // looks
+// where a call keeps the lock for long. Each look may take this much CPU time, 0.3 % at 20 looks a second; after more,
+// looks wait as any thread does until it is made up for. A collection of garbage keeps the lock for 80 ms: of one such
+// wait only little is made up for, because looks that wait see the wrong lines; of waits in a row more and more.
+constexpr long kCpuOfLook_ns = 150'000;
+constexpr long kMostSaved = 10, kLeastOwed = 10, kMostOwed = 200;  // looks
+constexpr long kForgotten_ns = kCpuOfLook_ns / 10;                 // in each look that did not wait long
 constexpr long kLongest_ns = 1'000'000;           // that a thread waits for the sampler, which may get no CPU
 constexpr timespec kBrief{0, 10'000};
 constexpr int kMostBriefs = 2000;  // where a fork or the end of Python waits
@@ -89,7 +91,8 @@ std::atomic<bool> gave;    // a thread gave the lock up for this look
 std::atomic<bool> queued;
 std::atomic<unsigned long> usual_us;  // the program's switch interval; 0: not known yet
 thread_local bool is_sampler;
-long owed_ns;  // by the sampler, beyond what its looks may take
+// By the sampler, beyond what its looks may take, and the most of it.
+long owed_ns, most_owed_ns = kLeastOwed * kCpuOfLook_ns;
 
 long thread_cpu_ns() {
   timespec time{};
@@ -112,6 +115,14 @@ void wake() {
   if (asked.exchange(0) != 0) {
     futex(FUTEX_WAKE_PRIVATE, INT_MAX, nullptr);
   }
+}
+
+/// A look took that much CPU time for its lock.
+void pay(long cpu_ns) {
+  const bool is_long = cpu_ns > kLeastOwed * kCpuOfLook_ns;
+  most_owed_ns = std::clamp(is_long ? 2 * most_owed_ns : most_owed_ns - kForgotten_ns, kLeastOwed * kCpuOfLook_ns,
+                            kMostOwed * kCpuOfLook_ns);
+  owed_ns = std::clamp(owed_ns + cpu_ns - kCpuOfLook_ns, -kMostSaved * kCpuOfLook_ns, most_owed_ns);
 }
 
 /// Called in a thread that holds the lock. The sampler itself may be that thread.
@@ -217,6 +228,7 @@ PyObject* after_fork_in_child(PyObject*, PyObject*) {
   allowed = forking = asking = queued = false;
   asked = giving = 0;
   owed_ns = 0;
+  most_owed_ns = kLeastOwed * kCpuOfLook_ns;
   restore_interval();
   Py_RETURN_NONE;
 }
@@ -248,8 +260,7 @@ PyObject* sleep_then_take(PyObject*, PyObject* seconds) {
   const bool was_held = gave || waits() != waited;
   restore_interval();
   if (interpreter().by_interval()) {
-    owed_ns = std::clamp(owed_ns + thread_cpu_ns() - begin - kCpuOfLook_ns, -kMostSaved * kCpuOfLook_ns,
-                         kMostOwed * kCpuOfLook_ns);
+    pay(thread_cpu_ns() - begin);
   }
   if (!now) {
     Py_RETURN_NONE;  // the lock came with the next call that released it

@@ -12,9 +12,8 @@ HAS_TORCH = importlib.util.find_spec("torch") is not None
 
 if HAS_TORCH:
     import torch
-    from torch import nn
-
     from _unidle_shim.facts.padding import Padding
+    from torch import nn
 
 
 def model(padding_idx=None, layer="GRU"):

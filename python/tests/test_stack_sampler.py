@@ -377,6 +377,36 @@ library.allow_prompt_lock(False)
 assert sys.getswitchinterval() == before, sys.getswitchinterval()
 """
 
+# How many looks wait for the lock as any thread does, after one call has kept it for long, as garbage
+# collection does.
+KEPT_ONCE = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from _unidle_shim.host import native, threads
+
+library, looks = native.library(), []
+library.allow_prompt_lock(True)
+def look():
+    while library is not None:
+        looks.append(library.sleep_then_take(0.002))
+        library.go_on()
+threads.start_thread(look)
+def runs(seconds):
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        sum(range(100))
+runs(0.1)
+numbers = [list(range(4_000_000)) for _ in range(2)]
+begin, before = time.monotonic(), len(looks)
+while time.monotonic() - begin < 0.1 or len(looks) == before:
+    numbers[0] == numbers[1]
+before = len(looks)
+while len(looks) < before + 300:
+    runs(0.01)
+library.allow_prompt_lock(False)
+print(looks[before:before + 300].count(None))
+"""
+
 
 class Lock(unittest.TestCase):
     def shares(self, python, library, program=LOCKED):
@@ -407,6 +437,14 @@ class Lock(unittest.TestCase):
                 self.assertLess(float(free), 0.5 * float(held))
                 self.assertGreater(float(looks), 0.5 * float(time_s), "a waiting thread sees none")
                 self.assertLess(float(looks), 1.5 * float(time_s))
+
+    def test_one_long_wait_costs_few_of_the_looks_after_it(self):
+        if not os.path.isfile(LIBRARY):
+            self.skipTest("the shim's part in C++ is not built")
+        for python in PYTHONS:
+            with self.subTest(python):
+                waited = min(int(self.shares(python, LIBRARY, KEPT_ONCE)[0]) for _ in range(2))
+                self.assertLess(waited, 100, "of 300")
 
     def test_the_programs_switch_interval_stays(self):
         if not os.path.isfile(LIBRARY):

@@ -1,5 +1,5 @@
-"""Padding in a model's tokens where the batch has neither a mask nor lengths: by the padding_idx of the model's
-embeddings, or by zeros at the end of rows that have none elsewhere."""
+"""Padding in a model's tokens where the batch has neither a mask nor lengths: by the padding_idx of the
+model's embeddings, or by zeros at the end of rows that have none elsewhere."""
 
 _MOST_MODULES = 5000
 _ALONG_SEQUENCES = ("attention", "transformer", "rnn", "lstm", "gru", "conv1d", "mamba")
@@ -23,8 +23,8 @@ class TokenKinds:
         self.fillings = sorted(fillings or {_ZERO}) if embeddings and along else []
 
     def count(self, rows):
-        """Of one batch: (real elements, all, those up to the longest sequence); None if nothing in it is padding.
-        `rows`: its lists of tokens, as (samples, length) or (length, samples)."""
+        """Of one batch: (real elements, all, those up to the longest sequence); None if nothing in it is
+        padding. `rows`: its lists of tokens, as (samples, length) or (length, samples)."""
         if len(rows) < 2 or len(rows[0]) < 2:
             return None
         for samples in (rows, list(zip(*rows))):
@@ -69,8 +69,8 @@ def _length(tokens, filling):
 
 
 def _fills(samples, lengths, filling):
-    """Whether the value is padding although no embedding says so: several of it end most rows, and it is nowhere
-    else."""
+    """Whether the value is padding although no embedding says so: several of it end most rows, and it is
+    nowhere else."""
     width = len(samples[0])
     ends = sum(width - length > 1 for length in lengths)
     within = any(filling in tokens[:length] for tokens, length in zip(samples, lengths))

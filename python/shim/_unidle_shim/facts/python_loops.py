@@ -15,7 +15,7 @@ _MOST = 500  # functions whose loops are known, and samples of a step
 _MOST_MODULES = 5000
 _TOP = 5
 _NO_LOOPS = (), frozenset()
-# What a loop calls in a stack sample: no module, or modules that are the same in each iteration. None: others.
+# What a loop calls in a stack sample: no module, or the same modules in each iteration. None: other modules.
 _DIRECT, _REPEATED = "direct", "repeated"
 _ITSELF = ""  # among the attributes that hold several modules: the object itself is such a container
 

@@ -73,7 +73,7 @@ def loops_of(code):
 
 
 def _scan(code):
-    """([(target, jump)] in bytes, [(offset, name of an attribute that is read)], the same of those called)."""
+    """([(target, jump)] in bytes, [(offset, name of an attribute that is read)], those that are called)."""
     jumps, reads, calls, argument = {}, [], [], 0
     text, names = code.co_code, code.co_names
     for at in range(0, _end_of_usual_way(code), 2):
