@@ -250,11 +250,14 @@ std::string numbers(const Diagnosis& diagnosis, const Style& style) {
   if (diagnosis.outcome == Outcome::kStopped) {
     out += style.block(0, "", style.word("The run was stopped before its end."));
   }
-  if (time.startup + time.train + time.validate + time.checkpoint + time.other > 0) {
+  const double in_phases = time.startup + time.train + time.validate + time.checkpoint;
+  if (in_phases > 0) {
     out += style.block(
         0, "",
         style.say("Time: start-up {}, training {}, validation {}, checkpoints {}, other {}.", duration(time.startup),
                   duration(time.train), duration(time.validate), duration(time.checkpoint), duration(time.other)));
+  } else if (time.other > 0) {
+    out += style.block(0, "", style.say("Time: {}, none of it seen in training.", duration(time.other)));
   }
   if (diagnosis.step && !diagnosis.input_stated.empty()) {
     out += style.block(0, "",

@@ -75,7 +75,7 @@ class FixPage {
     }
     if (!program.run.empty()) {
       line("\n" + translator_.say("Without touching the program:"));
-      line("  " + (here == plan_.folder ? "" : "cd " + shell_quoted(plan_.folder.string()) + " && ") + program.run);
+      add_command((here == plan_.folder ? "" : "cd " + shell_quoted(plan_.folder.string()) + " && ") + program.run);
     }
     add_code(result, here);
     add_notes(result.notes);
@@ -88,6 +88,7 @@ class FixPage {
   void add(const std::string& text, int indent = 0, std::string_view mark = "") {
     text_ += block(text, width_, indent, mark);
   }
+  void add_command(const std::string& command) { text_ += command_block(command, width_, 2, ""); }
   std::string sentence(const std::string& english) const { return translate_sentence(translator_.language, english); }
 
   void add_notes(const std::vector<std::string>& notes) {
@@ -149,7 +150,7 @@ class FixPage {
               (left.where.empty() ? "" : translator_.say("; see {}", left.where)),
           2, "- ");
     }
-    line(translator_.say("After a change of yours, this shows what it gained:"));
+    add(translator_.say("After a change of yours, this shows what it gained:"));
     const auto by_option =
         std::ranges::find_if(plan_.by_hand, [](const ByHand& left) { return !left.command.empty(); });
     std::set<std::string> changed;  // by the person
@@ -157,9 +158,9 @@ class FixPage {
       changed.insert(left.knob);
     }
     const std::string as_before = knobs::in_words(plan_.run_options, changed);
-    line(
-        fmt::format("  unidle run {}-- {} && unidle compare", as_before,
-                    by_option != plan_.by_hand.end() ? by_option->command : shell_joined(mask_secrets(plan_.command))));
+    const std::string command =
+        by_option != plan_.by_hand.end() ? by_option->command : shell_joined(mask_secrets(plan_.command));
+    add_command(fmt::format("unidle run {}-- {} && unidle compare", as_before, command));
   }
 
   void add_conclusion(const TunerOutcome& outcome) {
@@ -215,7 +216,7 @@ class FixPage {
       const std::string file = shell_quoted((result.record / record::kPatch).string());
       const std::string there = here == plan_.folder ? "" : "cd " + shell_quoted(plan_.folder.string()) + " && ";
       line(translator_.say("The patch is a file; apply it with:"));
-      line(fmt::format("  {}patch {} -i {}", there, apply, file));
+      add_command(fmt::format("{}patch {} -i {}", there, apply, file));
     }
   }
 
