@@ -1,329 +1,25 @@
 #include "unidle/diagnose/in_program/in_program.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <exception>
 #include <string_view>
 #include <utility>
 
-#include "unidle/base/characters.h"
 #include "unidle/base/log.h"
-#include "unidle/base/shell.h"
 #include "unidle/diagnose/detail/finding.h"
 #include "unidle/diagnose/detail/line_advice.h"
-#include "unidle/diagnose/in_program/framework.h"
-#include "unidle/diagnose/in_program/own_interval.h"
 #include "unidle/diagnose/in_program/padding_line.h"
-#include "unidle/diagnose/in_program/setting_words.h"
-#include "unidle/diagnose/in_program/sources.h"
+#include "unidle/diagnose/in_program/program_words.h"
 #include "unidle/diagnose/rule.h"
-#include "unidle/knobs/apply.h"
-#include "unidle/knobs/changed_lines.h"
-#include "unidle/knobs/config_file.h"
-#include "unidle/knobs/place.h"
-#include "unidle/knobs/reach.h"
-#include "unidle/knobs/recognize.h"
-#include "unidle/knobs/same_value.h"
-#include "unidle/knobs/setting_call.h"
 
 namespace unidle::diagnose {
 
 namespace {
 
-using Given = knobs::PythonSource::Given;
 using knobs::Change;
-using knobs::InProgram;
 
-constexpr const char* kDecidedByValidation =
-    "whether early stopping, a schedule or the choice of the best weights uses the results";
 constexpr std::string_view kTrimPadding = "batch.trim_padding";
-
-/// The words by which `after` differs from the command `before`: "--num-workers 2", "trainer.precision=bf16".
-std::string changed_words(const std::vector<std::string>& before, const std::vector<std::string>& after) {
-  if (after.size() < before.size()) {  // an option was taken out
-    return "";
-  }
-  const auto at = std::mismatch(after.begin(), after.end(), before.begin(), before.end()).first;
-  if (at == after.end()) {
-    return "";
-  }
-  if (at + 1 != after.end() && after.size() > before.size()) {  // the option was added
-    return shell_quoted(*at) + " " + shell_quoted(*(at + 1));
-  }
-  const bool whole = at == after.begin() || at->find('=') != std::string::npos;
-  return whole ? shell_quoted(*at) : shell_quoted(*(at - 1)) + " " + shell_quoted(*at);
-}
-
-class Program {
- public:
-  explicit Program(const Signals& signals)
-      : signals_(signals), sources_(signals.folder), frameworks_(calls_of_frameworks(signals, sources_)) {}
-
-  /// The program's own words for the change; nothing when it is unknown where the program sets the knob.
-  std::optional<InProgram> words_for(const Change& fix) {
-    const std::optional<AtCall> at_call = by_call(fix);
-    if (at_call && at_call->given != Given::kExpression) {
-      return at_call->words;
-    }
-    if (auto option = by_option(fix)) {
-      return option;
-    }
-    if (auto file = by_file(fix)) {
-      return file;
-    }
-    if (auto framework = by_framework(fix)) {
-      return framework;
-    }
-    if (auto threads = by_thread_call(fix)) {
-      return threads;
-    }
-    return at_call ? std::optional(at_call->words) : by_code(fix);
-  }
-
-  /// The command that makes all of these changes, each of which one of its options makes.
-  std::string command_with(const std::vector<Change>& fixes) const { return shell_joined(reach_of(fixes).command); }
-
-  /// Sets what makes validations so much rarer: the framework's argument, or a setting of the program itself. Such a
-  /// change can be tried. It is semantic if the program may decide something by the results.
-  void put_rarer_validation(double rarer_by, Change& fix) {
-    const auto* loader = signals_.loader ? &*signals_.loader : nullptr;
-    const bool known = loader != nullptr && loader->dataset_len && loader->batch_size.value_or(0) > 0;
-    const std::int64_t in_epoch = known ? (*loader->dataset_len - 1) / *loader->batch_size + 1 : 0;
-    const auto batches = static_cast<double>(in_epoch);
-    for (const CallInProgram& call : frameworks_) {
-      if (!fix.in_program) {
-        fix.in_program = with_rarer_validation(call, rarer_by, batches);
-      }
-    }
-    const bool validates_itself = std::ranges::none_of(frameworks_, runs_validations);
-    if (fix.in_code && !fix.in_program && validates_itself) {
-      fix.in_program = with_rarer_own_interval(signals_, sources_, rarer_by);
-    }
-    if (fix.in_program && is_changed(fix.in_program->where)) {  // perhaps by this very change
-      fix.in_program.reset();
-    }
-    const bool certain = fix.in_program && (!fix.in_program->after.empty() || fix.in_program->word);
-    if (fix.in_code && certain) {
-      const bool decides = may_decide_by_validation(signals_, sources_);
-      fix.knob = "validation.every";
-      fix.knob_class = decides ? knobs::KnobClass::kSemantic : knobs::find_knob(fix.knob)->knob_class;
-      fix.depends = decides ? kDecidedByValidation : "";
-      fix.from.emplace(1);
-      fix.to.emplace(static_cast<long long>(std::ceil(rarer_by)));
-      fix.in_code = false;
-      fix.by_hand = true;
-    }
-  }
-
-  Sources& sources() { return sources_; }
-
-  /// The line at the finding's place, unless the file was changed since the run.
-  std::vector<SourceLine> line_at(const std::optional<std::string>& where) {
-    const auto place = where ? knobs::place_of(*where) : std::nullopt;
-    if (!place || !signals_.started_wall_ns || !sources_.is_of(place->file, *signals_.started_wall_ns)) {
-      return {};
-    }
-    const std::optional<std::string>& text = sources_.text(place->file);
-    const std::string_view line = text ? trimmed(knobs::line_of(*text, place->line)) : std::string_view();
-    return line.empty() ? std::vector<SourceLine>{} : std::vector<SourceLine>{{*where, std::string(line)}};
-  }
-
- private:
-  struct AtCall {
-    InProgram words;
-    Given given;
-  };
-
-  /// True when the file was written after the run began.
-  bool is_changed(const std::string& where) const {
-    const auto place = knobs::place_of(where);
-    return place && signals_.started_wall_ns && !sources_.is_of(place->file, *signals_.started_wall_ns);
-  }
-
-  bool of_package() const { return signals_.loader && signals_.loader->of_package(); }
-
-  std::string place_of_call(const Change& fix) const {
-    const bool loader = fix.knob.starts_with("loader.") || fix.knob == "batch.size";
-    if (loader) {
-      return signals_.loader ? signals_.loader->where : "";
-    }
-    return fix.knob == "optimizer.fused" && signals_.optimizer ? signals_.optimizer->where : "";
-  }
-
-  /// False when the loader's batches are not the ones that the fix is about.
-  bool is_of_loader(const Change& fix) const {
-    return fix.knob != "batch.size" || (signals_.loader && fix.from && signals_.loader->batch_size &&
-                                        fix.from->integer() == *signals_.loader->batch_size);
-  }
-
-  std::optional<AtCall> by_call(const Change& fix) {
-    const auto place = knobs::place_of(place_of_call(fix));
-    const auto setting = knobs::setting_call(fix.knob, of_package());
-    if (!place || !setting || !is_of_loader(fix)) {
-      return std::nullopt;
-    }
-    const std::optional<std::string>& text = sources_.text(place->file);
-    const auto source = text ? knobs::PythonSource::read(*text) : std::nullopt;
-    if (!source) {
-      return std::nullopt;
-    }
-    const auto call = setting->find(*source, place->line);
-    if (!call) {
-      return std::nullopt;
-    }
-    const std::string value = knobs::python_value(*fix.to);
-    const auto edited = setting->with(*source, *call, value);
-    if (!edited || *edited == *text) {
-      return std::nullopt;
-    }
-    AtCall found{{fmt::format("{}={}", setting->argument, value), source->name_of(*call)},
-                 setting->given(*source, *call)};
-    put_lines(place->file, *text, *edited, found.words);
-    if (found.given == Given::kExpression && is_ignored(fix)) {  // what it reads is to be mended, not replaced
-      found.words.after.clear();
-    }
-    return found;
-  }
-
-  /// True when a configured value of the knob is not in effect.
-  bool is_ignored(const Change& fix) const {
-    const auto reading = signals_.settings.find(fix.knob);
-    return reading != signals_.settings.end() && reading->second.configured && reading->second.effective &&
-           !knobs::in_effect(fix.knob, *reading->second.configured, *reading->second.effective);
-  }
-
-  /// torch.set_num_threads(1), where the program calls it.
-  std::optional<InProgram> by_thread_call(const Change& fix) {
-    const auto reading = signals_.settings.find(fix.knob);
-    const bool of_threads = fix.knob == "cpu.threads" && reading != signals_.settings.end();
-    const auto place = of_threads ? knobs::place_of(reading->second.effective_at) : std::nullopt;
-    const std::optional<std::string>& text = place ? sources_.text(place->file) : kNoText;
-    const auto source = text ? knobs::PythonSource::read(*text) : std::nullopt;
-    if (!source || !source->call_on_line(place->line, {"set_num_threads"})) {
-      return std::nullopt;
-    }
-    const auto edited = source->with_number(place->line, fix.to->to_text());
-    if (!edited || *edited == *text) {
-      return std::nullopt;
-    }
-    InProgram words{.words = fmt::format("torch.set_num_threads({})", *fix.to)};
-    put_lines(place->file, *text, *edited, words);
-    return words;
-  }
-
-  knobs::Reach reach_of(const std::vector<Change>& fixes) const {
-    knobs::ProgramCommand program{signals_.command, {}, signals_.omitted};
-    knobs::Settings wanted;
-    for (const Change& fix : fixes) {
-      const knobs::Knob* knob = knobs::find_knob(fix.knob);
-      if (fix.from && knob != nullptr && knobs::takes(*knob, *fix.from)) {
-        program.in_effect.set(fix.knob, *fix.from);
-      }
-      wanted.set(fix.knob, *fix.to);
-    }
-    return knobs::reach(program, wanted);
-  }
-
-  std::optional<InProgram> by_option(const Change& fix) const {
-    const knobs::Knob* knob = knobs::find_knob(fix.knob);
-    if (knob == nullptr || signals_.command.empty() || !knobs::takes(*knob, *fix.to)) {
-      return std::nullopt;
-    }
-    const knobs::Reach reached = reach_of({fix});
-    const std::string words = changed_words(signals_.command, reached.command);
-    if (reached.at_run_time.empty() && !words.empty()) {
-      return InProgram{.words = words, .command = shell_joined(reached.command)};
-    }
-    const auto switches = signals_.switches.find(fix.knob);
-    for (const knobs::OmittedSwitch& each :
-         switches == signals_.switches.end() ? std::vector<knobs::OmittedSwitch>{} : switches->second) {
-      if (each.value == *fix.to) {
-        return InProgram{.words = each.option, .command = shell_joined(signals_.command) + " " + each.option};
-      }
-    }
-    return std::nullopt;
-  }
-
-  std::optional<InProgram> by_framework(const Change& fix) const {
-    const bool other_optimizer =
-        fix.knob == "optimizer.fused" && signals_.optimizer && signals_.optimizer->name != "AdamW";
-    for (const CallInProgram& call : frameworks_) {
-      auto words = other_optimizer ? std::nullopt : with_knob(call, fix.knob, *fix.to);
-      if (words) {
-        return words;
-      }
-    }
-    return std::nullopt;
-  }
-
-  std::optional<InProgram> by_file(const Change& fix) {
-    const auto reading = signals_.settings.find(fix.knob);
-    if (reading == signals_.settings.end() || !reading->second.configured) {
-      return std::nullopt;
-    }
-    const account::KnobReading& setting = reading->second;
-    const auto place = knobs::place_of(setting.configured_at);
-    const bool governs = !setting.effective || knobs::in_effect(fix.knob, *setting.configured, *setting.effective);
-    const std::optional<std::string>& text = place && governs ? sources_.text(place->file) : kNoText;
-    if (!text) {
-      return std::nullopt;
-    }
-    try {
-      return in_file(fix, *place, *setting.configured, knobs::ConfigFile::from_text(*text, place->file));
-    } catch (const std::exception&) {
-      return std::nullopt;  // it is no such file any more, or cannot say the value
-    }
-  }
-
-  /// Nothing when the file says something else at that line by now.
-  static std::optional<InProgram> in_file(const Change& fix, const knobs::Place& place, const std::string& configured,
-                                          knobs::ConfigFile file) {
-    const std::string before = file.text();
-    const auto now = knobs::configured(knobs::recognize(file));
-    const auto set = now.find(fix.knob);
-    if (set == now.end() || set->second.line != place.line || set->second.value.to_text() != configured) {
-      return std::nullopt;
-    }
-    const std::vector<knobs::Edit> edits = knobs::set_knob(file, fix.knob, *fix.to);
-    if (edits.size() != 1) {
-      return std::nullopt;
-    }
-    InProgram words;
-    put_lines(place.file, before, file.text(), words);
-    if (knobs::place_of(words.where)->line != place.line || words.after.size() != 1) {
-      return std::nullopt;
-    }
-    const knobs::Edit& edit = edits.front();
-    put_setting_words(file, edit.path, edit.to, words);
-    return words;
-  }
-
-  /// What to write around the program's own call of the model.
-  std::optional<InProgram> by_code(const Change& fix) {
-    const knobs::Knob* knob = knobs::find_knob(fix.knob);
-    const bool of_model = knob != nullptr && knob->change.code_place == "model" && knob->change.code_for != nullptr;
-    if (!of_model || signals_.model_where.empty() || signals_.called.contains(signals_.model_where)) {
-      return std::nullopt;
-    }
-    InProgram words{.words = knob->change.code_for(*fix.to, signals_.device_kind == "cpu" ? "cpu" : "cuda"),
-                    .where = signals_.model_where};
-    const std::vector<SourceLine> lines = line_at(words.where);
-    if (lines.empty() || words.words.find(fix.reason) != std::string::npos) {  // the reason says it already
-      return std::nullopt;
-    }
-    words.before = {lines.front().text};
-    return words;
-  }
-
-  static inline const std::optional<std::string> kNoText;
-
-  const Signals& signals_;
-  Sources sources_;
-  std::vector<CallInProgram> frameworks_;
-};
 
 /// Whether the line hands the whole training to a library, as `trainer.train()` does. As the place of a computation it
 /// says nothing.
@@ -334,7 +30,7 @@ bool hands_over(const std::vector<SourceLine>& lines) {
   });
 }
 
-void name_compute_places(Program& program, std::vector<ComputePlace>& places) {
+void name_compute_places(ProgramWords& program, std::vector<ComputePlace>& places) {
   std::erase_if(places, [&](ComputePlace& place) {
     const std::vector<SourceLine> lines = program.line_at(place.where);
     place.is_backward = !lines.empty() && lines.front().text.find("backward(") != std::string::npos &&
@@ -345,7 +41,7 @@ void name_compute_places(Program& program, std::vector<ComputePlace>& places) {
 
 /// A batch size that changes without the number of batches per step, or the other way round, changes what is trained:
 /// both have words or neither, and one command makes both changes.
-void keep_batch_whole(const Program& program, Finding& finding) {
+void keep_batch_whole(const ProgramWords& program, Finding& finding) {
   std::vector<Change*> of_batch;
   for (Change& fix : finding.fixes) {
     if (fix.knob.starts_with("batch.")) {
@@ -385,7 +81,7 @@ void lead_with_cheaper_samples(Finding& finding, const std::string& where, std::
 
 /// How samples can cost less, where they cost most: as the advice of a finding without a fix, before a fix that gains
 /// little, else besides its fixes. Only for the first finding that cheaper samples would cure.
-void put_cheaper_samples(const Signals& signals, const Policy& policy, Language language, Program& program,
+void put_cheaper_samples(const Signals& signals, const Policy& policy, Language language, ProgramWords& program,
                          std::vector<Finding>& findings) {
   const auto hot = detail::hot_sample_function(signals);
   const auto cured = std::ranges::find_if(findings, [](const Finding& finding) {
@@ -419,7 +115,7 @@ void put_cheaper_samples(const Signals& signals, const Policy& policy, Language 
 
 void put_in_program(const Signals& signals, const Policy& policy, Diagnosis& diagnosis, Language language) {
   try {
-    Program program(signals);
+    ProgramWords program(signals);
     for (Finding& finding : diagnosis.findings) {
       for (Change& fix : finding.fixes) {
         fix.in_program.reset();
