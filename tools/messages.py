@@ -110,6 +110,7 @@ NOT_SPOKEN = {
     "prepare",
     "metric",
     "static_assert",
+    "add_command",
 }
 
 HEADER = """msgid ""
