@@ -44,7 +44,7 @@ constexpr unsigned long kSoon_us = 11;  // a switch interval that nobody sets
 constexpr long kCpuOfLook_ns = 150'000;
 constexpr long kMostSaved = 10, kLeastOwed = 10, kMostOwed = 200;  // looks
 constexpr long kForgotten_ns = kCpuOfLook_ns / 10;                 // in each look that did not wait long
-constexpr long kLongest_ns = 1'000'000;           // that a thread waits for the sampler, which may get no CPU
+constexpr long kLongest_ns = 1'000'000;  // that a thread waits for the sampler, which may get no CPU
 constexpr timespec kBrief{0, 10'000};
 constexpr int kMostBriefs = 2000;  // where a fork or the end of Python waits
 
