@@ -207,6 +207,7 @@ class ValidationTest(unittest.TestCase):
                 # Before the first step, both are start-up.
                 self.assertEqual(len(self.program.ring.of(event_kinds.VALIDATE)), spans)
                 self.assertEqual([step.samples for step in self.program.steps()], [4] * 12)
+                self.assertEqual(self.program.loop.preview_samples, 0 if spans else samples)
 
     def test_an_agent_that_plays_in_evaluation_mode_before_each_step_is_no_validation(self):
         """Few passes, passes without other work between them, those after several steps, and those of a

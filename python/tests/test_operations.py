@@ -15,7 +15,7 @@ class Operations(unittest.TestCase):
         self.nodes = 0
         autograd = types.SimpleNamespace(_get_sequence_nr=lambda: self.nodes)
         self.operations = operations.Operations(types.SimpleNamespace(autograd=autograd))
-        self.loop = types.SimpleNamespace(backwards=2, previews=0)
+        self.loop = types.SimpleNamespace(backwards=2, previews=0, preview_samples=0)
 
     def call(self, module, nodes=10, ns=1_000_000):
         self.operations.begin(module)

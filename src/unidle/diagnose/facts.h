@@ -118,8 +118,9 @@ struct AttentionPlace {
 /// Differentiable operations of torch in the forward passes of training.
 struct OperationFacts {
   double per_pass = 0;
-  double seconds_each = 0;  // of the forward pass, divided by them
-  double previews = 0;      // times that the model made samples or chose actions between steps
+  double seconds_each = 0;     // of the forward pass, divided by them
+  double previews = 0;         // times that the model made samples or chose actions between steps
+  double preview_samples = 0;  // of one of these forward passes: the environments in which an agent acts at once
   /// Of the module that is called most: calls for each backward pass, seconds of a call, part of all forward passes.
   std::optional<double> calls_per_backward;
   double call_s = 0;

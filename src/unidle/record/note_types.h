@@ -109,7 +109,7 @@ inline constexpr std::array kNoteShapes = {
               "channels_last input_channels_last sparse_gradients training_where"},
     NoteShape{NoteType::kNoted, "noted", "name", "value step samples"},
     NoteShape{NoteType::kOperations, "operations", "",
-              "passes count seconds backwards most_called most_called_seconds previews"},
+              "passes count seconds backwards most_called most_called_seconds previews preview_samples"},
     NoteShape{NoteType::kOptimizer, "optimizer", "",
               "class fused foreach fusable tensors parameters zero_to_none where also part zero_grad_where"},
     NoteShape{NoteType::kOptions, "options", "", "program words options switches"},

@@ -55,4 +55,5 @@ class Operations:
             "most_called": calls,
             "most_called_seconds": ns * 1e-9,
             "previews": loop.previews,
+            "preview_samples": loop.preview_samples,
         }

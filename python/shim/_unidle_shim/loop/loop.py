@@ -51,6 +51,7 @@ class Loop(Steps, Validations, Checkpoints, Doubts):
         # validation.Preview, if this validation may only be samples made for inspection
         self.preview = None
         self.previews = 0  # so far
+        self.preview_samples = 0  # of a forward pass of the newest one
         self.drawing = False  # whether one of them made a picture
         self.previewed_at = 0  # step of the newest preview
         self.played_at = None  # the same for the newest passes in evaluation mode

@@ -166,6 +166,7 @@ class Validations:
         if preview is not None:
             looks = self.plays(preview, end - begin) if preview.evaluates else self.only_looks(preview)
             if looks and self.steps:
+                self.preview_samples = preview.most
                 self.leave_to_step(preview, begin, end)
             if looks or not (self.steps or preview.evaluates):
                 return  # before the first step: start-up

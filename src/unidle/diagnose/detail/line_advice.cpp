@@ -15,7 +15,8 @@ struct KindOfCode {
   std::vector<std::string_view> words;
   std::vector<std::string_view> also;
   std::string advice;
-  std::string when_full = {};  // instead, when all CPUs are busy
+  std::string when_full = {};     // instead, when all CPUs are busy
+  std::string when_several = {};  // instead, when an agent acts in several environments at once already
 };
 
 /// The first kind that matches counts.
@@ -44,7 +45,10 @@ const std::vector<KindOfCode>& kinds_of_code() {
        "gain nothing"},
       {{"categorical", "select_action", "choose_action", "get_action", "rollout", "experience", "trajector"},
        {},
-       "play several environments at once (gymnasium.vector), so that one call of the model acts in all of them"},
+       "play several environments at once (gymnasium.vector), so that one call of the model acts in all of them",
+       "",
+       "play more environments at once, so that one call of the model acts in all of them, and keep what each step "
+       "stores in one tensor that is made before"},
       {{"sklearn", "torchmetrics", "_score(", "roc_auc", "confusion_matrix"},
        {},
        "compute metrics on the device, from whole batches, and once an epoch"},
@@ -132,7 +136,10 @@ std::string advice_for_line(const Signals& signals, const Policy& policy, const 
   const std::string code = where.empty() ? "" : code_at(signals, where, text);
   for (const KindOfCode& kind : kinds_of_code()) {
     if (contains_any(code, kind.words) && (kind.also.empty() || contains_any(code, kind.also))) {
-      return !kind.when_full.empty() && cpus_are_full(signals, policy) ? kind.when_full : kind.advice;
+      const bool several = signals.operations && signals.operations->preview_samples > 1;
+      return !kind.when_several.empty() && several                       ? kind.when_several
+             : !kind.when_full.empty() && cpus_are_full(signals, policy) ? kind.when_full
+                                                                         : kind.advice;
     }
   }
   return "";

@@ -256,6 +256,7 @@ void read_operations(const Notes& notes, Signals& signals) {
       facts.per_pass = count / passes;
       facts.seconds_each = seconds / count;
       facts.previews = note.number("previews").value_or(0);
+      facts.preview_samples = note.number("preview_samples").value_or(0);
       const double backwards = note.number("backwards").value_or(0);
       const double calls = note.number("most_called").value_or(0);
       if (backwards > 0 && calls > 0) {

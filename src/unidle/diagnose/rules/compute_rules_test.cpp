@@ -226,7 +226,7 @@ TEST(AccumulationExcess, IsAWarningWhereMicroBatchesPayForCalls) {
   set_effective(signals, "batch.accumulation", "4");
   signals.host_memory_used = 0.1;
   signals.device_busy = 0.98;
-  signals.operations = OperationFacts{90, 8e-6, 0, std::nullopt, 0, 0};
+  signals.operations = OperationFacts{90, 8e-6, 0, 0, std::nullopt, 0, 0};
   EXPECT_EQ(fired("accumulation-excess", signals).severity, Severity::kWarning);
   signals.operations->seconds_each = 60e-6;
   EXPECT_TRUE(silent("accumulation-excess", signals));

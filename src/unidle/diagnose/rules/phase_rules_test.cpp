@@ -372,6 +372,15 @@ TEST(PythonBetweenSteps, AnEnvironmentIsPlayedSeveralTimesAtOnce) {
   EXPECT_THAT(fired("python-between-steps", signals).proposes, HasSubstr("several environments"));
 }
 
+TEST(PythonBetweenSteps, OfSeveralEnvironmentsMoreArePlayed) {
+  Signals signals;
+  signals.operations.emplace().preview_samples = 1;
+  const auto advice = [&] { return detail::advice_for_line(signals, {}, "train.py:9", "dist = Categorical(logits)"); };
+  EXPECT_THAT(advice(), HasSubstr("play several environments at once"));
+  signals.operations->preview_samples = 8;
+  EXPECT_THAT(advice(), HasSubstr("play more environments at once"));
+}
+
 TEST(PythonBetweenSteps, WhatToDoDependsOnTheLine) {
   Signals signals;
   signals.hot = {{"train", "between", "train.py:9", "train", 60, 66}};
