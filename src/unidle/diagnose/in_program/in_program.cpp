@@ -98,10 +98,15 @@ void put_cheaper_samples(const Signals& signals, const Policy& policy, Language 
   const std::vector<SourceLine> lines = program.line_at(hot->where);
   const std::string text = lines.empty() ? "" : lines.front().text;
   const std::string advice = detail::advice_for_sample(function, text);
+  const bool nothing_to_set = cured->fixes.empty();
   if (advice.empty()) {
+    // The line that is named may say more, as a collate function's does.
+    const std::string of_line =
+        nothing_to_set && !cured->lines.empty() ? detail::advice_for_sample("", cured->lines.front().text) : "";
+    cured->proposes = of_line.empty() ? cured->proposes : of_line;
     return;
   }
-  if (cured->fixes.empty()) {
+  if (nothing_to_set) {
     cured->proposes = advice;
   } else if (!in_package && keeps_little(signals, policy, *cured)) {
     lead_with_cheaper_samples(*cured, hot->where, translate(language, advice));

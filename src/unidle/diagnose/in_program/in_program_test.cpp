@@ -224,6 +224,22 @@ TEST_F(InProgram, TheLineThatCostsMostOfASampleSaysHowItCostsLess) {
   EXPECT_FALSE(diagnosed().findings.at(0).cheaper) << "too few looks";
 }
 
+TEST_F(InProgram, TheNamedLineSaysHowSamplesCostLessWhereTheHottestDoesNot) {
+  write("train.py", "def collate(batch):\n  return tokenizer(batch)\n\nmerged = pairs[first]\n");
+  signals.started_wall_ns = system_clock().wall_ns() + kNsPerSecond;
+  signals.hot = {{"train", "input", "train.py:4", "Tokenizer.merge", 60, 66}};
+  Diagnosis diagnosis;
+  diagnosis.findings.resize(1);
+  diagnosis.findings[0].id = "loader-no-workers";
+  diagnosis.findings[0].where = "train.py:2";
+  put_in_program(signals, {}, diagnosis);
+  EXPECT_THAT(diagnosis.findings[0].proposes, HasSubstr("turn the texts into numbers once"));
+  diagnosis.findings[0].where = "train.py:1";
+  diagnosis.findings[0].proposes = "make the collate function cheaper";
+  put_in_program(signals, {}, diagnosis);
+  EXPECT_EQ(diagnosis.findings[0].proposes, "make the collate function cheaper");
+}
+
 TEST_F(InProgram, WhereFewPassesAreMadeCheaperSamplesGainMoreThanKeptOnes) {
   write("train.py", "import pandas\n\nloader = DataLoader(data, 4)\nrow = table.iloc[index]\n");
   signals.started_wall_ns = system_clock().wall_ns() + kNsPerSecond;
