@@ -88,8 +88,15 @@ void put_cheaper_samples(const Signals& signals, const Policy& policy, Language 
     const Rule* rule = find_rule(finding.id);
     return rule != nullptr && rule->costly_samples;
   });
-  if (!hot || cured == findings.end() || hot->looks < detail::kEnoughStackSamples ||
-      hot->of_line < detail::kLeastShareOfStackSamples) {
+  if (!hot || cured == findings.end() || hot->looks < detail::kEnoughStackSamples) {
+    return;
+  }
+  const bool nothing_to_set = cured->fixes.empty();
+  if (nothing_to_set && !cured->lines.empty()) {  // the line that is named, as of a collate function
+    const std::string advice = detail::advice_for_sample("", cured->lines.front().text);
+    cured->proposes = advice.empty() ? cured->proposes : advice;
+  }
+  if (hot->of_line < detail::kLeastShareOfStackSamples) {
     return;
   }
   const bool in_package = hot->where.empty();
@@ -98,12 +105,7 @@ void put_cheaper_samples(const Signals& signals, const Policy& policy, Language 
   const std::vector<SourceLine> lines = program.line_at(hot->where);
   const std::string text = lines.empty() ? "" : lines.front().text;
   const std::string advice = detail::advice_for_sample(function, text);
-  const bool nothing_to_set = cured->fixes.empty();
   if (advice.empty()) {
-    // The line that is named may say more, as a collate function's does.
-    const std::string of_line =
-        nothing_to_set && !cured->lines.empty() ? detail::advice_for_sample("", cured->lines.front().text) : "";
-    cured->proposes = of_line.empty() ? cured->proposes : of_line;
     return;
   }
   if (nothing_to_set) {
