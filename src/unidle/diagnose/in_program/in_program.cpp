@@ -79,6 +79,19 @@ void lead_with_cheaper_samples(Finding& finding, const std::string& where, std::
   finding.later_bound.reset();
 }
 
+/// How the line that the finding names can cost less, as that of a collate function, where nothing else is proposed.
+void put_advice_for_named_line(Language language, Finding& finding) {
+  const std::string advice = finding.lines.empty() ? "" : detail::advice_for_sample("", finding.lines.front().text);
+  if (advice.empty()) {
+    return;
+  }
+  if (finding.fixes.empty()) {
+    finding.proposes = advice;
+  } else if (!finding.fixes.front().to) {
+    finding.fixes.front().reason = translate(language, advice);
+  }
+}
+
 /// How samples can cost less, where they cost most: as the advice of a finding without a fix, before a fix that gains
 /// little, else besides its fixes. Only for the first finding that cheaper samples would cure.
 void put_cheaper_samples(const Signals& signals, const Policy& policy, Language language, ProgramWords& program,
@@ -91,11 +104,7 @@ void put_cheaper_samples(const Signals& signals, const Policy& policy, Language 
   if (!hot || cured == findings.end() || hot->looks < detail::kEnoughStackSamples) {
     return;
   }
-  const bool nothing_to_set = cured->fixes.empty();
-  if (nothing_to_set && !cured->lines.empty()) {  // the line that is named, as of a collate function
-    const std::string advice = detail::advice_for_sample("", cured->lines.front().text);
-    cured->proposes = advice.empty() ? cured->proposes : advice;
-  }
+  put_advice_for_named_line(language, *cured);
   if (hot->of_line < detail::kLeastShareOfStackSamples) {
     return;
   }
@@ -108,7 +117,7 @@ void put_cheaper_samples(const Signals& signals, const Policy& policy, Language 
   if (advice.empty()) {
     return;
   }
-  if (nothing_to_set) {
+  if (cured->fixes.empty()) {
     cured->proposes = advice;
   } else if (!in_package && keeps_little(signals, policy, *cured)) {
     lead_with_cheaper_samples(*cured, hot->where, translate(language, advice));

@@ -234,6 +234,10 @@ TEST_F(InProgram, TheNamedLineSaysHowSamplesCostLessWhereTheHottestDoesNot) {
   diagnosis.findings[0].where = "train.py:2";
   put_in_program(signals, {}, diagnosis);
   EXPECT_THAT(diagnosis.findings[0].proposes, HasSubstr("turn the texts into numbers once"));
+  diagnosis.findings[0].fixes = {knobs::change_of("loader.workers", 0, {}, "make the collate function cheaper")};
+  put_in_program(signals, {}, diagnosis);
+  EXPECT_THAT(diagnosis.findings[0].fixes.front().reason, HasSubstr("turn the texts into numbers once"));
+  diagnosis.findings[0].fixes.clear();
   diagnosis.findings[0].where = "train.py:1";
   diagnosis.findings[0].proposes = "make the collate function cheaper";
   put_in_program(signals, {}, diagnosis);
