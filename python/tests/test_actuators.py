@@ -61,6 +61,7 @@ class ActuatorTest(run_case.RunCase):
             "layout.channels_last": "true",
             "optimizer.fused": "true",
             "optimizer.zero_to_none": "true",
+            "memory.keep_freed": "true",
         }
         found = self.applied(*("%s=%s" % setting for setting in settings.items()))
         asks = (

@@ -218,6 +218,14 @@ struct SkippedBatches {
   double seconds = 0;
 };
 
+/// Memory that the training process asked the system for while it trained.
+struct PageFaultFacts {
+  double faults = 0;    // without I/O
+  double system_s = 0;  // CPU time in the kernel
+  double cpu_s = 0;     // all CPU time
+  double seconds = 0;
+};
+
 struct PaddingFacts {
   double real = 0;
   double padded = 0;              // all elements, including real ones

@@ -164,6 +164,7 @@ struct Signals {
   std::optional<SkippedBatches> skipped;
   std::optional<TransferFacts> transfer;
   std::optional<PaddingFacts> padding;
+  std::optional<PageFaultFacts> page_faults;
   std::optional<DebuggingFacts> debugging;
   std::optional<LoggingFacts> logging;
   std::optional<std::vector<SyncCall>> syncs;  // absent: calls were not watched

@@ -62,7 +62,8 @@ struct Changing {
   /// The object that the code belongs to: loader, dataset, model, optimizer, zero_grad or validation; empty if the code
   /// may be anywhere.
   std::string code_place = {};
-  std::string argument = {};  // if it is a keyword argument of a call at that place
+  std::string argument = {};   // if it is a keyword argument of a call at that place
+  std::string variables = {};  // that set it to true before a command, as NAME=VALUE
   /// The same for a program whose loader is from the package unidle; empty if there is no such setting.
   std::string package_code = {};
   std::string package_argument = {};  // can be set in a running program too

@@ -51,6 +51,7 @@ TEST(Knob, AllNamesOfTheManualAreThere) {
                                           "validation.interval",
                                           "validation.every",
                                           "loader.gather",
+                                          "memory.keep_freed",
                                           "batch.trim_padding"};
   std::set<std::string> names;
   for (const Knob* knob : all_catalogue()) {

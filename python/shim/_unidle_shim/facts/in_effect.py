@@ -17,6 +17,7 @@ from _unidle_shim.facts import (
     memory_errors,
     operations,
     padding,
+    page_faults,
     program_files,
     ranks,
     slices,
@@ -54,6 +55,7 @@ class Facts:
         self.threads_where = None  # file:line of the last call of torch.set_num_threads
         self.shapes, self.batches, self.shape = set(), 0, None
         self.padding = padding.Padding()
+        self.page_faults = page_faults.PageFaults()
         self.operations = operations.Operations(state.torch)
         self.slices = slices.Slices()
         self.validation_call = validation_call.ValidationCall()

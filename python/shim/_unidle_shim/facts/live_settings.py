@@ -251,6 +251,8 @@ def training_notes(state, facts):
         yield from notes(settings)
     yield from facts.padding.notes()
     yield from facts.debugging.notes()
+    if state.loop is not None:
+        yield from facts.page_faults.notes(state.loop.steps)
     skipped = state.loop.first_fetches.skipped
     if skipped is not None:
         yield ("skipped",), {"type": "skipped", "batches": skipped[0], "seconds": skipped[1] * 1e-9}

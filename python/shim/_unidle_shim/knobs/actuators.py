@@ -17,6 +17,7 @@ from _unidle_shim.knobs import (
     fetching,
     fp16,
     fused,
+    kept_memory,
     package_options,
     trimmed_padding,
     validation_interval,
@@ -44,6 +45,7 @@ KNOWN = set(_LOADER) | {
     "cpu.threads",
     "cache.features",
     "loader.gather",
+    kept_memory.KNOB,
     trimmed_padding.KNOB,
     validation_interval.KNOB,
 }
@@ -75,6 +77,7 @@ class Actuators:
         self.adapts = False  # some forward pass is wrapped
         self.fetching = None  # fetching.Fetching
         self.trimming = None  # trimmed_padding.Trimming
+        self.kept_memory = kept_memory.KeptMemory()
         self.validating = validation_interval.Validating(state, self)
         state.actor_notes.append(self.notes)
         try:
@@ -152,6 +155,8 @@ class Actuators:
             self.state.on_training_forward.append(self.non_blocking.forward_begins)
         if "cpu.threads" in self.asked:
             self._threads(torch, int(self.asked["cpu.threads"]))
+        if self.on(kept_memory.KNOB) and not self.kept_memory.keep():
+            self.say(kept_memory.KNOB, True, "refused", "this C library has no mallopt()")
         if "precision.tf32" in self.asked:
             torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = self.on(
                 "precision.tf32"
@@ -344,6 +349,7 @@ class Actuators:
     def notes(self, settings):
         """Notes about the program beside its own settings. Adds the settings that are in effect because of us
         to `settings`."""
+        settings[kept_memory.KNOB] = self.kept_memory.in_effect()
         if self.fetching is not None:
             settings.update((knob, self.fetching.value(knob)) for knob in fetching.KNOBS)
         if self.trimming is not None and self.trimming.trimmed:

@@ -88,6 +88,13 @@ void read_computing(const Notes& notes, Signals& signals) {
     facts.where = facts.where.empty() ? note.text("where") : facts.where;
     signals.padding = std::move(facts);
   });
+  notes.each<record::NoteType::kPageFaults>([&](const auto& note) {
+    const PageFaultFacts facts{note.number("faults").value_or(0), note.number("system_seconds").value_or(0),
+                               note.number("cpu_seconds").value_or(0), note.number("seconds").value_or(0)};
+    if (notes.of_training(note) && facts.faults >= 0 && facts.system_s >= 0 && facts.cpu_s > 0 && facts.seconds > 0) {
+      signals.page_faults = facts;
+    }
+  });
   notes.each<record::NoteType::kShapes>([&](const auto& note) { signals.batch_shapes = note.whole("distinct"); });
 }
 

@@ -194,6 +194,23 @@ TEST_F(InProgram, TheLineOfAFindingWithoutAKnob) {
   EXPECT_THAT(lines(), IsEmpty()) << "written after the run began";
 }
 
+TEST_F(InProgram, VariablesStandBeforeTheCommand) {
+  signals.command = {"python", "train.py"};
+  Diagnosis diagnosis;
+  diagnosis.findings.resize(1);
+  diagnosis.findings[0].id = "freed-memory-returned";
+  diagnosis.findings[0].fixes = {knobs::change_of("memory.keep_freed", false, true, "keep it")};
+  put_in_program(signals, {}, diagnosis);
+  ASSERT_TRUE(diagnosis.findings[0].fixes.front().in_program);
+  EXPECT_EQ(in_words(*diagnosis.findings[0].fixes.front().in_program, Language::kEnglish),
+            "MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=-1 on the command line");
+  EXPECT_EQ(diagnosis.findings[0].fixes.front().in_program->command,
+            "MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=-1 python train.py");
+  signals.command.clear();
+  put_in_program(signals, {}, diagnosis);
+  EXPECT_FALSE(diagnosis.findings[0].fixes.front().in_program);
+}
+
 TEST_F(InProgram, TheAdviceIsThatForTheLine) {
   write("train.py", "def log(row):\n  os.fsync(file)\n");
   signals.started_wall_ns = system_clock().wall_ns() + kNsPerSecond;

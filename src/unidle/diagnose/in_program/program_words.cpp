@@ -72,6 +72,9 @@ std::optional<InProgram> ProgramWords::words_for(const Change& fix) {
   if (auto threads = by_thread_call(fix)) {
     return threads;
   }
+  if (auto variables = by_variables(fix)) {
+    return variables;
+  }
   return at_call ? std::optional(at_call->words) : by_code(fix);
 }
 
@@ -217,6 +220,15 @@ std::optional<InProgram> ProgramWords::by_option(const Change& fix) const {
     }
   }
   return std::nullopt;
+}
+
+std::optional<InProgram> ProgramWords::by_variables(const Change& fix) const {
+  const knobs::Knob* knob = knobs::find_knob(fix.knob);
+  if (knob == nullptr || knob->change.variables.empty() || signals_.command.empty() || fix.to != true) {
+    return std::nullopt;
+  }
+  const std::string& variables = knob->change.variables;
+  return InProgram{.words = variables, .command = variables + " " + shell_joined(signals_.command)};
 }
 
 std::optional<InProgram> ProgramWords::by_framework(const Change& fix) const {

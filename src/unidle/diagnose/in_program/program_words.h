@@ -52,6 +52,8 @@ class ProgramWords {
   std::optional<knobs::InProgram> by_thread_call(const knobs::Change& fix);
   knobs::Reach reach_of(const std::vector<knobs::Change>& fixes) const;
   std::optional<knobs::InProgram> by_option(const knobs::Change& fix) const;
+  /// Variables that set it before the command.
+  std::optional<knobs::InProgram> by_variables(const knobs::Change& fix) const;
   std::optional<knobs::InProgram> by_framework(const knobs::Change& fix) const;
   std::optional<knobs::InProgram> by_file(const knobs::Change& fix);
   /// Nothing when the file says something else at that line by now.
