@@ -56,6 +56,12 @@ double winnable(const Finding& finding) {
   return finding.speedup_bound ? std::min(share, 1 - 1 / *finding.speedup_bound) : share;
 }
 
+/// A cause with a large share of which little can be won is no more than a warning.
+Severity severity_of_winnable(const Finding& finding, const Policy& policy) {
+  const bool is_known = finding.share && finding.speedup_bound && finding.severity == Severity::kCritical;
+  return is_known && winnable(finding) < policy.critical_share ? Severity::kWarning : finding.severity;
+}
+
 /// Such a cause stands behind all others.
 bool wins_nothing(const Finding& finding, const Policy& policy) {
   return finding.speedup_bound && *finding.speedup_bound < policy.min_bound;
@@ -68,7 +74,7 @@ bool leads(const Finding& finding) { return leading_place(finding) < std::numeri
 void rank(std::vector<Finding>& findings, const Policy& policy) {
   const auto key = [&](const Finding& finding) {
     return std::tuple(leading_place(finding), finding.severity == Severity::kInfo, wins_nothing(finding, policy),
-                      -static_cast<int>(finding.severity), -winnable(finding));
+                      -static_cast<int>(severity_of_winnable(finding, policy)), -winnable(finding));
   };
   std::stable_sort(findings.begin(), findings.end(),
                    [&](const Finding& a, const Finding& b) { return key(a) < key(b); });

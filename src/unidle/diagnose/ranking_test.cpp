@@ -50,6 +50,19 @@ TEST(Rank, WhatCanBeWonCountsNotWhatIsLost) {
   EXPECT_THAT(ids(findings), ElementsAre("recomputed-features", "loader-no-workers", "info"));
 }
 
+TEST(Rank, ACriticalCauseOfWhichLittleCanBeWonIsNoMoreThanAWarning) {
+  Finding no_workers = make("loader-no-workers", Severity::kCritical, 0.5);
+  no_workers.speedup_bound = 1.2;
+  Finding again = make("recomputed-features", Severity::kWarning, 0.25);
+  again.speedup_bound = 1.3;
+  std::vector<Finding> findings = {no_workers, again};
+  rank(findings);
+  EXPECT_THAT(ids(findings), ElementsAre("recomputed-features", "loader-no-workers"));
+  findings.back().speedup_bound = 2;
+  rank(findings);
+  EXPECT_THAT(ids(findings), ElementsAre("loader-no-workers", "recomputed-features"));
+}
+
 TEST(Rank, AFailureThatIsAHintDoesNotLead) {
   std::vector<Finding> findings = {make("run-failed", Severity::kInfo, {}),
                                    make("loader-no-workers", Severity::kWarning, 0.2)};
