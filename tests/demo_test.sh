@@ -6,7 +6,7 @@ subcommand=demo
 printf '#!/bin/sh\nexit 1\n' >no-torch
 chmod +x no-torch
 expect 3 --python "$PWD/no-torch"
-has err "pip install torch"
+has err "install torch for it"
 expect 3 --python "$PWD/nothing"
 has err "is not there"
 [ ! -e unidle-demo ] || fail "a folder for a demo that cannot run"
