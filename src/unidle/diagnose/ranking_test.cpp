@@ -140,9 +140,10 @@ TEST(VerdictOf, CodeBetweenTheStepsThatNobodySawIsNoHealth) {
   signals.step->other = 0.6;
   signals.step->compute = 0.3;
   EXPECT_EQ(diagnose(signals).verdict, Verdict::kUnknown);
-  EXPECT_THAT(answer(diagnose(signals)),
-              ::testing::StartsWith("60 % of each step lies outside model, optimiser and loader; what was read does "
-                                    "not show in which lines."));
+  EXPECT_THAT(
+      answer(diagnose(signals)),
+      ::testing::StartsWith("Your run spends 60 % of each step outside model, optimiser and loader; what was read does "
+                            "not show in which lines."));
   signals.step->other = 0.2;
   EXPECT_EQ(diagnose(signals).verdict, Verdict::kHealthy) << "no cause of a third of the run";
   signals.step->other = 0.6;

@@ -124,10 +124,11 @@ std::string unknown_sentence(const Diagnosis& diagnosis, Language language) {
   }
   if (const double other = diagnosis.step.value_or(StepShares{}).other;
       other >= kMuch && diagnosis.input_stated.empty()) {
-    return translate(language,
-                     "{} of each step lies outside model, optimiser and loader; what was read does not show in which "
-                     "lines",
-                     format_share(other));
+    return translate(
+        language,
+        "Your run spends {} of each step outside model, optimiser and loader; what was read does not show in which "
+        "lines",
+        format_share(other));
   }
   if (diagnosis.device.busy.value_or(0) >= kFull && !diagnosis.of_window) {
     return translate(language, "Your {} is {} busy: nothing in what was read makes it wait",
